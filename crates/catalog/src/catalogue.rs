@@ -93,14 +93,9 @@ impl Catalogue {
             })
     }
 
-    /// How many items of a kind there are.
+    /// How many items of a kind merged views list.
     pub fn count(&self, kind: Kind) -> usize {
         self.list(kind).starts.last().copied().unwrap_or_default()
-    }
-
-    /// How long the definitions of all tools are together, as servers spell them.
-    pub fn tools_bytes(&self) -> usize {
-        self.parts.iter().map(|part| part.tools_bytes()).sum()
     }
 
     /// One page of the direct view, from the start or from where a cursor points to.
@@ -184,12 +179,13 @@ impl Catalogue {
         let mut hash = Digest::new();
         merged.starts.push(end);
         for (at, part) in self.parts.iter().enumerate() {
-            let list = part.list(kind);
-            end += list.entries.len();
+            let listed = part.listed(kind);
+            end += listed.entries.len();
             merged.starts.push(end);
-            if !list.entries.is_empty() {
-                hash = hash.add(part.name().as_bytes()).add_number(list.hash);
+            if !listed.entries.is_empty() {
+                hash = hash.add(part.name().as_bytes()).add_number(listed.hash);
             }
+            let list = part.list(kind);
             for &item in &list.hashed {
                 let place = Place { part: at, item };
                 let first = list.entries[item].exposed.clone();
@@ -234,11 +230,15 @@ impl Catalogue {
 
     fn item_of(&self, kind: Kind, part: usize, item: usize) -> Option<Item<'_>> {
         let found = self.parts.get(part)?.item(kind, item)?;
-        let renamed = self.list(kind).renamed.get(&Place { part, item });
-        Some(Item {
+        Some(self.renamed(found, Place { part, item }))
+    }
+
+    fn renamed<'a>(&'a self, found: Item<'a>, place: Place) -> Item<'a> {
+        let renamed = self.list(found.kind).renamed.get(&place);
+        Item {
             exposed: renamed.map_or(found.exposed, |name| name),
             ..found
-        })
+        }
     }
 
     fn list(&self, kind: Kind) -> &Merged {
@@ -251,7 +251,13 @@ impl Catalogue {
         let part = starts
             .partition_point(|start| *start <= at)
             .checked_sub(1)?;
-        self.item_of(kind, part, at - starts[part])
+        let item = at - starts[part];
+        let found = self.parts.get(part)?.listed_item(kind, item)?;
+        // A clean name is never changed. Of any other, the place is the same in the list of all.
+        if found.entry.clean {
+            return Some(found);
+        }
+        Some(self.renamed(found, Place { part, item }))
     }
 
     /// Where the server begins whose item is at a position.

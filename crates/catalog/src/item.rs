@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use switchboard_wire::Raw;
 
-use crate::{Kind, limits, names, uris};
+use crate::{Kind, limits, mend::mend, names, uris};
 
 /// One thing that a server offers, under both of its names.
 #[derive(Clone, Copy, Debug)]
@@ -38,35 +38,49 @@ impl<'a> Item<'a> {
         &self.entry.raw
     }
 
-    /// The definition for the direct view: the exposed name in place of the server's own, every
-    /// other byte as it was.
+    /// The definition as it is shown together with those of other servers: what the server sent, unless clients
+    /// would reject that.
+    pub fn shown(&self) -> &'a Raw {
+        self.entry.shown()
+    }
+
+    /// Whether it is [`shown`](Self::shown) in another form than the server sent.
+    pub fn is_mended(&self) -> bool {
+        self.entry.mended.is_some()
+    }
+
+    /// The definition for the direct view: as it is [`shown`](Self::shown), with the exposed name in place of the
+    /// server's own, and so the address of the page that a tool comes with.
     pub fn exposed_raw(&self) -> Raw {
         let mut out = Vec::with_capacity(self.exposed_len());
         self.write_exposed(&mut out);
         // One string in valid JSON was replaced by another, so the default is never taken.
-        Raw::parse(out).unwrap_or_else(|_| self.entry.raw.clone())
+        Raw::parse(out).unwrap_or_else(|_| self.entry.shown().clone())
     }
 
     /// How long [`exposed_raw`](Self::exposed_raw) is.
     pub(crate) fn exposed_len(&self) -> usize {
-        let whole = self.entry.raw.as_bytes().len();
+        let whole = self.entry.shown().as_bytes().len();
         if self.kind.is_named() {
-            whole - self.entry.span.len() + self.exposed.len() + 2
+            let pages: usize = self.entry.pages.iter().map(|(_, add)| add.len()).sum();
+            whole - self.entry.span.len() + self.exposed.len() + 2 + pages
         } else {
             whole + self.exposed.len() - self.entry.key.len()
         }
     }
 
     pub(crate) fn write_exposed(&self, out: &mut Vec<u8>) {
-        let raw = self.entry.raw.as_bytes();
+        let raw = self.entry.shown().as_bytes();
         let Range { start, end } = self.entry.span;
         if self.kind.is_named() {
-            out.extend_from_slice(&raw[..start]);
+            let pages = &self.entry.pages;
+            let (before, after) = pages.split_at(pages.partition_point(|(at, _)| *at < start));
+            write_with(out, raw, 0..start, before);
             out.push(b'"');
             // Exposed names have no character that JSON would escape.
             out.extend_from_slice(self.exposed.as_bytes());
             out.push(b'"');
-            out.extend_from_slice(&raw[end..]);
+            write_with(out, raw, end..raw.len(), after);
         } else {
             // The URI keeps its spelling, escapes and all, behind our prefix.
             let prefix = self.exposed.len() - self.entry.key.len();
@@ -77,29 +91,54 @@ impl<'a> Item<'a> {
     }
 }
 
+/// Writes a part of a text, with insertions.
+fn write_with(out: &mut Vec<u8>, text: &[u8], part: Range<usize>, add: &[(usize, String)]) {
+    let mut done = part.start;
+    for (at, add) in add {
+        out.extend_from_slice(&text[done..*at]);
+        out.extend_from_slice(add.as_bytes());
+        done = *at;
+    }
+    out.extend_from_slice(&text[done..part.end]);
+}
+
 /// What is kept of an item.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) raw: Raw,
+    /// What is shown in its place, if clients would reject it.
+    mended: Option<Raw>,
     /// What the server calls it.
     pub(crate) key: Arc<str>,
     /// The first choice for the direct view.
     pub(crate) exposed: Arc<str>,
     /// Whether `exposed` is clean, and so has no rival.
     pub(crate) clean: bool,
-    /// Where in `raw` the key is spelled, quotes included.
+    /// Where in what is shown the key is spelled, quotes included.
     span: Range<usize>,
+    /// Where in what is shown the addresses of pages begin that a tool comes with, and what the direct view has in front of
+    /// them.
+    pages: Vec<(usize, String)>,
 }
 
 impl Entry {
+    fn shown(&self) -> &Raw {
+        self.mended.as_ref().unwrap_or(&self.raw)
+    }
+
     /// Reads an item of a list.
     pub(crate) fn read(server: &str, kind: Kind, raw: &Raw) -> Result<Self, Fault> {
+        // It is refused for what the server says, and mended only if it is not.
         let spelled = find_key(raw, kind.key_member())?;
         let key: String = serde_json::from_str(spelled).map_err(|_| Fault::NotText)?;
         if key.len() > limits::KEY_BYTES {
             return Err(Fault::TooLong);
         }
-        let start = spelled.as_ptr() as usize - raw.as_bytes().as_ptr() as usize;
+        let mut span = place(raw, spelled);
+        let mended = mend(kind, raw);
+        if let Some(mended) = &mended {
+            span = place(mended, find_key(mended, kind.key_member())?);
+        }
         let (exposed, clean) = if !kind.is_named() {
             (uris::expose_uri(server, &key), true)
         } else if let Some(exposed) = names::clean(server, &key) {
@@ -107,12 +146,24 @@ impl Entry {
         } else {
             (names::hashed(server, &key, 0), false)
         };
+        let shown = mended.as_ref().unwrap_or(raw);
+        let pages = match kind {
+            Kind::Tool => uris::pages(shown),
+            Kind::Prompt | Kind::Resource | Kind::Template => Vec::new(),
+        };
+        let mut pages: Vec<_> = pages
+            .iter()
+            .map(|page| uris::insertion(server, shown, page))
+            .collect();
+        pages.sort_unstable();
         Ok(Self {
+            pages,
             raw: raw.clone(),
+            mended,
             key: key.into(),
             exposed: exposed.into(),
             clean,
-            span: start..start + spelled.len(),
+            span,
         })
     }
 }
@@ -152,6 +203,12 @@ fn find_key<'a>(raw: &'a Raw, member: &str) -> Result<&'a str, Fault> {
         (_, 0) => Err(Fault::NoKey),
         _ => Err(Fault::TwoKeys),
     }
+}
+
+/// Where in a definition a part of it is spelled.
+fn place(raw: &Raw, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - raw.as_bytes().as_ptr() as usize;
+    start..start + part.len()
 }
 
 struct Find<'m>(&'m str);

@@ -7,7 +7,9 @@
 //!
 //! Two views are served. The **direct** view shows everything of every server under names that
 //! cannot collide (`server__tool`, `switchboard://server/uri`); the view of **one server** leaves its
-//! names alone. In both, a definition differs from what the server sent in its name or URI at most.
+//! names alone, and every byte of a definition. In the direct view a definition differs from what the server sent
+//! in its name or URI and in the address of the page that a tool comes with, and is mended if clients would reject it, and with it all others on its page; a part of the
+//! program itself may list other, shorter ones there ([`ServerPart::listing`]).
 //!
 //! [`Snapshot`] is how offers outlive the process.
 //!
@@ -17,7 +19,7 @@
 //! use switchboard_wire::Raw;
 //!
 //! let offers = Offers {
-//!     tools: vec![Raw::parse(r#"{ "name": "add", "inputSchema": {} }"#)?],
+//!     tools: vec![Raw::parse(r#"{ "name": "add", "inputSchema": {"type": "object"} }"#)?],
 //!     ..Offers::default()
 //! };
 //! let part = ServerPart::prepare("math", Arc::new(offers), &|_, _| true);
@@ -27,7 +29,7 @@
 //! assert_eq!((&**target.server, target.name), ("math", "add"));
 //! assert_eq!(
 //!     catalogue.page(Kind::Tool, None)?.encoded(&[]).as_str(),
-//!     r#"{"tools":[{ "name": "math__add", "inputSchema": {} }]}"#
+//!     r#"{"tools":[{ "name": "math__add", "inputSchema": {"type": "object"} }]}"#
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -38,6 +40,7 @@ mod digest;
 mod folder;
 mod item;
 pub mod limits;
+mod mend;
 mod names;
 mod nearest;
 mod offers;

@@ -17,6 +17,8 @@ pub struct Offers {
     pub capabilities: Option<Raw>,
     /// Who the server said it is.
     pub server_info: Option<Raw>,
+    /// The `_meta` of the answer that opened the connection, without the server's name.
+    pub meta: Option<Raw>,
     /// What the server wants a model to know.
     pub instructions: Option<String>,
     /// Which of the two worlds the server belongs to.

@@ -230,7 +230,7 @@ impl<'a> Source<'a> {
         Cursor::decode(text, self.scope(), self.kind(), |cursor| match self {
             Self::Direct(catalogue, kind) => {
                 Ok(match catalogue.place_of_server(kind, cursor.server) {
-                    (first, Some(part)) => first + after(part.list(kind), &cursor),
+                    (first, Some(part)) => first + after(part.listed(kind), &cursor),
                     (first, None) => first,
                 })
             }

@@ -6,13 +6,15 @@ use std::{
     sync::Arc,
 };
 
+use switchboard_wire::Raw;
+
 use crate::{
     BadCursor, Kind, Offers, Page,
     digest::Digest,
     item::{Entry, Fault, Item},
-    limits, nearest,
+    limits, names, nearest,
     page::{Sheets, Source},
-    parallel,
+    parallel, uris,
 };
 
 /// The share of one server in the catalogue: its lists read, checked and named, once.
@@ -24,6 +26,9 @@ pub struct ServerPart {
     offers: Arc<Offers>,
     lists: [List; 4],
     problems: Problems,
+    /// The tools that merged views list in place of all.
+    compact: Option<Box<List>>,
+    has_apps: bool,
 }
 
 /// What had to be left out of a server's lists.
@@ -50,12 +55,34 @@ impl ServerPart {
             let permits = |key: &str| permits(kind, key);
             List::read(server, kind, &offers, &permits, &mut problems)
         });
+        let mut tools = offers.tools.iter().take(limits::ITEMS);
+        let has_apps = tools.any(|tool| !uris::pages(tool).is_empty());
         Self {
             name: server.into(),
             offers,
             lists,
             problems,
+            compact: None,
+            has_apps,
         }
+    }
+
+    /// Lists these definitions in merged views, in place of all tools. Every tool can still be found by its name, with
+    /// the definition that the server gave. A definition of no tool, or with a name that is not exposed as it is, is left
+    /// out.
+    #[must_use]
+    pub fn listing(mut self, tools: &[Raw]) -> Self {
+        let offers = Offers {
+            tools: tools.to_vec(),
+            ..Offers::default()
+        };
+        let all = &self.list(Kind::Tool).index;
+        let permits =
+            |name: &str| all.contains_key(name) && names::clean(&self.name, name).is_some();
+        let mut problems = Problems::default();
+        let list = List::read(&self.name, Kind::Tool, &offers, &permits, &mut problems);
+        self.compact = Some(Box::new(list));
+        self
     }
 
     /// Reads what many servers offer, side by side.
@@ -78,6 +105,17 @@ impl ServerPart {
     /// What had to be left out.
     pub fn problems(&self) -> &Problems {
         &self.problems
+    }
+
+    /// The items that are shown together with those of other servers in another form than the server sent.
+    pub fn mended(&self) -> impl Iterator<Item = Item<'_>> {
+        let items = Kind::ALL.into_iter().flat_map(move |kind| self.items(kind));
+        items.filter(Item::is_mended)
+    }
+
+    /// Whether a tool of the server comes with a page to be shown, also one that the filter hides.
+    pub fn has_apps(&self) -> bool {
+        self.has_apps
     }
 
     /// How many items of a kind there are.
@@ -137,18 +175,39 @@ impl ServerPart {
             .finish()
     }
 
+    /// Differs when the tools that merged views list do.
+    pub fn listed_tools_hash(&self) -> u64 {
+        self.listed(Kind::Tool).hash
+    }
+
     pub(crate) fn list(&self, kind: Kind) -> &List {
         &self.lists[kind.index()]
     }
 
+    /// The items that merged views list.
+    pub(crate) fn listed(&self, kind: Kind) -> &List {
+        match (&self.compact, kind) {
+            (Some(compact), Kind::Tool) => compact,
+            _ => self.list(kind),
+        }
+    }
+
     pub(crate) fn item(&self, kind: Kind, at: usize) -> Option<Item<'_>> {
-        let entry = self.list(kind).entries.get(at)?;
-        Some(Item {
+        Some(self.item_of(kind, self.list(kind).entries.get(at)?))
+    }
+
+    /// The item at a position of what merged views list.
+    pub(crate) fn listed_item(&self, kind: Kind, at: usize) -> Option<Item<'_>> {
+        Some(self.item_of(kind, self.listed(kind).entries.get(at)?))
+    }
+
+    fn item_of<'a>(&'a self, kind: Kind, entry: &'a Entry) -> Item<'a> {
+        Item {
             kind,
             server: &self.name,
             exposed: &entry.exposed,
             entry,
-        })
+        }
     }
 }
 

@@ -123,6 +123,7 @@ impl Snapshot {
             instructions: offers.instructions.clone(),
             capabilities: offers.capabilities.as_ref().map(length),
             server_info: offers.server_info.as_ref().map(length),
+            meta: offers.meta.as_ref().map(length),
             tools: kept(&offers.tools),
             prompts: kept(&offers.prompts),
             resources: kept(&offers.resources),
@@ -135,7 +136,8 @@ impl Snapshot {
             &offers.resources,
             &offers.templates,
         ];
-        let items = offers.capabilities.iter().chain(&offers.server_info).chain(
+        let about = [&offers.capabilities, &offers.server_info, &offers.meta];
+        let items = about.into_iter().flatten().chain(
             lists
                 .into_iter()
                 .flat_map(|list| list.iter().take(limits::ITEMS)),
@@ -184,9 +186,11 @@ impl Snapshot {
         };
         let capabilities = items.optional(head.capabilities)?;
         let server_info = items.optional(head.server_info)?;
+        let meta = items.optional(head.meta)?;
         let offers = Offers {
             capabilities,
             server_info,
+            meta,
             tools: items.list(&head.tools)?,
             prompts: items.list(&head.prompts)?,
             resources: items.list(&head.resources)?,
@@ -297,6 +301,8 @@ struct Head {
     instructions: Option<String>,
     capabilities: Option<usize>,
     server_info: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    meta: Option<usize>,
     tools: Lengths,
     prompts: Lengths,
     resources: Lengths,

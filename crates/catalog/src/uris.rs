@@ -1,4 +1,5 @@
-//! Exposed URIs: `switchboard://{server}/{the server's own URI}`.
+//! Exposed URIs: `switchboard://{server}/{the server's own URI}`, and `ui://{server}/{its own URI}` for those of pages
+//! that apps show, which hosts know by their scheme.
 //!
 //! The prefix goes in front of URIs and of templates alike, so that what an exposed template expands
 //! to is an exposed URI, and the way back is to strip the prefix. Inside results, the prefix is put in
@@ -9,6 +10,8 @@ use std::{borrow::Cow, fmt::Write};
 use switchboard_wire::{Name, Raw, is_alike, percent};
 
 const SCHEME: &str = "switchboard://";
+/// The scheme of the pages of apps.
+const UI: &str = "ui://";
 
 /// The URI (or template) of a server, as the direct view shows it.
 ///
@@ -16,9 +19,10 @@ const SCHEME: &str = "switchboard://";
 /// use switchboard_catalog::expose_uri;
 ///
 /// assert_eq!(expose_uri("my files", "file:///a"), "switchboard://my%20files/file:///a");
+/// assert_eq!(expose_uri("clock", "ui://app.html"), "ui://clock/ui://app.html");
 /// ```
 pub fn expose_uri(server: &str, uri: &str) -> String {
-    let mut exposed = prefix(server);
+    let mut exposed = prefix(server, uri);
     exposed.push_str(uri);
     exposed
 }
@@ -67,8 +71,36 @@ pub fn expose_updated(server: &str, params: &Raw) -> Raw {
 
 /// The server's name and its own URI.
 pub(crate) fn split(exposed: &str) -> Option<(Cow<'_, str>, &str)> {
-    let (server, uri) = exposed.strip_prefix(SCHEME)?.split_once('/')?;
+    let (server, uri) = if let Some(rest) = exposed.strip_prefix(SCHEME) {
+        rest.split_once('/')?
+    } else {
+        let parts = exposed.strip_prefix(UI)?.split_once('/')?;
+        Some(parts).filter(|(_, uri)| is_page(uri))?
+    };
     Some((percent::decode(server)?, uri))
+}
+
+/// The addresses of pages that the definition of a tool names, as it spells them.
+pub(crate) fn pages(tool: &Raw) -> Vec<Raw> {
+    static NESTED_NAME: Name = Name::new("resourceUri");
+    static FLAT_NAME: Name = Name::new("ui/resourceUri");
+    if !tool.may_name(&NESTED_NAME) && !tool.may_name(&FLAT_NAME) {
+        return Vec::new();
+    }
+    let mut pages = Vec::new();
+    for meta in members(tool, "_meta") {
+        pages.extend(members(&meta, FLAT_NAME.as_str()));
+        for ui in members(&meta, "ui") {
+            pages.extend(members(&ui, NESTED_NAME.as_str()));
+        }
+    }
+    pages.retain(|page| page.as_str().starts_with('"'));
+    pages
+}
+
+/// Tests if a URI is that of a page.
+fn is_page(uri: &str) -> bool {
+    uri.starts_with(UI)
 }
 
 /// The URIs in a block of content. A server decides which of two members of one name its reader takes, so each
@@ -119,20 +151,19 @@ fn is_list(value: &Raw) -> bool {
 /// Puts the prefix in front of these strings, which are slices of `whole`.
 fn insert(server: &str, whole: &Raw, uris: impl Iterator<Item = Raw>) -> Raw {
     let text = whole.as_bytes();
-    // Where each begins, behind its quote.
-    let mut places: Vec<usize> = uris
+    let mut places: Vec<(usize, String)> = uris
         .filter(|uri| uri.as_str().starts_with('"'))
-        .map(|uri| uri.as_bytes().as_ptr() as usize - text.as_ptr() as usize + 1)
+        .map(|uri| insertion(server, whole, &uri))
         .collect();
     if places.is_empty() {
         return whole.clone();
     }
     places.sort_unstable();
     places.dedup();
-    let prefix = prefix(server);
-    let mut out = Vec::with_capacity(text.len() + places.len() * prefix.len());
+    let longer: usize = places.iter().map(|(_, prefix)| prefix.len()).sum();
+    let mut out = Vec::with_capacity(text.len() + longer);
     let mut done = 0;
-    for place in places {
+    for (place, prefix) in places {
         out.extend_from_slice(&text[done..place]);
         // The prefix has no character that JSON would escape.
         out.extend_from_slice(prefix.as_bytes());
@@ -143,8 +174,16 @@ fn insert(server: &str, whole: &Raw, uris: impl Iterator<Item = Raw>) -> Raw {
     Raw::parse(out).unwrap_or_else(|_| whole.clone())
 }
 
-fn prefix(server: &str) -> String {
-    format!("{SCHEME}{}/", escape(server))
+/// Where a URI, which is a slice of `whole`, begins behind its quote, and what goes in front of it.
+pub(crate) fn insertion(server: &str, whole: &Raw, uri: &Raw) -> (usize, String) {
+    let place = uri.as_bytes().as_ptr() as usize - whole.as_bytes().as_ptr() as usize + 1;
+    (place, prefix(server, &uri.to_text().unwrap_or_default()))
+}
+
+/// What goes in front of this URI.
+fn prefix(server: &str, uri: &str) -> String {
+    let scheme = if is_page(uri) { UI } else { SCHEME };
+    format!("{scheme}{}/", escape(server))
 }
 
 /// A name as one part of an address.

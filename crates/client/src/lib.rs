@@ -64,7 +64,7 @@ pub use input::{InputRequired, UnclearInput};
 pub use model::Lossless;
 pub use paging::Pages;
 pub use switchboard_machine::{
-    CallError, CounterValues, ErrorKind, RequestFailure, Session, State,
+    CallError, CounterValues, ErrorKind, NO_HANDSHAKE, RequestFailure, Session, State,
 };
 pub use switchboard_wire::{Era, ErrorObject, Id, Notification, Raw, RawError, Request, Revision};
 #[cfg(feature = "http")]

@@ -94,16 +94,17 @@ pub(crate) enum Action {
     Disconnect,
 }
 
-/// How to put the gateway into a client's configuration. Where it is there already, only the
-/// program and the arguments are brought up to date.
+/// How to put the gateway into a client's configuration. Where it is there already, the program and the arguments are
+/// brought up to date, and a timeout for tools is added if there is none.
 pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Result<Plan, Error> {
     let (program, args) = gateway.words()?;
     let file = target(client, dirs);
     let before = files::read(&file)?;
     let text = before.as_deref().unwrap_or("");
-    let entry = client.entry(program, &args);
+    let mut missing = client.entry(program, &args);
+    let timeout = client.tool_timeout(&file, text)?;
     let mut notes = Vec::new();
-    let mut missing = entry.clone();
+    let mut has_timeout = false;
     for (name, value) in client.servers(&file, text)? {
         let imported = import(Some(client), None, &name, &value);
         let is_gateway = imported.as_ref().is_ok_and(|imported| gateway.is(imported));
@@ -117,7 +118,10 @@ pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Resu
             return Err(taken(&file, name, imported.ok().as_ref()));
         }
         missing.retain(|(key, wanted)| !is_settled(key, wanted, &value));
+        // One that is there is the user's.
+        has_timeout = (timeout.iter()).any(|(key, _)| value.get(key).is_some());
     }
+    missing.extend(timeout.filter(|_| !has_timeout));
     let after = if missing.is_empty() {
         text.to_owned()
     } else {

@@ -11,6 +11,10 @@ use crate::json::{self, Tree};
 use crate::toml;
 use crate::variables::Variables;
 
+/// How long a client waits for a tool of the gateway: the gateway ends calls itself, and one that waits for a person may
+/// take minutes.
+const TOOL_TIMEOUT_SECONDS: u64 = 3600;
+
 impl Client {
     /// Whether its file is TOML; every other one is JSON.
     const fn writes_toml(self) -> bool {
@@ -65,6 +69,23 @@ impl Client {
             | Self::Codex
             | Self::GeminiCli => vec![command, args_only],
         }
+    }
+
+    /// The member of an entry that says how long a tool may take, if the client has one.
+    pub(crate) fn tool_timeout(
+        self,
+        file: &Path,
+        text: &str,
+    ) -> Result<Option<(&'static str, Value)>, Error> {
+        let millis = json!(TOOL_TIMEOUT_SECONDS * 1000);
+        Ok(match self {
+            Self::Codex => Some(("tool_timeout_sec", json!(TOOL_TIMEOUT_SECONDS))),
+            Self::OpenCode if has_nested_servers(file, text)? => {
+                Some(("timeout", json!({ "request": millis })))
+            }
+            Self::ClaudeCode | Self::GeminiCli | Self::OpenCode => Some(("timeout", millis)),
+            Self::ClaudeDesktop | Self::Cursor | Self::VsCode | Self::Windsurf | Self::Zed => None,
+        })
     }
 
     /// The servers in a text, in their order.

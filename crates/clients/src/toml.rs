@@ -241,6 +241,10 @@ fn toml_of_value(value: &Value) -> TomlValue {
         Value::Bool(truth) => (*truth).into(),
         Value::Array(items) => TomlValue::Array(items.iter().map(toml_of_value).collect::<Array>()),
         Value::String(text) => text.as_str().into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None => number.to_string().into(),
+        },
         // An entry of the gateway holds nothing else.
         other => other.to_string().into(),
     }

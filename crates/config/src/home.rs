@@ -243,6 +243,11 @@ impl Home {
         self.data.join("rules.json")
     }
 
+    /// `first-contact.json`, the servers that were tried and have never been learnt.
+    pub fn first_contact(&self) -> PathBuf {
+        self.data.join("first-contact.json")
+    }
+
     /// `run/lock`, held by the one gateway of this home.
     pub fn lock_file(&self) -> PathBuf {
         self.run().join("lock")

@@ -76,6 +76,11 @@ pub(crate) const ROOT: Keys = Keys {
             Shape::Object(&RESULTS),
             "How much of a tool's result an agent is given at once.",
         ),
+        bare(
+            "sessions",
+            Shape::Object(&SESSIONS),
+            "Sessions of clients of older revisions over HTTP.",
+        ),
         bare("auth", Shape::Object(&AUTH), "Who may come in."),
         bare(
             "shutdown",
@@ -342,6 +347,13 @@ const MEMORY: Keys = Keys {
             "true",
             "Whether people and things are found in what is stored, beside those that are named.",
         ),
+        key(
+            "tools",
+            Shape::Choice(&["compact", "all"]),
+            r#""compact""#,
+            "The tools that are listed among those of all servers: \"compact\" five with short definitions, \"all\" \
+             every tool. /mcp/s/memory always lists every tool, and every tool can be found by search and called.",
+        ),
     ],
     meant: &[("entities", "extract"), ("extraction", "extract")],
     one_of: &[],
@@ -398,6 +410,25 @@ const RESULTS: Keys = Keys {
         ("limit", "maxBytes"),
         ("maxSize", "maxBytes"),
         ("ttl", "keepSeconds"),
+    ],
+    one_of: &[],
+};
+
+const SESSIONS: Keys = Keys {
+    all: &[key(
+        "idleSeconds",
+        Shape::Whole {
+            min: 1,
+            max: 604_800,
+        },
+        "1800",
+        "How long a session may be idle before it ends, in seconds. It is idle without a request and without an open \
+         stream. The client then gets the status 404, and initializes again.",
+    )],
+    meant: &[
+        ("timeout", "idleSeconds"),
+        ("idleTimeout", "idleSeconds"),
+        ("ttl", "idleSeconds"),
     ],
     one_of: &[],
 };

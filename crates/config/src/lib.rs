@@ -63,8 +63,8 @@ pub use home::{Home, HomeError};
 pub use load::{ConfigError, open_trusted, parse, read_trusted};
 pub use model::{
     Approvals, Auth, Budget, CommandLine, Config, Container, Embeddings, Guard, Inherit, McpAuth,
-    Memory, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results, Route, Sampling,
-    Search, Server, Shutdown, Start, Transport, Trust, View, Webhook,
+    Memory, MemoryTools, Notify, Prices, Provider, ProviderKind, Remote, RemoteKind, Results,
+    Route, Sampling, Search, Server, Sessions, Shutdown, Start, Transport, Trust, View, Webhook,
 };
 pub use name::NameError;
 pub use network::Network;

@@ -16,6 +16,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use switchboard_wire::Revision;
+
 use crate::filter::ToolFilter;
 use crate::network::Network;
 
@@ -47,6 +49,8 @@ pub struct Config {
     pub search: Search,
     /// How much of a tool's result an agent is given at once.
     pub results: Results,
+    /// Clients of older revisions over HTTP.
+    pub sessions: Sessions,
 }
 
 impl Config {
@@ -65,6 +69,7 @@ impl Config {
                 trust: Trust::Always,
                 // What it keeps in memory takes a while to make, and vectors are made behind.
                 idle_stop: None,
+                compact: self.memory.tools == MemoryTools::Compact,
                 ..Server::new(Transport::BuiltIn)
             });
         }
@@ -86,6 +91,7 @@ impl Default for Config {
             memory: Memory::default(),
             search: Search::default(),
             results: Results::default(),
+            sessions: Sessions::default(),
         }
     }
 }
@@ -144,6 +150,18 @@ pub struct Memory {
     pub enabled: bool,
     /// Whether people and things are found in what is stored.
     pub extract: bool,
+    /// The tools that merged views list.
+    pub tools: MemoryTools,
+}
+
+/// The tools of the built-in memory that merged views list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryTools {
+    /// The few that agents need day to day, with short definitions.
+    #[default]
+    Compact,
+    /// All of them.
+    All,
 }
 
 impl Memory {
@@ -156,6 +174,7 @@ impl Default for Memory {
         Self {
             enabled: true,
             extract: true,
+            tools: MemoryTools::Compact,
         }
     }
 }
@@ -231,6 +250,21 @@ impl Default for Results {
     }
 }
 
+/// Sessions of clients of older revisions over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sessions {
+    /// How long one may be idle before it ends.
+    pub idle: Duration,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self {
+            idle: Duration::from_mins(30),
+        }
+    }
+}
+
 impl Default for Search {
     fn default() -> Self {
         Self {
@@ -247,6 +281,8 @@ pub struct Server {
     pub enabled: bool,
     /// How it is reached.
     pub transport: Transport,
+    /// The newest revision to speak with it; absent leaves the choice to the gateway.
+    pub revision: Option<Revision>,
     /// When it is started; absent leaves the choice to the gateway.
     pub start: Option<Start>,
     /// How long it may do nothing before it is stopped; `None` is for ever.
@@ -265,6 +301,8 @@ pub struct Server {
     pub max_queued: usize,
     /// Which of its tools are shown.
     pub tools: ToolFilter,
+    /// Whether merged views list a compact set of its tools. The built-in memory has one.
+    pub compact: bool,
     /// Whether its tools are shown before somebody has approved them.
     pub trust: Trust,
     /// The most bytes of a result, if other than everywhere.
@@ -285,6 +323,7 @@ impl Server {
         Self {
             enabled: true,
             transport,
+            revision: None,
             start: None,
             idle_stop: Some(Duration::from_mins(10)),
             request_timeout: Duration::from_mins(1),
@@ -294,6 +333,7 @@ impl Server {
             max_in_flight: 64,
             max_queued: 256,
             tools: ToolFilter::default(),
+            compact: false,
             trust: Trust::First,
             max_result_bytes: None,
             max_result_tokens: None,

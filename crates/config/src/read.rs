@@ -10,8 +10,8 @@ use crate::json::{Json, Member, Node};
 use crate::keys::{PRICES, PROVIDER, WEBHOOK};
 use crate::listen::parse_listen;
 use crate::model::{
-    Approvals, Auth, Budget, Config, Embeddings, Guard, McpAuth, Memory, Notify, Prices, Provider,
-    ProviderKind, Results, Route, Sampling, Search, Shutdown, View, Webhook,
+    Approvals, Auth, Budget, Config, Embeddings, Guard, McpAuth, Memory, MemoryTools, Notify,
+    Prices, Provider, ProviderKind, Results, Route, Sampling, Search, Shutdown, View, Webhook,
 };
 use crate::name::check_server_name;
 use crate::problem::Problems;
@@ -57,6 +57,10 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
         config.memory = Memory {
             enabled: block.flag("enabled").unwrap_or(true),
             extract: block.flag("extract").unwrap_or(true),
+            tools: match block.text("tools") {
+                Some("all") => MemoryTools::All,
+                _ => MemoryTools::Compact,
+            },
         };
     }
     if let Some(block) = block.block("search") {
@@ -74,6 +78,12 @@ pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
             max_tokens: block.count("maxTokens").unwrap_or(defaults.max_tokens),
             keep: keep.unwrap_or(defaults.keep),
         };
+    }
+    if let Some(seconds) = block
+        .block("sessions")
+        .and_then(|block| block.whole("idleSeconds"))
+    {
+        config.sessions.idle = Duration::from_secs(seconds);
     }
     if let Some("none") = block.block("auth").and_then(|block| block.text("mcp")) {
         config.auth = Auth { mcp: McpAuth::None };

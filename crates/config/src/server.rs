@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use switchboard_wire::Revision;
+
 use crate::filter::ToolFilter;
 use crate::json::{Json, Member, Node, quote};
 use crate::keys::{SERVER, WAYS};
@@ -50,6 +52,7 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
     let defaults = Server::new(transport);
     Some(Server {
         enabled: enabled(block, problems),
+        revision: block.text("revision").and_then(Revision::parse),
         start: match block.text("start") {
             Some("lazy") => Some(Start::Lazy),
             Some("eager") => Some(Start::Eager),
@@ -76,6 +79,7 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
         max_in_flight: block.count("maxInFlight").unwrap_or(defaults.max_in_flight),
         max_queued: block.count("maxQueued").unwrap_or(defaults.max_queued),
         tools: tools(block, problems),
+        compact: defaults.compact,
         trust: match block.text("trust") {
             Some("ask") => Trust::Ask,
             Some("always") => Trust::Always,

@@ -7,7 +7,7 @@ import { KIND_WORDS, mark, sentence, word } from "./marks.js";
 import { queueState } from "./queue-state.js";
 import { preference, prefer } from "./session.js";
 import { isOpen, loadCalls, on, state, waiting, waitingCount } from "./store.js";
-import { agoTime, clock, everySecond, gatewayTime, lasting, leftTime, number, plural } from "./words.js";
+import { agoTime, clock, everySecond, failedLists, gatewayTime, lasting, leftTime, number, plural } from "./words.js";
 
 const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["21600", "6 hours"], ["86400", "24 hours"]];
 const BUCKETS = 30;
@@ -195,13 +195,14 @@ function drawTiles(list, tiles) {
 }
 
 function drawServer(node, server) {
-  const shown = JSON.stringify([server.state, server.reason, server.calls, server.errors, server.inFlight]);
+  const shown = JSON.stringify([server.state, server.reason, server.failedLists, server.calls, server.errors, server.inFlight]);
   if (node.dataset.shown === shown) return node;
   node.dataset.shown = shown;
   const had = node.contains(document.activeElement);
   fill(node, h("a", { class: "row", href: `#servers/${encodeURIComponent(server.name)}` }, server.name), mark(server.state),
     h("span", { class: "muted numbers-line" }, `${plural(server.calls, "call")}${server.errors ? `, ${plural(server.errors, "error")}` : ""}`),
-    server.reason && TROUBLE.has(server.state) ? h("p", { class: "reason" }, server.reason) : null);
+    server.reason && TROUBLE.has(server.state) ? h("p", { class: "reason" }, server.reason) : null,
+    failedLists(server).map((text) => h("p", { class: "reason" }, text)));
   if (had) node.querySelector("a").focus();
   return node;
 }

@@ -7,7 +7,7 @@ import { mark } from "./marks.js";
 import { json, longText } from "./payload.js";
 import { actions } from "./servers.js";
 import { on, state } from "./store.js";
-import { agoTime, leftTime, number } from "./words.js";
+import { agoTime, failedLists, leftTime, number } from "./words.js";
 
 const MOST_LINES = 2000;
 
@@ -72,6 +72,7 @@ function facts(server) {
       server.reason ? h("p", null, h("strong", null, "Why: "), server.reason) : null,
       server.action ? h("p", null, h("strong", null, "What you can do: "), server.action) : null,
       server.nextTry ? h("p", null, h("strong", null, "Next try: "), leftTime(server.nextTry)) : null) : null,
+    server.failedLists?.length ? h("div", { class: "callout", "data-tone": "bad" }, failedLists(server).map((text) => h("p", null, text))) : null,
     h("div", { class: "buttons" }, actions(server)),
     h("dl", { class: "facts card" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
     server.problems?.length ? h("section", { class: "card" }, h("h2", null, "Left out"), h("ul", null, server.problems.map((text) => h("li", null, text)))) : null,

@@ -6,7 +6,7 @@ import { mark } from "./marks.js";
 import { confirm, notice } from "./notices.js";
 import { openServer } from "./server.js";
 import { on, state, takeServer } from "./store.js";
-import { agoTime, number, plural } from "./words.js";
+import { agoTime, failedLists, number, plural } from "./words.js";
 
 export function open([name]) {
   return name ? openServer(name) : openList();
@@ -43,7 +43,8 @@ function drawRow(row, server) {
   fill(row,
     h("th", { scope: "row" }, h("a", { class: "row", "data-key": "name", href: `#servers/${encodeURIComponent(server.name)}` }, server.name),
       h("div", { class: "target" }, server.target)),
-    h("td", { "data-label": "State" }, mark(server.state), h("span", { class: "muted since" }, " ", agoTime(server.since)), server.reason ? h("p", { class: "reason" }, server.reason) : null),
+    h("td", { "data-label": "State" }, mark(server.state), h("span", { class: "muted since" }, " ", agoTime(server.since)), server.reason ? h("p", { class: "reason" }, server.reason) : null,
+      failedLists(server).map((text) => h("p", { class: "reason" }, text))),
     cell("Tools", number(server.tools)), cell("Calls", number(server.calls)),
     h("td", { class: "number", "data-label": "Errors", "data-tone": server.errors ? "bad" : null }, number(server.errors)),
     cell("Under way", server.queued ? `${server.inFlight} + ${server.queued} queued` : number(server.inFlight)),

@@ -35,6 +35,11 @@ export function problemText({ detail, hint }) {
   return parts.join("; ") || null;
 }
 
+// The lists that a server did not give, and why, a text each.
+export function failedLists(server) {
+  return (server.failedLists ?? []).map(({ list, reason }) => `${list} failed: ${reason}`);
+}
+
 export function number(value) {
   return Number.isFinite(value) ? NUMBER.format(value) : "–";
 }

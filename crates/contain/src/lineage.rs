@@ -90,7 +90,8 @@ impl Containment {
     /// A socket that no process of a server is seen to have may be a server's all the same: a descriptor on its way
     /// through another socket is in no table, and neither is one that moves on while the tables are read. So only a
     /// process outside of the servers that is seen to have the socket settles the matter. The tables of servers are
-    /// read first; one that cannot be read proves no more than a descriptor on its way, and is passed over.
+    /// read first; one that cannot be read proves no more than a descriptor on its way, and is passed over. What this
+    /// process has itself, a child of it has too until it runs its own program: that makes it no server's.
     pub fn lineage_of_socket(&self, inode: u64) -> Lineage {
         let wanted = format!("socket:[{inode}]");
         for _ in 0..PASSES {
@@ -100,6 +101,9 @@ impl Containment {
                 process_has_open(stat.pid, &wanted) || thread_has_open(stat.pid, &wanted)
             });
             if let Some(holder) = holder {
+                if process_has_open(own_pid(), &wanted) {
+                    return self.lineage_of(own_pid(), |_| true);
+                }
                 return Lineage::Server(Process {
                     pid: holder.pid.unsigned_abs(),
                     program: program_of(holder.pid),

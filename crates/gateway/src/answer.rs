@@ -134,6 +134,17 @@ pub(crate) fn result(text: &str, structure: Raw) -> Raw {
     ])
 }
 
+/// A result of a tool with remarks of the gateway at its end. One without content, such as a question, stays as it is.
+pub(crate) fn noted(result: Raw, remarks: &[String]) -> Raw {
+    let content = result.member("content").and_then(|it| it.elements());
+    let Some(mut content) = content.filter(|_| !remarks.is_empty()) else {
+        return result;
+    };
+    content.push(text_block(&format!("[switchboard] {}", remarks.join("\n"))));
+    let with = result.with_member("content", &Raw::array(content));
+    with.unwrap_or(result)
+}
+
 fn text_block(text: &str) -> Raw {
     Raw::object([("type", Raw::string("text")), ("text", Raw::string(text))])
 }
@@ -148,11 +159,11 @@ struct Line {
 
 impl Line {
     fn new(hit: &Hit, tool: &Item<'_>, says: usize, takes: usize) -> Self {
-        let described = tool.raw().member("description");
+        let described = tool.shown().member("description");
         let described = described
             .and_then(|text| text.to_text())
             .unwrap_or_default();
-        let takes = match tool.raw().member("inputSchema") {
+        let takes = match tool.shown().member("inputSchema") {
             Some(schema) if takes > 0 => outline(&schema, takes).text,
             _ => String::new(),
         };
@@ -194,7 +205,7 @@ fn score(hit: &Hit) -> Raw {
 fn definition(tool: &Item<'_>) -> Raw {
     let name = Raw::string(&format!("{}:{}", tool.server(), tool.name()));
     // These are for programs, and are not scanned for what they tell a model.
-    let judged = tool.raw().without(&switchboard_trust::UNREAD);
+    let judged = tool.shown().without(&switchboard_trust::UNREAD);
     judged.with_member("name", &name).unwrap_or(judged)
 }
 

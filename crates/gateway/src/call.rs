@@ -8,6 +8,7 @@
 
 mod answers;
 pub(crate) mod completion;
+pub(crate) mod extension;
 pub(crate) mod gate;
 pub(crate) mod human;
 mod journey;
@@ -36,7 +37,9 @@ use self::{
 use crate::{
     caller::{Caller, Guest},
     context::Context,
+    extensions::is_foreign,
     failure::Failure,
+    handshake,
     health::Reason,
     limit::Permit,
     line::Line,
@@ -56,7 +59,7 @@ pub(crate) struct Errand<'a> {
     pub(crate) guest: &'a Guest,
     pub(crate) line: Option<&'a Line>,
     pub(crate) view: &'a View,
-    pub(crate) method: &'static str,
+    pub(crate) method: Cow<'static, str>,
     /// The tool, prompt or resource, as the server knows it.
     pub(crate) name: Arc<str>,
     pub(crate) params: Option<Raw>,
@@ -70,7 +73,7 @@ impl Errand<'_> {
     /// The items of the server that it is about. A completion may name a template or a resource.
     pub(crate) fn items(&self) -> Items<'_> {
         let named = |kind| [Some((kind, Cow::Borrowed(&*self.name))), None, None];
-        match self.method {
+        match &*self.method {
             method::TOOLS_CALL => named(Kind::Tool),
             method::PROMPTS_GET => named(Kind::Prompt),
             method::RESOURCES_READ => named(Kind::Resource),
@@ -84,6 +87,12 @@ impl Errand<'_> {
                     text("uri").map(|uri| (Kind::Template, uri)),
                     text("uri").map(|uri| (Kind::Resource, uri)),
                 ]
+            }
+            method if is_foreign(method) => {
+                let params = self.params.as_ref();
+                let uri = params.and_then(|params| params.member("uri")?.to_text());
+                let uri = uri.map(|uri| (Kind::Resource, uri.into()));
+                [uri, None, None]
             }
             _ => [None, None, None],
         }
@@ -119,9 +128,9 @@ pub(crate) async fn carry(
 ) -> Result<Raw, Failure> {
     // What can be answered with questions can also be answered with "come back".
     let comes_back = matches!(
-        errand.method,
+        &*errand.method,
         method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
-    );
+    ) || is_foreign(&errand.method);
     match errand.guest.era() {
         Era::Modern if comes_back => patience::carry(context, caller, upstream, errand).await,
         Era::Modern | Era::Legacy => walk(context, caller, upstream, errand).await,
@@ -260,12 +269,9 @@ fn remembered(
         .with_member("ttlMs", &Raw::number(left))
         .unwrap_or(kept);
     let client = errand.guest.revision();
-    Some(translate::result(
-        kept,
-        errand.method,
-        Revision::LATEST,
-        client,
-    ))
+    let info = || handshake::info(context, errand.view);
+    let from = Revision::LATEST;
+    Some(translate::result(kept, &errand.method, from, client, info))
 }
 
 /// Whether a request of 2026-07-28 is one that comes back with answers.
@@ -311,8 +317,8 @@ impl<'a> Way<'a> {
 }
 
 impl Way<'_> {
-    /// Waits for a place and for the server. The place comes first: a server that has given one is not
-    /// stopped for being idle.
+    /// Waits for a place and for the server, on a connection in the client's era if there can be one.
+    /// The place comes first: a server that has given one is not stopped for being idle.
     async fn arrive(
         &self,
         started: Instant,
@@ -320,6 +326,9 @@ impl Way<'_> {
     ) -> Result<(Arc<Live>, Permit), Failure> {
         let upstream = self.upstream;
         let deadline = started + upstream.request_timeout();
+        let era = self.errand.guest.era();
+        // The server could not be reached in that era.
+        let mut is_bridged = false;
         loop {
             let acquiring =
                 upstream
@@ -329,31 +338,76 @@ impl Way<'_> {
                         server: Arc::clone(&upstream.name),
                         waiting: full.waiting,
                     })?;
-            let Ok(place) = timeout_at(deadline.into(), acquiring).await else {
+            let place = timeout_at(deadline.into(), acquiring).await;
+            // A place that is free is given late, too.
+            let Some(place) = place.ok().filter(|_| Instant::now() < deadline) else {
                 return Err(Failure::TimedOut {
                     server: Arc::clone(&upstream.name),
                     after: started.elapsed(),
                 });
             };
-            let live = upstream.live();
+            let other = if is_bridged {
+                None
+            } else {
+                upstream.other_for(self.context, era, || self.may_be_asked())
+            };
+            let chosen = other.as_ref().unwrap_or(upstream);
+            let live = chosen.live();
             let live =
                 live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
             if let Some(live) = live {
                 let items = self.errand.items();
-                let admitting = upstream.admit(self.context, &live, &items, deadline);
+                let admitting = chosen.admit(self.context, &live, &items, deadline);
                 if admitting.await? {
                     return Ok((live, place));
                 }
                 lost = Some(live);
             }
             drop(place);
-            let until = (Instant::now() + self.context.wait()).min(deadline);
-            Box::pin(upstream.ready(until, lost.as_ref())).await?;
+            // The first connection has to have time left.
+            let now = Instant::now();
+            let until = match other {
+                None => deadline,
+                Some(_) => now + deadline.saturating_duration_since(now) / 2,
+            };
+            let ready = chosen.ready(self.context, until, lost.as_ref(), Some(era));
+            // Boxed, as all that few calls come to.
+            match Box::pin(self.while_starting(ready)).await {
+                Ok(_) => {}
+                Err(_) if other.is_some() => is_bridged = true,
+                Err(failure) => return Err(failure),
+            }
         }
+    }
+
+    /// Whether the server may ask its client, or a person, while it works on this request, in the way of the client's
+    /// revision. A client of 2026-07-28 has more that only servers of that revision have.
+    fn may_be_asked(&self) -> bool {
+        let can = |capabilities: &Raw| {
+            let mut kinds = ["elicitation", "sampling", "roots"].into_iter();
+            kinds.any(|kind| capabilities.member(kind).is_some())
+        };
+        match self.errand.guest {
+            Guest::Modern => true,
+            Guest::Legacy { about, .. } => can(&about.capabilities) || self.has_person(),
+        }
+    }
+
+    /// Waits for the server to start. A client that wants to hear of progress hears of that.
+    async fn while_starting<T>(&self, start: impl Future<Output = T>) -> T {
+        let token = journey::progress_token(self.errand.params.as_ref());
+        let client = human::Client::new(self.errand.line, token, self.told.clone());
+        let words = format!("starting {}", self.upstream.name);
+        client.wait_for_start(&words, start).await
     }
 
     fn capabilities(&self) -> Raw {
         self.errand.guest.capabilities(self.errand.params.as_ref())
+    }
+
+    /// The name that results have in the client's view.
+    fn info(&self) -> Raw {
+        handshake::info(self.context, self.errand.view)
     }
 
     fn ticket(&self) -> Ticket {
@@ -459,11 +513,12 @@ impl Way<'_> {
         let state = parking.put(server, self.ticket(), patience, kept);
         // The call is dropped with what could not be kept, and withdrawn by that.
         let state = state.map_err(|_| Failure::Crowded)?;
-        Ok(translate::modern(Raw::object([
+        let asked = Raw::object([
             ("resultType", Raw::string("input_required")),
             ("inputRequests", questions),
             ("requestState", Raw::string(&state)),
-        ])))
+        ]);
+        Ok(translate::modern(asked, || self.info()))
     }
 
     /// Keeps what was read, if the server lets it be kept. What came of questions is not, nor what may have some.
@@ -483,11 +538,12 @@ impl Way<'_> {
 
     /// What the server said, in the words of the client's revision.
     fn arrived(&self, live: &Live, result: Result<Raw, Failure>) -> Result<Raw, Failure> {
-        let (of, client) = (self.errand.method, self.errand.guest.revision());
+        let (of, client) = (&*self.errand.method, self.errand.guest.revision());
         match result {
             Ok(result) => {
                 self.remember(live, &result);
-                Ok(translate::result(result, of, live.revision(), client))
+                let info = || self.info();
+                Ok(translate::result(result, of, live.revision(), client, info))
             }
             Err(Failure::Answered(error))
                 if error.code == translate::URL_ELICITATION_REQUIRED
@@ -522,7 +578,7 @@ fn ticket(caller: &Caller, upstream: &Upstream, errand: &Errand<'_>) -> Ticket {
     let place = format!("{}\0{}", errand.view.place(), upstream.name);
     Ticket {
         principal: caller.principal,
-        request: request_digest(&place, errand.method, errand.params.as_ref()),
+        request: request_digest(&place, &errand.method, errand.params.as_ref()),
     }
 }
 

@@ -81,6 +81,7 @@ fn config_keys(old: &Config, new: &Config) -> Vec<&'static str> {
         memory,
         search,
         results,
+        sessions,
     } = old;
     let mut asking = approvals.clone();
     asking.rules.clone_from(&new.approvals.rules);
@@ -95,6 +96,7 @@ fn config_keys(old: &Config, new: &Config) -> Vec<&'static str> {
         ("memory", *memory != new.memory),
         ("search", *search != new.search),
         ("results", *results != new.results),
+        ("sessions", *sessions != new.sessions),
         ("approvals", asking != new.approvals),
     ])
 }
@@ -106,6 +108,7 @@ fn changed_keys(old: &Server, new: &Server) -> Vec<&'static str> {
         enabled,
         transport,
         start,
+        revision,
         idle_stop,
         request_timeout,
         init_timeout,
@@ -114,6 +117,7 @@ fn changed_keys(old: &Server, new: &Server) -> Vec<&'static str> {
         max_in_flight,
         max_queued,
         tools,
+        compact,
         trust,
         max_result_bytes,
         max_result_tokens,
@@ -127,9 +131,10 @@ fn changed_keys(old: &Server, new: &Server) -> Vec<&'static str> {
         ("hold", *hold != new.hold),
         ("approvedFile", *approved_file != new.approved_file),
         ("start", *start != new.start),
-        ("tools", *tools != new.tools),
+        ("tools", *tools != new.tools || *compact != new.compact),
         ("trust", *trust != new.trust),
         ("approve", *approve != new.approve),
+        ("revision", *revision != new.revision),
         ("idleStopSeconds", *idle_stop != new.idle_stop),
         ("requestTimeoutMs", *request_timeout != new.request_timeout),
         ("initTimeoutMs", *init_timeout != new.init_timeout),

@@ -21,6 +21,7 @@ use crate::{
     desk::fit::Results,
     events::Events,
     finder::Finder,
+    first_contact::FirstContact,
     lessons::Lessons,
     logs::Logs,
     memory::Host,
@@ -46,6 +47,8 @@ pub(crate) struct Context {
     pub(crate) events: Events,
     pub(crate) megaphone: Megaphone,
     pub(crate) pace: Pace,
+    /// Servers that have never been learnt.
+    pub(crate) first_contact: Arc<FirstContact>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) finder: Finder,
     /// What was too long for an answer.
@@ -134,6 +137,7 @@ impl Context {
             events: Events::new(),
             megaphone: Megaphone::new(),
             pace: Pace::new(),
+            first_contact: Arc::new(FirstContact::open(home.first_contact())),
             shelf,
             memory: Host::new(store.clone(), &config, Arc::clone(&finder.models)),
             finder,

@@ -3,10 +3,13 @@
 //! A client sees one of two views: everything of every server under names of the gateway's making, or
 //! one server with its names as they are. In the first, tools may be behind a menu.
 
+mod extension;
 pub(crate) mod fit;
 pub(crate) mod menu;
+mod tasks;
 
 use std::{
+    borrow::Cow,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -18,15 +21,16 @@ use switchboard_wire::{Era, Name, code, header::ParamHeaders, meta, method};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
-    answer, builtin,
+    answer, apps, builtin,
     call::{self, Errand},
     caller::{Caller, Guest, read_level},
     failure::{Failure, cut},
+    first_contact,
     gateway::Gateway,
     handshake,
     line::Line,
     session::Session,
-    tasks, translate,
+    translate,
     upstream::Upstream,
     view::{Face, View},
 };
@@ -65,7 +69,10 @@ pub(crate) async fn answer(
             failure.into_tool_result()
         }
         Err(failure) if is_call && era == Era::Modern => {
-            failure.into_tool_result().map(translate::modern)
+            let result = failure.into_tool_result()?;
+            Ok(translate::modern(result, || {
+                handshake::info(gateway.context(), view)
+            }))
         }
         Err(failure) => Err(failure.into_error(era)),
     }
@@ -103,9 +110,7 @@ pub(crate) async fn serve(
         (method::PROMPTS_GET, _) => Box::pin(room.get_prompt(params)).await,
         (method::RESOURCES_READ, _) => Box::pin(room.read_resource(params)).await,
         (method::COMPLETE, _) => Box::pin(room.complete(params)).await,
-        (method::DISCOVER, Era::Modern) => {
-            handshake::discover(gateway, view).map(translate::modern)
-        }
+        (method::DISCOVER, Era::Modern) => handshake::discover(gateway, view),
         (method::TASKS_GET, _) => Box::pin(room.task(method::TASKS_GET, params)).await,
         (method::TASKS_CANCEL, _) => Box::pin(room.task(method::TASKS_CANCEL, params)).await,
         (method::TASKS_UPDATE, Era::Modern) => {
@@ -129,7 +134,7 @@ pub(crate) async fn serve(
             }
             Ok(Raw::empty_object())
         }
-        (other, _) => Err(Failure::method_not_found(other)),
+        _ => Box::pin(room.extension(method, params)).await,
     }
 }
 
@@ -148,6 +153,7 @@ type Find = for<'a> fn(&'a Catalogue, &'a str) -> Option<Target<'a>>;
 impl Room<'_> {
     async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Failure> {
         let cursor = params
+            .as_ref()
             .and_then(|params| params.member("cursor"))
             .filter(|cursor| cursor.as_bytes() != b"null");
         let cursor = match &cursor {
@@ -155,20 +161,23 @@ impl Room<'_> {
             Some(cursor) => Some(cursor.to_text().ok_or_else(bad_cursor)?),
         };
         let cursor = cursor.as_deref();
+        let is_menu = || kind == Kind::Tool && menu::is_shown(self.gateway.context(), self.view);
+        if cursor.is_none() && matches!(self.view, View::All(_)) && !is_menu() {
+            first_contact::delay_list(self.gateway).await;
+        }
         match self.view {
-            View::All(_)
-                if kind == Kind::Tool && menu::is_shown(self.gateway.context(), self.view) =>
-            {
+            View::All(_) if is_menu() => {
                 self.refresh_all(kind);
                 self.gateway.context().finder.wake();
                 let page = menu::part().page(kind, cursor).map_err(bad_page)?;
-                Ok(self.encode(kind, page, None))
+                Ok(self.encode(kind, page, None, params.as_ref()))
             }
             View::All(_) => {
                 self.refresh_all(kind);
                 let catalogue = self.gateway.context().shelf.catalogue();
                 let page = catalogue.page(kind, cursor).map_err(bad_page)?;
-                Ok(self.encode(kind, page, self.all_hints(kind)))
+                let hints = self.all_hints(kind);
+                Ok(self.encode(kind, page, hints, params.as_ref()))
             }
             View::Server(name) => {
                 let upstream = upstream(self.gateway, name)?;
@@ -180,7 +189,7 @@ impl Room<'_> {
                 let part = part(self.gateway, name).await?;
                 let page = part.page(kind, cursor).map_err(bad_page)?;
                 let hints = upstream.freshness.of(kind).map(|fresh| fresh.hints());
-                Ok(self.encode(kind, page, hints))
+                Ok(self.encode(kind, page, hints, params.as_ref()))
             }
         }
     }
@@ -210,7 +219,21 @@ impl Room<'_> {
         hints.reduce(|(one, all), (other, public)| (one.min(other), all && public))
     }
 
-    fn encode(&self, kind: Kind, page: Page<'_>, hints: Option<(Duration, bool)>) -> Raw {
+    fn encode(
+        &self,
+        kind: Kind,
+        page: Page<'_>,
+        hints: Option<(Duration, bool)>,
+        params: Option<&Raw>,
+    ) -> Raw {
+        let list = self.spell(kind, page, hints);
+        match (self.view, kind) {
+            (View::All(_), Kind::Tool) => apps::list_for(list, || self.guest.capabilities(params)),
+            _ => list,
+        }
+    }
+
+    fn spell(&self, kind: Kind, page: Page<'_>, hints: Option<(Duration, bool)>) -> Raw {
         if self.guest.era() == Era::Legacy {
             let list = page.encoded(&[]);
             return match kind {
@@ -218,7 +241,8 @@ impl Room<'_> {
                 _ => list,
             };
         }
-        let info = Raw::object([(meta::SERVER_INFO, translate::own_info())]);
+        let info = handshake::info(self.gateway.context(), self.view);
+        let info = Raw::object([(meta::SERVER_INFO, info)]);
         let (ttl, public) = hints.unwrap_or((LIST_TTL, false));
         let scope = if public { "public" } else { "private" };
         page.encoded(&[
@@ -240,11 +264,11 @@ impl Room<'_> {
                 {
                     return result;
                 }
-                let (server, name) = match self.find_tool(&exposed) {
+                let (server, name) = match self.find_tool(&exposed, &params) {
                     Ok(found) => found,
                     Err(unknown) => {
                         Box::pin(self.learn_of(&exposed, unknown)).await?;
-                        self.find_tool(&exposed)?
+                        self.find_tool(&exposed, &params)?
                     }
                 };
                 if &*server == builtin::SERVER {
@@ -277,10 +301,16 @@ impl Room<'_> {
     }
 
     /// Whose tool it is, and what that server calls it.
-    fn find_tool(&self, exposed: &str) -> Result<(Arc<str>, Arc<str>), Failure> {
+    fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Failure> {
         let catalogue = self.gateway.context().shelf.catalogue();
+        let of_app = || {
+            let shows_apps = apps::are_shown(&self.guest.capabilities(Some(params)));
+            let tool = shows_apps.then(|| apps::own_tool(&catalogue, exposed));
+            tool.flatten().map(Target::from)
+        };
         let target = catalogue
             .tool(exposed)
+            .or_else(of_app)
             .ok_or_else(|| unknown_tool(&catalogue, exposed))?;
         Ok((Arc::clone(target.server), target.name.into()))
     }
@@ -476,62 +506,10 @@ impl Room<'_> {
         Ok(Raw::empty_object())
     }
 
-    /// Asks the server of a task.
-    async fn task(&self, method: &'static str, params: Option<Raw>) -> Result<Raw, Failure> {
-        let params = required(params)?;
-        if self.guest.era() == Era::Modern && !self.has_tasks(&params) {
-            let wanted = Raw::object([(handshake::TASKS, Raw::empty_object())]);
-            let wanted = Raw::object([("extensions", wanted)]);
-            let data = Raw::object([("requiredCapabilities", wanted)]);
-            let message = "this wants a client that says it knows tasks";
-            let error = ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message);
-            return Err(Failure::Refused(error.with_data(data)));
-        }
-        let exposed = distinct_text(&params, &["taskId"])?;
-        let seal = &self.gateway.context().seal;
-        let found = tasks::locate(seal, self.caller.principal, &exposed);
-        let found = found.filter(|(server, _)| self.view.sees(server));
-        let Some((server, task)) = found else {
-            return Err(Failure::invalid_params("there is no such task"));
-        };
-        let params = renamed(&params, "taskId", &task)?;
-        let name = task.as_str().into();
-        let result = self.errand(&server, method, name, params).await?;
-        let result = self.expose_tasks(&server, result);
-        self.deliver_task(&server, result).await
-    }
-
-    /// Whether the client of this request has said that it knows tasks.
-    fn has_tasks(&self, params: &Raw) -> bool {
-        let said = self.guest.capabilities(Some(params)).member("extensions");
-        said.is_some_and(|said| said.member(handshake::TASKS).is_some())
-    }
-
-    async fn list_tasks(&self, params: Option<Raw>) -> Result<Raw, Failure> {
-        let View::Server(server) = self.view else {
-            return Err(Failure::method_not_found(method::TASKS_LIST));
-        };
-        let params = params.unwrap_or_else(Raw::empty_object);
-        let upstream = upstream(self.gateway, server)?;
-        let result = self.errand(server, method::TASKS_LIST, "".into(), params);
-        let own = upstream
-            .begun
-            .only_of(self.caller.principal, &result.await?);
-        let own = own.map_err(|error| tasks::unclear(server, &error))?;
-        Ok(self.expose_tasks(server, own))
-    }
-
-    fn expose_tasks(&self, server: &str, result: Raw) -> Raw {
-        let seal = &self.gateway.context().seal;
-        tasks::expose_result(result, &|task| {
-            tasks::expose(seal, self.caller.principal, server, task)
-        })
-    }
-
     async fn errand(
         &self,
         server: &str,
-        method: &'static str,
+        method: impl Into<Cow<'static, str>>,
         name: Arc<str>,
         params: Raw,
     ) -> Result<Raw, Failure> {
@@ -540,7 +518,7 @@ impl Room<'_> {
             guest: &self.guest,
             line: self.line.as_ref(),
             view: self.view,
-            method,
+            method: method.into(),
             name,
             params: Some(params),
             bell: None,
@@ -558,7 +536,12 @@ impl Room<'_> {
         for (kind, name) in items.iter().flatten() {
             permitted(Some((*kind, &**name)))?;
         }
-        call::carry(self.gateway.context(), self.caller, &upstream, errand).await
+        let carrying = call::carry(self.gateway.context(), self.caller, &upstream, errand);
+        let result = carrying.await?;
+        Ok(match self.view {
+            View::All(_) => translate::as_own(result),
+            View::Server(_) => result,
+        })
     }
 }
 
@@ -634,24 +617,11 @@ fn readable(list: Raw, with_tasks: bool) -> Raw {
         .unwrap_or(list)
 }
 
-/// What one server offers. One that has never been seen is waited for, bounded: a list that is
-/// empty only because nobody has looked would mislead.
+/// What one server offers. One that has never been seen is waited for as long as for the answer to a call.
 pub(crate) async fn part(gateway: &Gateway, name: &str) -> Result<Arc<ServerPart>, Failure> {
-    let context = gateway.context();
     let upstream = upstream(gateway, name)?;
-    let until = Instant::now() + context.wait();
-    let mut changes = context.shelf.changes();
-    loop {
-        changes.borrow_and_update();
-        if let Some(part) = context.shelf.catalogue().server(name) {
-            return Ok(Arc::clone(part));
-        }
-        upstream.ready(until, None).await?;
-        let changed = tokio::time::timeout_at(until.into(), changes.changed()).await;
-        if changed.is_err() {
-            return Err(upstream.initializing());
-        }
-    }
+    let until = Instant::now() + upstream.request_timeout();
+    upstream.offered(gateway.context(), until, None).await
 }
 
 fn upstream(gateway: &Gateway, name: &str) -> Result<Arc<Upstream>, Failure> {

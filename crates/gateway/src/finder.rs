@@ -22,6 +22,7 @@ use switchboard_trust::{Others, Severity, scan};
 use tokio::sync::watch;
 
 use crate::{
+    apps::is_for_apps_alone,
     context::Context,
     failure::Failure,
     health::{Part, PartState},
@@ -477,10 +478,10 @@ fn segment(part: &ServerPart, is_trusted: &dyn Fn(&Tool<'_>) -> bool) -> Option<
 pub(crate) fn others(catalogue: &Catalogue, name: &str) -> Others {
     let mut others = Others::default();
     let own = catalogue.server(name).into_iter();
-    others.own(
-        own.flat_map(|part| part.items(Kind::Tool))
-            .map(|tool| tool.name()),
-    );
+    for tool in own.flat_map(|part| part.items(Kind::Tool)) {
+        others.own([tool.name()]);
+        others.own_parameters(tool.raw());
+    }
     for other in catalogue.servers().filter(|other| **other.name() != *name) {
         others.add(
             other.name(),
@@ -490,8 +491,11 @@ pub(crate) fn others(catalogue: &Catalogue, name: &str) -> Others {
     others
 }
 
+/// The tools of a server that models may call.
 fn tools(part: &ServerPart) -> impl Iterator<Item = Tool<'_>> {
-    part.items(Kind::Tool).map(|item| Tool {
+    let tools = part.items(Kind::Tool);
+    let tools = tools.filter(|item| !is_for_apps_alone(item.raw()));
+    tools.map(|item| Tool {
         name: item.name(),
         definition: item.raw(),
         trusted: true,

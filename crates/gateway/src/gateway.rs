@@ -27,7 +27,7 @@ use crate::{
     context::Context,
     edge::{
         pipe,
-        sessions::{SWEEP, Sessions},
+        sessions::{Sessions, sweep_pause},
         sse,
     },
     finder::Finder,
@@ -130,7 +130,7 @@ impl Gateway {
             &environment,
         ));
         let config = config.with_memory();
-        let shelf = Arc::new(Shelf::open(home.catalog(), home.trust(), &config));
+        let shelf = Arc::new(Shelf::open(&home, &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
         let context = Context::new(home, config, environment, containment, logs, shelf, store);
         let (context, driver) = context.ok_or(StartError::Random)?;
@@ -193,6 +193,33 @@ impl Gateway {
         while self.pipes.load(Relaxed) > 0 {
             // The sender lives as long as the gateway.
             let _ = changed.changed().await;
+        }
+    }
+
+    /// The same, and until servers that are being learnt for the first time have been, for a bounded time: the next
+    /// client is to see their tools. A client that comes meanwhile keeps the gateway.
+    pub async fn deserted(&self) {
+        loop {
+            self.abandoned().await;
+            let contact = &self.context.first_contact;
+            let upstreams = self.upstreams();
+            let lessons: Vec<_> = upstreams
+                .values()
+                .filter(|one| one.is_being_met() && !contact.has_failed(&one.name, &one.settings()))
+                .collect();
+            let all_met = async {
+                for upstream in &lessons {
+                    upstream.met().await;
+                }
+            };
+            if tokio::time::timeout(LAST_LESSONS, all_met).await.is_err() {
+                for upstream in lessons.iter().filter(|one| one.is_new()) {
+                    contact.fail(&upstream.name, &upstream.settings());
+                }
+            }
+            if self.pipes() == 0 {
+                return;
+            }
         }
     }
 
@@ -261,6 +288,7 @@ impl Gateway {
         let closing = tokio::task::spawn_blocking(move || {
             context.finder.close();
             context.logs.flush();
+            context.first_contact.save(&context.config.load());
         });
         let _ = closing.await;
         self.context.audit.flush().await;
@@ -309,6 +337,11 @@ impl Gateway {
 
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.sessions
+    }
+
+    /// How long a session may be idle.
+    fn idle(&self) -> Duration {
+        self.context.config.load().sessions.idle
     }
 
     pub(crate) fn sse(&self) -> &sse::Streams {
@@ -410,18 +443,29 @@ impl Gateway {
     }
 }
 
+/// How long servers that are being learnt for the first time are waited for when the last client has left. Each has a
+/// limit of its own.
+const LAST_LESSONS: Duration = Duration::from_mins(2);
 /// How long the store may take to write what it still has.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Ends sessions that nobody uses, now and then.
 async fn sweep_sessions(gateway: Weak<Gateway>) {
     loop {
-        tokio::time::sleep(SWEEP).await;
+        let Some(idle) = gateway.upgrade().map(|gateway| gateway.idle()) else {
+            return;
+        };
+        tokio::time::sleep(sweep_pause(idle)).await;
         let Some(gateway) = gateway.upgrade() else {
             return;
         };
-        gateway.sessions.sweep();
+        let ended = gateway.sessions.sweep(gateway.idle());
         let context = Arc::clone(&gateway.context);
+        if ended > 0 {
+            tracing::debug!(ended, "Ended sessions that were idle.");
+            // What is known of a session that has ended would keep its memory.
+            context.audience.prune();
+        }
         tokio::task::spawn_blocking(move || context.results.sweep(&context.config.load()));
     }
 }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use switchboard_catalog::{Offers, ServerPart};
 use switchboard_client::{ErrorObject, Raw, Revision};
-use switchboard_wire::{Era, code};
+use switchboard_wire::{Era, code, meta};
 
 use crate::{
-    builtin,
+    apps, builtin,
+    context::Context,
     desk::{LIST_TTL, coarse_millis, menu},
     failure::{Failure, cut},
     gateway::Gateway,
-    translate::own_info,
+    translate::{self, own_info},
     view::View,
 };
 
@@ -20,6 +21,8 @@ struct Introduction {
     capabilities: Raw,
     server_info: Raw,
     instructions: Option<Raw>,
+    /// The `_meta` of the server's own answer.
+    meta: Option<Raw>,
 }
 
 /// How much of what each server wants a model to know is handed on, and how much of all together.
@@ -57,6 +60,7 @@ pub(crate) fn initialize(
         ("serverInfo", introduction.server_info),
     ];
     members.extend(introduction.instructions.map(|text| ("instructions", text)));
+    members.extend(introduction.meta.map(|said| (meta::META, said)));
     Ok(Raw::object(members))
 }
 
@@ -71,7 +75,21 @@ pub(crate) fn discover(gateway: &Gateway, view: &View) -> Result<Raw, Failure> {
         ("cacheScope", Raw::string("private")),
     ];
     members.extend(introduction.instructions.map(|text| ("instructions", text)));
-    Ok(Raw::object(members))
+    members.extend(introduction.meta.map(|said| (meta::META, said)));
+    let info = introduction.server_info;
+    Ok(translate::modern(Raw::object(members), || info))
+}
+
+/// The name that results have in this view: a server's own where it is alone, as far as it is known, and else the gateway's.
+pub(crate) fn info(context: &Context, view: &View) -> Raw {
+    let of_server = |name: &str| {
+        let catalogue = context.shelf.catalogue();
+        catalogue.server(name)?.offers().server_info.clone()
+    };
+    match view {
+        View::Server(name) => of_server(name).unwrap_or_else(own_info),
+        View::All(_) => own_info(),
+    }
 }
 
 /// The revision to answer `initialize` with: the one that was asked for, if it opens that way.
@@ -107,6 +125,7 @@ fn introduce(gateway: &Gateway, view: &View, client: Revision) -> Result<Introdu
             capabilities: all_capabilities(&parts, client),
             server_info: own_info(),
             instructions,
+            meta: None,
         });
     };
     if gateway.upstream(name).is_none() {
@@ -117,9 +136,8 @@ fn introduce(gateway: &Gateway, view: &View, client: Revision) -> Result<Introdu
     let offers = offers.as_deref();
     Ok(Introduction {
         capabilities: capabilities(offers, client),
-        server_info: offers
-            .and_then(|offers| offers.server_info.clone())
-            .unwrap_or_else(own_info),
+        server_info: info(gateway.context(), view),
+        meta: offers.and_then(|offers| offers.meta.clone()),
         instructions: offers
             .and_then(|offers| offers.instructions.as_deref())
             .map(Raw::string),
@@ -147,11 +165,20 @@ fn capabilities(offers: Option<&Offers>, client: Revision) -> Raw {
         members.push((what, Raw::empty_object()));
     }
     members.extend(said("experimental").map(|said| ("experimental", said)));
-    // What belongs to one era is offered by servers of that era to clients of that era.
+    // What belongs to one era is offered by servers of that era to clients of that era. Extensions belong to none, but
+    // for tasks, which 2025-11-25 has in another way.
     let of = offers.and_then(|offers| offers.revision);
-    if client.era() == Era::Modern && of.is_some_and(|of| of.era() == Era::Modern) {
-        members.extend(said("extensions").map(|said| ("extensions", said)));
-    }
+    let is_modern = client.era() == Era::Modern && of.is_some_and(|of| of.era() == Era::Modern);
+    let extensions = said("extensions").filter(Raw::is_object);
+    let carried = extensions.map(|said| {
+        if is_modern {
+            said
+        } else {
+            said.without(&[TASKS])
+        }
+    });
+    let carried = carried.filter(|carried| carried.as_str() != "{}");
+    members.extend(carried.map(|carried| ("extensions", carried)));
     if client.facts().core_tasks && of.is_some_and(|of| of.facts().core_tasks) {
         members.extend(said("tasks").map(|said| ("tasks", said)));
     }
@@ -174,14 +201,20 @@ fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
         ("completions", Raw::empty_object()),
         ("logging", Raw::empty_object()),
     ];
-    let tasks = |part: &&Arc<ServerPart>| {
-        let known = part.offers().capabilities.as_ref();
-        let extensions = known.and_then(|known| known.member("extensions"));
-        extensions.is_some_and(|extensions| extensions.member(TASKS).is_some())
+    let has = |name: &str| {
+        parts.iter().any(|part| {
+            let known = part.offers().capabilities.as_ref();
+            let extensions = known.and_then(|known| known.member("extensions"));
+            extensions.is_some_and(|extensions| extensions.member(name).is_some())
+        })
     };
-    if client.era() == Era::Modern && parts.iter().any(tasks) {
-        let extensions = Raw::object([(TASKS, Raw::empty_object())]);
-        members.push(("extensions", extensions));
+    // Only those that can be carried where servers are together.
+    let tasks = client.era() == Era::Modern && has(TASKS);
+    let tasks = tasks.then(|| (TASKS, Raw::empty_object()));
+    let apps = has(apps::EXTENSION).then(|| (apps::EXTENSION, apps::capability()));
+    let extensions: Vec<_> = tasks.into_iter().chain(apps).collect();
+    if !extensions.is_empty() {
+        members.push(("extensions", Raw::object(extensions)));
     }
     Raw::object(members)
 }

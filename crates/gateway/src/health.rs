@@ -96,6 +96,11 @@ impl Reason {
             None => public.to_string(),
         }
     }
+
+    /// The same as a reason of its own.
+    pub(crate) fn plain_for_agents(&self, server: &str) -> Self {
+        Self::plain(&self.for_agents(&in_logs(server)))
+    }
 }
 
 /// The place that shows people what a server said.
@@ -196,8 +201,7 @@ impl Health {
     /// The same for an agent.
     #[must_use]
     pub(crate) fn for_agents(mut self, server: &str) -> Self {
-        let told = |reason: Reason| Reason::plain(&reason.for_agents(&in_logs(server)));
-        self.reason = self.reason.map(told);
+        self.reason = self.reason.map(|it| it.plain_for_agents(server));
         self
     }
 }
@@ -244,6 +248,7 @@ mod tests {
             message: "`initialize` to http://h: HTTP 500 Internal Server Error".into(),
             said: Some("<IMPORTANT>".into()),
             sent: true,
+            challenged: false,
         };
         for (error, public) in [
             (

@@ -100,18 +100,14 @@ impl Judgements {
     }
 
     /// These lists, asked for when they were due so often, have been judged, but for the missing ones.
-    pub(crate) fn finish(&self, lists: Lists, due: Due, missing: Option<&(Lists, Reason)>) {
+    pub(crate) fn finish(&self, lists: Lists, due: Due, missing: &[(Kind, Reason)]) {
         self.state.send_modify(|state| {
             for kind in lists.kinds() {
                 let (done, due) = (&mut state.lists[kind as usize], due[kind as usize]);
-                match missing {
-                    Some((lists, why)) if lists.has(kind) => {
-                        done.failed = Some((due, why.clone()));
-                    }
-                    _ => {
-                        done.judged = due;
-                        done.failed = None;
-                    }
+                let missing = missing.iter().find(|(missing, _)| *missing == kind);
+                done.failed = missing.map(|(_, why)| (due, why.clone()));
+                if missing.is_none() {
+                    done.judged = due;
                 }
             }
         });
@@ -176,11 +172,11 @@ mod tests {
         assert_eq!(judgements.unasked(), Lists::NONE);
         // It comes between the question and its answer, when nobody may be told of it.
         judgements.change(TOOLS);
-        judgements.finish(all(), due, None);
+        judgements.finish(all(), due, &[]);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
         assert_eq!(judgements.unasked(), TOOLS);
         let due = judgements.ask(judgements.unasked());
-        judgements.finish(TOOLS, due, None);
+        judgements.finish(TOOLS, due, &[]);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::Yes);
         assert_eq!(judgements.unasked(), Lists::NONE);
     }
@@ -189,8 +185,8 @@ mod tests {
     async fn resources_are_judged_without_their_templates() {
         let judgements = Judgements::new();
         let due = judgements.due();
-        let templates = Lists::of(Kind::Template);
-        judgements.finish(all(), due, Some(&(templates, Reason::plain("broken"))));
+        let missing = [(Kind::Template, Reason::plain("broken"))];
+        judgements.finish(all(), due, &missing);
         assert_eq!(now(&judgements, Kind::Resource).await, Judged::Yes);
         let failed = Judged::Failed(Reason::plain("broken"));
         assert_eq!(now(&judgements, Kind::Template).await, failed);
@@ -206,7 +202,7 @@ mod tests {
     async fn a_list_is_judged_on_its_own() {
         let judgements = Judgements::new();
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
-        judgements.finish(TOOLS, judgements.due(), None);
+        judgements.finish(TOOLS, judgements.due(), &[]);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::Yes);
         assert_eq!(judgements.now(Kind::Tool), Some(Judged::Yes));
         assert_eq!(judgements.now(Kind::Prompt), None);
@@ -218,10 +214,10 @@ mod tests {
         let judgements = Judgements::new();
         let due = judgements.due();
         judgements.change(TOOLS);
-        judgements.finish(all(), due, None);
+        judgements.finish(all(), due, &[]);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
         assert_eq!(now(&judgements, Kind::Resource).await, Judged::Yes);
-        judgements.finish(TOOLS, judgements.due(), None);
+        judgements.finish(TOOLS, judgements.due(), &[]);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::Yes);
     }
 
@@ -236,7 +232,7 @@ mod tests {
         tokio::task::yield_now().await;
         let due = judgements.due();
         judgements.change(TOOLS);
-        judgements.finish(TOOLS, due, None);
+        judgements.finish(TOOLS, due, &[]);
         assert_eq!(waiting.await.unwrap(), Judged::Yes);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
     }
@@ -244,15 +240,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn failures_and_ends_are_told_at_once() {
         let judgements = Judgements::new();
-        judgements.finish(
-            all(),
-            judgements.due(),
-            Some(&(TOOLS, Reason::plain("broken"))),
-        );
+        let missing = [(Kind::Tool, Reason::plain("broken"))];
+        judgements.finish(all(), judgements.due(), &missing);
         let failed = Judged::Failed(Reason::plain("broken"));
         assert_eq!(now(&judgements, Kind::Tool).await, failed);
         assert_eq!(now(&judgements, Kind::Prompt).await, Judged::Yes);
-        judgements.finish(TOOLS, judgements.due(), None);
+        judgements.finish(TOOLS, judgements.due(), &[]);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::Yes);
         judgements.change(TOOLS);
         judgements.end();

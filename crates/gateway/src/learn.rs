@@ -1,15 +1,13 @@
 //! Asking a server what it offers, and when to ask again.
 
 use std::{
-    sync::LazyLock,
+    collections::HashMap,
     time::{Duration, Instant},
 };
 
 use switchboard_catalog::{Kind, Offers};
-use switchboard_client::{
-    CacheHints, Client, Error, Lossless, Pages, Raw, model, throttle::Limited,
-};
-use switchboard_wire::code;
+use switchboard_client::{CacheHints, Client, Error, Lossless, Pages, Raw, model};
+use switchboard_wire::{code, meta, method};
 
 use crate::health::Reason;
 
@@ -50,6 +48,15 @@ impl Lists {
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+
+    /// Those of them that are in `other`, too.
+    pub(crate) const fn within(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
 }
 
 impl FromIterator<Kind> for Lists {
@@ -75,13 +82,24 @@ struct Turn {
     from: Instant,
     /// How often in a row it was asked for without a quiet time in between.
     restless: u32,
+    /// When to ask again for a list that could not be had.
+    retry: Option<Instant>,
+    /// How often in a row it could not be had.
+    failures: u32,
 }
 
-/// The pause after the second question in a row; it doubles with each.
+/// This many questions in a row are asked without a pause, so that a client whose calls change a list sees it at once.
+const EAGER: u32 = 8;
+/// The first pause after those; it doubles with each question.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// After so long without a change the next one is asked for at once.
 const QUIET: Duration = Duration::from_secs(10);
+/// The longest pause before a list that could not be had is asked for again. The first is [`FIRST_PAUSE`]; it doubles
+/// with each failure.
+const LONGEST_RETRY: Duration = Duration::from_mins(10);
+/// The pause before that if somebody waits for it.
+pub(crate) const HURRIED_RETRY: Duration = Duration::from_secs(1);
 
 impl Curiosity {
     pub(crate) fn new(now: Instant) -> Self {
@@ -91,6 +109,8 @@ impl Curiosity {
             hurried: false,
             from: now,
             restless: 0,
+            retry: None,
+            failures: 0,
         }))
     }
 
@@ -111,17 +131,26 @@ impl Curiosity {
         (asked != Lists::NONE).then_some(asked)
     }
 
-    /// Somebody waits for these lists: they are asked for without a pause.
+    /// Somebody waits for these lists: they are asked for without a pause, or soon if they could not be had.
     pub(crate) fn hurry(&mut self, lists: Lists, now: Instant) {
         self.each(lists, |turn| {
             turn.from = turn.from.min(now);
             turn.hurried = turn.asking;
+            turn.retry = turn.retry.map(|retry| retry.min(now + HURRIED_RETRY));
         });
     }
 
-    /// The question for these lists has been answered.
-    pub(crate) fn answered(&mut self, lists: Lists, now: Instant) {
+    /// The question for these lists has been answered, but for those that are missing.
+    pub(crate) fn answered(&mut self, lists: Lists, missing: Lists, now: Instant) {
         self.each(lists, |turn| turn.answered(now));
+        for kind in lists.kinds() {
+            let turn = &mut self.0[kind as usize];
+            if missing.has(kind) {
+                turn.failed(now);
+            } else {
+                turn.failures = 0;
+            }
+        }
     }
 
     fn each(&mut self, lists: Lists, change: impl Fn(&mut Turn)) {
@@ -133,7 +162,12 @@ impl Curiosity {
 
 impl Turn {
     fn due(&self) -> Option<Instant> {
-        (!self.asking && self.wanted).then_some(self.from)
+        let due = if self.wanted {
+            Some(self.from)
+        } else {
+            self.retry
+        };
+        due.filter(|_| !self.asking)
     }
 
     /// Whether to ask now. If so, it is being asked.
@@ -146,20 +180,44 @@ impl Turn {
         }
         self.asking = true;
         self.wanted = false;
+        self.retry = None;
         true
+    }
+
+    fn failed(&mut self, now: Instant) {
+        self.retry = Some(now + pause(FIRST_PAUSE, self.failures, LONGEST_RETRY));
+        self.failures = self.failures.saturating_add(1);
     }
 
     fn answered(&mut self, now: Instant) {
         self.asking = false;
-        let pause = match self.restless {
-            _ if std::mem::take(&mut self.hurried) => Duration::ZERO,
-            0 => Duration::ZERO,
-            n => FIRST_PAUSE
-                .saturating_mul(2_u32.saturating_pow(n - 1))
-                .min(LONGEST_PAUSE),
+        let is_hurried = std::mem::take(&mut self.hurried);
+        let pause = match self.restless.checked_sub(EAGER) {
+            Some(paused) if !is_hurried => pause(FIRST_PAUSE, paused, LONGEST_PAUSE),
+            _ => Duration::ZERO,
         };
         self.restless = self.restless.saturating_add(1);
         self.from = now + pause;
+    }
+}
+
+/// The first pause, doubled so often, and no longer than the longest.
+fn pause(first: Duration, doubled: u32, longest: Duration) -> Duration {
+    first
+        .saturating_mul(2_u32.saturating_pow(doubled))
+        .min(longest)
+}
+
+/// The lists that could not be had and may be had later, each with the reason.
+pub(crate) type Missing = Vec<(Kind, Reason)>;
+
+/// The request that asks for the list of a kind.
+pub(crate) const fn list_method(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tool => method::TOOLS_LIST,
+        Kind::Prompt => method::PROMPTS_LIST,
+        Kind::Resource => method::RESOURCES_LIST,
+        Kind::Template => method::RESOURCE_TEMPLATES_LIST,
     }
 }
 
@@ -171,8 +229,7 @@ pub(crate) struct Learnt {
     resources: Option<Listed>,
     templates: Option<Listed>,
     about: Offers,
-    /// The lists that could not be had, and may be had later; and why, of the first.
-    pub(crate) missing: Option<(Lists, Reason)>,
+    pub(crate) missing: Missing,
 }
 
 /// A list, and how long it may be kept, if the server says.
@@ -208,6 +265,44 @@ impl Learnt {
             ..self.about
         }
     }
+
+    /// What was known, with the items that these lists define differently, and those that only they have.
+    pub(crate) fn merge_lists(self, known: Option<&Offers>) -> Offers {
+        let Some(known) = known.cloned() else {
+            return self.merge(None);
+        };
+        Offers {
+            tools: with_all(Kind::Tool, known.tools, self.tools),
+            prompts: with_all(Kind::Prompt, known.prompts, self.prompts),
+            resources: with_all(Kind::Resource, known.resources, self.resources),
+            templates: with_all(Kind::Template, known.templates, self.templates),
+            ..known
+        }
+    }
+}
+
+/// A list with every item of another one, in the place of those with the same names. New names are taken in as long as
+/// the whole would be taken for a list: a server may make up others each time.
+fn with_all(kind: Kind, mut known: Vec<Raw>, list: Option<Listed>) -> Vec<Raw> {
+    let Some((list, _)) = list else { return known };
+    let name = |item: &Raw| item.member(kind.key_member())?.to_text();
+    let places = known.iter().enumerate();
+    let places: HashMap<_, _> = places
+        .filter_map(|(place, item)| Some((name(item)?, place)))
+        .collect();
+    let mut bytes: usize = known.iter().map(|item| item.as_bytes().len()).sum();
+    for item in list {
+        if let Some(place) = name(&item).and_then(|name| places.get(&name)) {
+            known[*place] = item;
+            continue;
+        }
+        bytes += item.as_bytes().len();
+        if known.len() >= ITEMS_MAX || bytes > BYTES_MAX {
+            break;
+        }
+        known.push(item);
+    }
+    known
 }
 
 /// More items, or more bytes, of one kind are no list but a trap.
@@ -215,7 +310,7 @@ const ITEMS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Asks the server for these lists, side by side. `None` if it is gone.
-pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<Learnt> {
+pub(crate) async fn learn(client: &Client, lists: Lists) -> Option<Learnt> {
     let session = client.ready().await.ok()?;
     let has = |what: &str| session.capabilities.member(what).is_some();
     let of = |kind: Kind, what: &str| lists.has(kind).then(|| has(what));
@@ -226,7 +321,7 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
         gather(of(Kind::Template, "resources"), || client
             .resource_templates()),
     );
-    let mut missing: Option<(Lists, Reason)> = None;
+    let mut missing = Missing::new();
     let mut list = |kind: Kind, result: Option<Result<Listed, Error>>| match result? {
         Ok(items) => Some(items),
         // A server may say that it has a kind of thing and not know how to list it.
@@ -234,16 +329,7 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
             Some((Vec::new(), None))
         }
         Err(error) => {
-            static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
-            let reason = Reason::of(&error);
-            TOLD.report(|missed| {
-                tracing::warn!(server = name, %reason, missed, "Cannot learn what the server offers.");
-            });
-            let which = Lists::of(kind);
-            missing = Some(match missing.take() {
-                Some((lists, why)) => (lists.and(which), why),
-                None => (which, reason),
-            });
+            missing.push((kind, Reason::of(&error)));
             None
         }
     };
@@ -255,6 +341,7 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
         about: Offers {
             capabilities: Some(session.capabilities.clone()),
             server_info: session.server_info.clone(),
+            meta: said_beside(&session.raw),
             instructions: session.instructions.clone(),
             era: Some(session.revision.era()),
             revision: Some(session.revision),
@@ -262,6 +349,13 @@ pub(crate) async fn learn(name: &str, client: &Client, lists: Lists) -> Option<L
         },
         missing,
     })
+}
+
+/// The `_meta` of the answer that opened a connection, without the server's name, which is kept on its own.
+fn said_beside(answer: &Raw) -> Option<Raw> {
+    let said = answer.member(meta::META).filter(Raw::is_object)?;
+    let said = said.without(&[meta::SERVER_INFO]);
+    (said.as_str() != "{}").then_some(said)
 }
 
 /// Reads a list, if it is wanted: `offered` says whether the server has one. One that it does not have is empty.
@@ -318,7 +412,7 @@ mod tests {
         assert_eq!(curiosity.ask(now), Some(TOOLS));
         curiosity.want(TOOLS);
         assert_eq!(curiosity.ask(now), None);
-        curiosity.answered(TOOLS, now);
+        curiosity.answered(TOOLS, Lists::NONE, now);
         assert_eq!(curiosity.ask(now), Some(TOOLS));
     }
 
@@ -328,20 +422,35 @@ mod tests {
         let mut curiosity = Curiosity::new(now);
         curiosity.want(TOOLS.and(PROMPTS));
         assert_eq!(curiosity.ask(now), Some(TOOLS.and(PROMPTS)));
-        curiosity.answered(PROMPTS, now);
+        curiosity.answered(PROMPTS, Lists::NONE, now);
         curiosity.want(TOOLS.and(PROMPTS));
         assert_eq!(curiosity.ask(now), Some(PROMPTS));
+    }
+
+    #[test]
+    fn names_made_up_each_time_are_bounded() {
+        let item = |n: usize| {
+            let text = "x".repeat(BYTES_MAX / 8);
+            Raw::parse(format!(r#"{{"name":"{n}","description":"{text}"}}"#)).unwrap()
+        };
+        let mut known = vec![item(0)];
+        for n in 1..20 {
+            known = with_all(Kind::Tool, known, Some((vec![item(n)], None)));
+        }
+        assert_eq!(known.len(), 7);
+        let same = with_all(Kind::Tool, known.clone(), Some((vec![item(3)], None)));
+        assert_eq!(same, known);
     }
 
     #[test]
     fn a_list_that_is_waited_for_comes_without_a_pause() {
         let now = Instant::now();
         let mut curiosity = Curiosity::new(now);
-        for _ in 0..5 {
+        for _ in 0..=EAGER {
             curiosity.want(TOOLS);
             curiosity.hurry(TOOLS, now);
             assert!(curiosity.ask(now).is_some());
-            curiosity.answered(TOOLS, now);
+            curiosity.answered(TOOLS, Lists::NONE, now);
         }
         // The same of one that is waited for while it is asked for already.
         curiosity.want(TOOLS);
@@ -352,11 +461,41 @@ mod tests {
         assert!(curiosity.ask(now).is_some());
         curiosity.want(TOOLS);
         curiosity.hurry(TOOLS, now);
-        curiosity.answered(TOOLS, now);
+        curiosity.answered(TOOLS, Lists::NONE, now);
         assert!(curiosity.ask(now).is_some());
-        curiosity.answered(TOOLS, now);
+        curiosity.answered(TOOLS, Lists::NONE, now);
         curiosity.want(TOOLS);
         assert_eq!(curiosity.ask(now), None);
+    }
+
+    #[test]
+    fn list_that_fails_is_asked_for_less_and_less_often() {
+        let start = Instant::now();
+        let mut now = start;
+        let mut curiosity = Curiosity::new(now);
+        curiosity.want(TOOLS);
+        let fail = |curiosity: &mut Curiosity, now: Instant| {
+            assert_eq!(curiosity.ask(now), Some(TOOLS));
+            curiosity.answered(TOOLS, TOOLS, now);
+            curiosity.due().unwrap() - now
+        };
+        let mut pauses = Vec::new();
+        while now < start + Duration::from_hours(2) {
+            pauses.push(fail(&mut curiosity, now));
+            now = curiosity.due().unwrap();
+        }
+        assert!(pauses.is_sorted() && pauses.len() < 30, "{pauses:?}");
+        assert_eq!(pauses.first(), Some(&FIRST_PAUSE));
+        assert_eq!(pauses.last(), Some(&LONGEST_RETRY));
+        // Sooner if somebody waits for it, but not at once.
+        fail(&mut curiosity, now);
+        curiosity.hurry(TOOLS, now);
+        assert_eq!(curiosity.due(), Some(now + HURRIED_RETRY));
+        // At once if the server says that it has changed.
+        curiosity.want(TOOLS);
+        assert_eq!(curiosity.ask(now + LONGEST_PAUSE), Some(TOOLS));
+        curiosity.answered(TOOLS, Lists::NONE, now);
+        assert_eq!(curiosity.due(), None);
     }
 
     #[test]
@@ -370,14 +509,14 @@ mod tests {
             now = now.max(curiosity.due().unwrap());
             assert!(curiosity.ask(now).is_some());
             asked += 1;
-            curiosity.answered(TOOLS, now);
+            curiosity.answered(TOOLS, Lists::NONE, now);
         }
-        assert!(asked < 75, "{asked}");
+        assert!(asked < 80, "{asked}");
         // And after a quiet time at once.
         now += Duration::from_mins(3);
         curiosity.want(TOOLS);
         curiosity.ask(now);
-        curiosity.answered(TOOLS, now);
+        curiosity.answered(TOOLS, Lists::NONE, now);
         curiosity.want(TOOLS);
         assert_eq!(curiosity.due(), Some(now));
     }

@@ -98,6 +98,11 @@ impl Listening {
         changes.borrow_and_update();
         let shown = Shown::now(context, &view);
         let mailbox = Arc::new(Mailbox::of_stream(id.raw().clone()));
+        if let View::Server(server) = &view
+            && wants_more(&filter)
+        {
+            context.audience.listen(server, caller, &mailbox);
+        }
         let (watches, honoured) = watch_all(gateway, &view, caller, uris, &mailbox).await;
         let opening = acknowledgement(&id, wanted, &honoured);
         Ok(Self {
@@ -169,6 +174,20 @@ impl Wanted {
             _ => false,
         }
     }
+}
+
+/// The notifications that the protocol itself lets a client ask for.
+const KNOWN: [&str; 4] = [
+    "toolsListChanged",
+    "promptsListChanged",
+    "resourcesListChanged",
+    "resourceSubscriptions",
+];
+
+/// Tests if a client asks for notifications of extensions, too.
+fn wants_more(filter: &Raw) -> bool {
+    let asked = filter.members().unwrap_or_default();
+    asked.iter().any(|(name, _)| !KNOWN.contains(&&**name))
 }
 
 /// Watches what can be watched; gives the names of those.

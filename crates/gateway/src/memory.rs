@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use switchboard_catalog::{Held, Offers, Snapshot};
-use switchboard_client::memory::Memory as Connector;
+use switchboard_client::{Raw, memory::Memory as Connector};
 use switchboard_config::{Config, Embeddings, Memory as Wanted, Server, Transport};
 use switchboard_memory::{Memory, Settings};
 use switchboard_store::{Store, StoreError, memory::Salvaged};
@@ -124,6 +124,14 @@ pub(crate) fn is_built_in(server: &Server) -> bool {
     matches!(server.transport, Transport::BuiltIn)
 }
 
+/// The definitions that merged views list of a server in place of all its tools, if it has such.
+pub(crate) fn compact(server: &Server) -> Option<&'static [Raw]> {
+    match server.transport {
+        Transport::BuiltIn if server.compact => Some(&switchboard_memory::offers().compact),
+        _ => None,
+    }
+}
+
 /// What the built-in memory is called, if it is among the servers.
 pub(crate) fn among(config: &Config) -> Option<&'static str> {
     let server = config.servers.get(Wanted::NAME)?;
@@ -139,6 +147,7 @@ pub(crate) fn snapshot(config: &Config, fingerprint: fn(&Server) -> String) -> O
         fingerprint: fingerprint(server),
         held: Held::default(),
         offers: Arc::new(Offers {
+            meta: None,
             tools: offers.tools,
             prompts: offers.prompts,
             resources: offers.resources,

@@ -1,58 +1,108 @@
-//! The pace at which servers are started that nobody waits for.
+//! The pace at which servers are started that no call waits for.
 //!
-//! Fifty servers started at once would take the machine from the client that is being answered. So they
-//! start after the first answers, a few at a time. A server that a call waits for does not wait its turn.
+//! Fifty servers started at once would take the machine from the client that is being answered, and from
+//! each other: their handshakes would time out. So they start after the first answers, about as many at a
+//! time as there are cores. A server that a call waits for does not wait its turn.
 
-use std::time::Duration;
+use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
 
 use tokio::{
-    sync::Mutex,
-    time::{Instant, sleep_until},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    time::{Instant, timeout_at},
 };
 
 /// Work that no client waits for begins this long after the start, when the first clients have their
 /// answers.
 pub(crate) const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
-/// And the next ones so long after each other.
-const APART: Duration = Duration::from_millis(100);
+/// The longest that one start keeps its place. A start that takes longer waits for a network or hangs, and goes on
+/// beside the others.
+const PLACE_LIMIT: Duration = Duration::from_secs(10);
+/// The least number of starts at a time: one that hangs must not hold up the rest.
+const PLACES_MIN: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// When the next start may be. Held by whoever waits for it, the others queue behind.
-    next: Mutex<Instant>,
+    opens: Instant,
+    /// Whether a client waits for the first starts.
+    hurried: watch::Sender<bool>,
+    places: Arc<Semaphore>,
+}
+
+/// The right to use the machine for one start. Given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _permit: Option<OwnedSemaphorePermit>,
+    /// When it has to be given back.
+    pub(crate) until: Instant,
 }
 
 impl Pace {
     pub(crate) fn new() -> Self {
+        let cores = available_parallelism().map_or(PLACES_MIN, NonZero::get);
+        Self::with_places(cores.max(PLACES_MIN))
+    }
+
+    fn with_places(places: usize) -> Self {
         Self {
-            next: Mutex::new(Instant::now() + AFTER_FIRST_ANSWERS),
+            opens: Instant::now() + AFTER_FIRST_ANSWERS,
+            hurried: watch::Sender::new(false),
+            places: Arc::new(Semaphore::new(places)),
         }
     }
 
-    /// Waits for a turn. Whoever gives up waiting costs the others nothing.
-    pub(crate) async fn turn(&self) {
-        let mut next = self.next.lock().await;
-        sleep_until(*next).await;
-        *next = Instant::now() + APART;
+    /// Waits for the turn of a server that costs this machine nothing: it runs elsewhere.
+    pub(crate) async fn open(&self) {
+        let mut hurried = self.hurried.subscribe();
+        // Whichever comes first.
+        let _ = timeout_at(self.opens, hurried.wait_for(|hurried| *hurried)).await;
+    }
+
+    /// Waits for a place. The first to wait is the first to get one; a server that gives up waiting costs the
+    /// others nothing.
+    pub(crate) async fn turn(&self) -> Place {
+        self.open().await;
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.places).acquire_owned().await.ok();
+        Place {
+            _permit: permit,
+            until: Instant::now() + PLACE_LIMIT,
+        }
+    }
+
+    /// A client waits for what the first starts bring: they begin now.
+    pub(crate) fn hurry(&self) {
+        self.hurried.send_replace(true);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn starts_are_spread_and_who_gives_up_takes_no_turn() {
+    async fn starts_wait_for_first_answers_and_for_places() {
         let began = Instant::now();
-        let pace = Arc::new(Pace::new());
+        let pace = Pace::with_places(2);
         let gave_up = tokio::time::timeout(Duration::from_millis(100), pace.turn()).await;
         assert!(gave_up.is_err());
-        pace.turn().await;
+        let one = pace.turn().await;
+        let _two = pace.turn().await;
         assert_eq!(began.elapsed(), AFTER_FIRST_ANSWERS);
-        pace.turn().await;
-        pace.turn().await;
-        assert_eq!(began.elapsed(), AFTER_FIRST_ANSWERS + 2 * APART);
+        let waiting = tokio::time::timeout(Duration::from_secs(1), pace.turn()).await;
+        assert!(waiting.is_err());
+        // A server elsewhere needs no place.
+        pace.open().await;
+        drop(one);
+        let three = pace.turn().await;
+        assert_eq!(three.until, Instant::now() + PLACE_LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn starts_that_a_client_waits_for_begin_at_once() {
+        let began = Instant::now();
+        let pace = Pace::with_places(2);
+        pace.hurry();
+        let _place = pace.turn().await;
+        assert_eq!(began.elapsed(), Duration::ZERO);
     }
 }

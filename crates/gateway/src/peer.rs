@@ -253,15 +253,21 @@ mod tests {
         }
     }
 
+    /// A client of this very process.
     #[cfg(target_os = "linux")]
-    #[test]
-    fn closed_and_absent_sockets_are_refused() {
+    fn connected() -> (Containment, std::net::TcpListener, std::net::TcpStream) {
         let folder = tempfile::tempdir().unwrap();
         let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let ours = listener.local_addr().unwrap();
-        let client = std::net::TcpStream::connect(ours).unwrap();
-        let theirs = client.local_addr().unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (containment, listener, client)
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn closed_and_absent_sockets_are_refused() {
+        let (containment, _listener, client) = connected();
+        let (theirs, ours) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
         let Peer::Welcome(Some(found)) = on_tcp(&containment, theirs, ours) else {
             panic!("this very process is refused");
         };
@@ -271,6 +277,32 @@ mod tests {
         assert_eq!(refused, Peer::Refused(Stranger::Unknown));
         let refused = on_tcp(&containment, ours, "127.0.0.2:1".parse().unwrap());
         assert_eq!(refused, Peer::Refused(Stranger::Elsewhere));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn socket_of_the_gateway_is_its_own_in_a_new_child() {
+        let (containment, _listener, client) = connected();
+        let (theirs, ours) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        // A child has every descriptor between its fork and its exec. One that is not closed then stays.
+        rustix::io::fcntl_setfd(&client, rustix::io::FdFlags::empty()).unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let found = on_tcp(&containment, theirs, ours);
+        drop(client);
+        let left = on_tcp(&containment, theirs, ours);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(
+            matches!(&found, Peer::Welcome(Some(found)) if found.pid == std::process::id()),
+            "{found:?}"
+        );
+        assert!(
+            matches!(&left, Peer::Refused(Stranger::Server(left)) if left.pid == child.id()),
+            "{left:?}"
+        );
     }
 
     #[test]

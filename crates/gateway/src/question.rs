@@ -33,6 +33,7 @@ use crate::{
     },
     caller::{Caller, Principal, answers},
     context::Context,
+    extensions::{declares, is_declared, is_foreign},
     line::Line,
     tasks::{self, related_task},
 };
@@ -90,6 +91,8 @@ struct Open {
     becomes_task: AtomicBool,
     /// Whether nobody can be asked for it.
     is_mute: bool,
+    /// Its client sees this server alone, and is asked by requests.
+    is_alone: AtomicBool,
     /// The server has answered it.
     is_answered: AtomicBool,
     /// Made when the server first asks, which few do.
@@ -142,6 +145,7 @@ impl Questions {
             task: OnceLock::new(),
             becomes_task: AtomicBool::new(false),
             is_mute,
+            is_alone: AtomicBool::new(false),
             is_answered: AtomicBool::new(false),
             count: OnceLock::new(),
         });
@@ -247,23 +251,13 @@ impl Questions {
                 let message = "several clients use this server, and nothing says for which of them this is; ask again when fewer have calls under way";
                 return Err(ErrorObject::new(code::INTERNAL, message));
             }
-            Owner::Nobody => {
-                let is_for_roots = asked.method == method::ROOTS_LIST && !asked.of_request;
-                return match self.roots().filter(|_| is_for_roots) {
-                    Some(line) => {
-                        // There is no call whose count could bound it.
-                        let settings = &context.config.load().approvals;
-                        let counted = context.asking.question(server, settings);
-                        counted.map_err(refused)?;
-                        let asking = line.ask(server, &asked.method, asked.params.as_ref());
-                        let late = |_| Err(unanswerable(&asked.method));
-                        timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)
-                    }
-                    None => Err(unanswerable(&asked.method)),
-                };
-            }
+            Owner::Nobody => return self.answer_of_nobody(context, server, &asked).await,
         };
-        let client_can = answers(&owner.capabilities, &asked.method, params);
+        let client_can = answers(&owner.capabilities, &asked.method, params)
+            || owner.is_alone.load(Relaxed)
+                && is_foreign(&asked.method)
+                && declares(&owner.capabilities)
+                && is_declared(context, server);
         let to_person = match answerer(client_can, &ruling) {
             Answerer::Client => None,
             Answerer::Person => Some(ruling),
@@ -292,6 +286,29 @@ impl Questions {
             Some(task) => tasks::rename_related(answer, &|_| task.clone()),
             None => answer,
         })
+    }
+
+    /// Answers a question that belongs to no call. Only one about roots has a client to go to.
+    async fn answer_of_nobody(
+        &self,
+        context: &Arc<Context>,
+        server: &Arc<str>,
+        asked: &Asked,
+    ) -> Result<Raw, ErrorObject> {
+        let is_for_roots = asked.method == method::ROOTS_LIST && !asked.of_request;
+        let Some(line) = self.roots().filter(|_| is_for_roots) else {
+            return Err(unanswerable(&asked.method));
+        };
+        // There is no call whose count could bound it.
+        let settings = &context.config.load().approvals;
+        let counted = context.asking.question(server, settings);
+        counted.map_err(|exceeded| {
+            let asking = &context.asking;
+            asking.refuse(context, server, &asked.method, exceeded)
+        })?;
+        let asking = line.ask(server, &asked.method, asked.params.as_ref());
+        let late = |_| Err(unanswerable(&asked.method));
+        timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)
     }
 
     fn roots(&self) -> Option<Line> {
@@ -471,6 +488,11 @@ impl Ear {
     /// What the call is to be tagged with.
     pub(crate) const fn tag(&self) -> u64 {
         self.tag
+    }
+
+    /// The client sees this server alone: it may be asked what extensions ask, if it has declared one.
+    pub(crate) fn set_alone(&self) {
+        self.open.is_alone.store(true, Relaxed);
     }
 
     /// The client has been asked, and is to come back; or it is back.

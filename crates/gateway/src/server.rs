@@ -128,6 +128,9 @@ async fn route(
     request: Request<Incoming>,
 ) -> Response<Answer> {
     let path = request.uri().path();
+    if is_well_known(path) {
+        return http::status(StatusCode::NOT_FOUND);
+    }
     let mcp = under(path, "/mcp").map(|rest| (Transport::Streamable, rest));
     let mcp = mcp.or_else(|| under(path, "/sse").map(|rest| (Transport::Sse, rest)));
     let Admitted {
@@ -360,6 +363,12 @@ fn under<'a>(path: &'a str, root: &str) -> Option<&'a str> {
         Some(rest) => Some(rest),
         None => rest.is_empty().then_some(rest),
     }
+}
+
+/// Tests if a path asks for metadata of the gateway, of which there is none. A client that was refused for want of a token
+/// looks for it there, without a token; a refusal would have it take the gateway for an authorization server.
+fn is_well_known(path: &str) -> bool {
+    path == "/.well-known" || path.contains("/.well-known/")
 }
 
 /// The view that such a path names: the configured one, `search`, `direct`, or `s/NAME`.

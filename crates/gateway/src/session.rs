@@ -10,7 +10,7 @@ use switchboard_client::{Id, Raw, Reason, model::LogLevel};
 use switchboard_wire::method;
 
 use crate::{
-    caller::{About, Caller, Guest, Logs, answers},
+    caller::{About, Caller, Guest, Logs, Principal, answers},
     handshake,
     line::{Asks, Cancel, Cancelled, ELICITATION_ID, Line},
     mailbox::{Mailbox, News},
@@ -165,17 +165,37 @@ impl Session {
     }
 }
 
-/// The clients of the older revisions, who can be told things unasked.
+/// The clients that can be told things unasked.
 #[derive(Debug, Default)]
-pub(crate) struct Audience(Mutex<HashMap<u64, Weak<Session>>>);
+pub(crate) struct Audience {
+    /// Those of the older revisions.
+    sessions: Mutex<HashMap<u64, Weak<Session>>>,
+    /// Streams of 2026-07-28 that hear the notifications of a server's extensions.
+    streams: Mutex<Vec<Stream>>,
+}
+
+/// A stream that hears the notifications of a server's extensions, until its mailbox is gone.
+#[derive(Debug)]
+struct Stream {
+    server: Arc<str>,
+    principal: Principal,
+    mailbox: Weak<Mailbox>,
+}
 
 impl Audience {
     pub(crate) fn join(&self, session: &Arc<Session>) {
-        let mut members = lock(&self.0);
+        let mut members = lock(&self.sessions);
         if members.len() % 64 == 63 {
             members.retain(|_, session| session.strong_count() > 0);
         }
         members.insert(session.caller.key, Arc::downgrade(session));
+    }
+
+    /// Lets go of those that have left.
+    pub(crate) fn prune(&self) {
+        let mut members = lock(&self.sessions);
+        members.retain(|_, session| session.strong_count() > 0);
+        members.shrink_to_fit();
     }
 
     /// A server says something of which it does not say to which call it belongs. Who might not be meant
@@ -190,8 +210,7 @@ impl Audience {
             method::ELICITATION_COMPLETE => params.and_then(id),
             _ => None,
         };
-        let members: Vec<_> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
-        for session in members {
+        for session in self.sessions() {
             let sees = session.view.sees(&server.name);
             // The end of an elicitation is told by its name.
             let may_be_meant = said == method::ELICITATION_COMPLETE
@@ -216,6 +235,51 @@ impl Audience {
     }
 }
 
+impl Audience {
+    /// This stream hears the notifications of the server's extensions, too.
+    pub(crate) fn listen(&self, server: &Arc<str>, caller: &Caller, mailbox: &Arc<Mailbox>) {
+        let mut streams = lock(&self.streams);
+        streams.retain(|stream| stream.mailbox.strong_count() > 0);
+        streams.push(Stream {
+            server: Arc::clone(server),
+            principal: caller.principal,
+            mailbox: Arc::downgrade(mailbox),
+        });
+    }
+
+    /// Hands a notification of an extension on to the clients that are connected to the server alone. Who might not be
+    /// meant does not hear it.
+    pub(crate) fn hand_on(&self, server: &Upstream, said: &str, params: Option<&Raw>) {
+        let Some(news) = News::new(None, said, params) else {
+            return;
+        };
+        let is_meant = |principal| server.questions.may_concern(principal);
+        let is_alone = |view: &View| matches!(view, View::Server(name) if *name == server.name);
+        for session in self.sessions() {
+            if is_alone(&session.view) && is_meant(session.caller.principal) {
+                session.mailbox.tell(&news);
+            }
+        }
+        let streams: Vec<_> = {
+            let streams = lock(&self.streams);
+            let meant = streams
+                .iter()
+                .filter(|stream| stream.server == server.name && is_meant(stream.principal));
+            meant
+                .filter_map(|stream| stream.mailbox.upgrade())
+                .collect()
+        };
+        for mailbox in streams {
+            mailbox.tell(&news);
+        }
+    }
+
+    fn sessions(&self) -> Vec<Arc<Session>> {
+        let sessions = lock(&self.sessions);
+        sessions.values().filter_map(Weak::upgrade).collect()
+    }
+}
+
 /// Whether one more can be watched beside these.
 fn has_room<W>(watches: &HashMap<String, W>, uri: &str) -> bool {
     let bytes: usize = watches.keys().map(String::len).sum();
@@ -230,7 +294,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caller::Principal;
     use crate::view::Face;
 
     fn session() -> Arc<Session> {

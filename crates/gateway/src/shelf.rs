@@ -15,7 +15,7 @@ use switchboard_catalog::{
     Catalogue, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
 };
 use switchboard_client::Raw;
-use switchboard_config::{Config, Server, Trust};
+use switchboard_config::{Config, Home, Server, Trust};
 use switchboard_trust::{ItemKind, Ledger, Others, Severity, scan};
 use tokio::sync::watch;
 
@@ -23,6 +23,7 @@ use crate::{
     builtin,
     failure::Failure,
     identity::fingerprint,
+    learn::Lists,
     memory,
     trust::{Decision, Ledgers, Undecided, item_kind},
     turns::Turns,
@@ -44,6 +45,8 @@ pub(crate) struct Shelf {
     ledgers: Ledgers,
     /// Counts changes, for whoever tells clients of them.
     changes: watch::Sender<u64>,
+    /// By server: how often it has announced that a list has changed.
+    announced: Mutex<HashMap<String, Announced>>,
     /// Counts changes of what is held back.
     held_changes: watch::Sender<u64>,
     problems: Vec<String>,
@@ -57,6 +60,9 @@ struct Known {
     /// said was on its way when they were removed.
     expected: HashMap<String, Arc<Server>>,
 }
+
+/// How often each list was announced to have changed.
+pub(crate) type Announced = [u64; Kind::ALL.len()];
 
 /// What each server offered last.
 type Snapshots = HashMap<String, Remembered>;
@@ -102,7 +108,8 @@ impl Unapproved {
 
 impl Shelf {
     /// Reads what is known from before. A damaged file costs what is in it and nothing else.
-    pub(crate) fn open(dir: PathBuf, ledgers: PathBuf, config: &Config) -> Self {
+    pub(crate) fn open(home: &Arc<Home>, config: &Config) -> Self {
+        let dir = home.catalog();
         let (snapshots, damaged) = switchboard_catalog::load_all(&dir);
         let problems = damaged
             .into_iter()
@@ -133,8 +140,9 @@ impl Shelf {
             }),
             dir,
             turns: Turns::default(),
-            ledgers: Ledgers::new(ledgers),
+            ledgers: Ledgers::new(Arc::clone(home)),
             changes: watch::Sender::new(0),
+            announced: Mutex::default(),
             held_changes: watch::Sender::new(0),
             problems,
         }
@@ -216,6 +224,16 @@ impl Shelf {
         let catalogue = self.catalogue();
         let part = catalogue.server(server);
         part.is_some_and(|part| part.find(kind, name).is_some())
+    }
+
+    /// Whether the server offers an item of this name, also one that is held back or hidden.
+    pub(crate) fn offers_named(&self, server: &str, kind: Kind, name: &str) -> bool {
+        let Some(offers) = self.offers(server) else {
+            return false;
+        };
+        let called = |item: &Raw| item.member(kind.key_member())?.to_text();
+        let mut items = offers.list(kind).iter();
+        items.any(|item| called(item).as_deref() == Some(name))
     }
 
     /// Whether a URI that is not listed may lead to something that is held back: another spelling of a held
@@ -342,6 +360,7 @@ impl Shelf {
             self.place(name, None);
         }
         self.held.rcu(|held| without(held, name));
+        self.announcements().remove(name);
         let (shelf, name) = (Arc::clone(self), name.to_owned());
         tokio::task::spawn_blocking(move || {
             let turn = shelf.turns.of(&name);
@@ -410,8 +429,24 @@ impl Shelf {
         }
         if is_news {
             note(switchboard_catalog::write(&self.dir, &snapshot), name);
+            self.tell_mended(name);
         }
         true
+    }
+
+    /// Says how much of what a server offers is not shown as it was sent.
+    fn tell_mended(&self, name: &str) {
+        let catalogue = self.catalogue.load();
+        let mended = catalogue
+            .server(name)
+            .map_or(0, |part| part.mended().count());
+        if mended > 0 {
+            tracing::info!(
+                server = %name,
+                mended,
+                "Mended definitions that clients would reject; the view of the server alone has them as they were sent."
+            );
+        }
     }
 
     /// Whether clients see something else of a server than this.
@@ -423,6 +458,7 @@ impl Shelf {
                 let seen = |part: &ServerPart| {
                     let lists = [
                         part.tools_hash(),
+                        part.listed_tools_hash(),
                         part.prompts_hash(),
                         part.resources_hash(),
                     ];
@@ -445,6 +481,30 @@ impl Shelf {
     /// Clients are to look again, whatever has changed.
     pub(crate) fn touch(&self) {
         self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// The server has announced that these lists have changed. Its clients hear of it when they are to look again, also
+    /// if the lists are the same.
+    pub(crate) fn announce(&self, name: &str, lists: Lists) {
+        if lists == Lists::NONE || self.permits(name, None).is_err() {
+            return;
+        }
+        let mut announced = self.announcements();
+        let counts = announced.entry(name.to_owned()).or_default();
+        for kind in lists.kinds() {
+            counts[kind as usize] += 1;
+        }
+    }
+
+    /// How often the server has announced changes.
+    pub(crate) fn announced(&self, name: &str) -> Announced {
+        self.announcements().get(name).copied().unwrap_or_default()
+    }
+
+    fn announcements(&self) -> MutexGuard<'_, HashMap<String, Announced>> {
+        self.announced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn withhold(&self, name: &str, server: &Server, held: &Held, offers: Option<&Offers>) {
@@ -538,13 +598,29 @@ fn prepare_all(config: &Config, remembered: &Snapshots) -> Vec<ServerPart> {
             (name.as_str(), Arc::clone(offers), permits)
         })
         .collect();
-    ServerPart::prepare_all(&known)
+    let parts = ServerPart::prepare_all(&known).into_iter();
+    let of = |part: &ServerPart| config.servers.get(&**part.name());
+    parts
+        .map(|part| match of(&part) {
+            Some(server) => listing(part, server),
+            None => part,
+        })
+        .collect()
 }
 
 fn prepare(name: &str, server: &Server, snapshot: &Snapshot) -> ServerPart {
-    ServerPart::prepare(name, shown(server, snapshot), &|kind, name| {
+    let part = ServerPart::prepare(name, shown(server, snapshot), &|kind, name| {
         is_shown(server, &snapshot.held, kind, name)
-    })
+    });
+    listing(part, server)
+}
+
+/// The part with a compact list for merged views, if the server has one.
+fn listing(part: ServerPart, server: &Server) -> ServerPart {
+    match memory::compact(server) {
+        Some(tools) => part.listing(tools),
+        None => part,
+    }
 }
 
 fn is_shown(server: &Server, held: &Held, kind: Kind, name: &str) -> bool {
@@ -587,17 +663,20 @@ fn shown(server: &Server, snapshot: &Snapshot) -> Arc<Offers> {
     let is_odd_info = |info: &Raw| untold || is_odd(&info.without(&["icons"]));
     let info = offers.server_info.as_ref();
     let unnamed = info.is_some_and(is_odd_info);
+    let is_odd_meta = |said: &Raw| untold || is_odd(said);
+    let without_meta = offers.meta.as_ref().is_some_and(is_odd_meta);
     let capabilities = offers.capabilities.as_ref();
     let is_unsaid = |name: &&str| {
         let said = capabilities.and_then(|all| all.member(name));
         said.is_some_and(|said| untold && *name == "experimental" || is_odd(&said))
     };
     let unsaid: Vec<&str> = SAID.into_iter().filter(is_unsaid).collect();
-    if !untold && !unnamed && unsaid.is_empty() {
+    if !untold && !unnamed && !without_meta && unsaid.is_empty() {
         return Arc::clone(offers);
     }
     Arc::new(Offers {
         server_info: offers.server_info.clone().filter(|_| !unnamed),
+        meta: offers.meta.clone().filter(|_| !without_meta),
         capabilities: capabilities.map(|all| all.without(&unsaid)),
         instructions: offers.instructions.clone().filter(|_| !untold),
         ..Offers::clone(offers)
@@ -631,9 +710,8 @@ mod tests {
             .collect();
         let config = serde_json::json!({ "mcpServers": servers }).to_string();
         let config = switchboard_config::parse(&config, "it").unwrap();
-        let dirs = ["snapshots", "ledgers"].map(|name| folder.path().join(name));
-        let [snapshots, ledgers] = dirs;
-        let shelf = Arc::new(Shelf::open(snapshots, ledgers, &config));
+        let home = Home::locate(Some(folder.path()), None).unwrap();
+        let shelf = Arc::new(Shelf::open(&Arc::new(home), &config));
         for name in names {
             shelf.expect(name, &Arc::new(config.servers[*name].clone()));
         }

@@ -1,47 +1,68 @@
 //! What a client has been shown: tells which lists have changed since.
 
+use switchboard_catalog::Kind;
+
 use crate::{context::Context, desk::menu, view::View};
 
 /// Fingerprints of what a client has been shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Shown {
-    tools: u64,
-    prompts: u64,
-    resources: u64,
+    tools: Look,
+    prompts: Look,
+    resources: Look,
+}
+
+/// One list at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Look {
+    hash: u64,
+    /// How often its server has announced that it has changed, where the client sees one server alone.
+    announced: u64,
 }
 
 /// Stands for the menu.
 const MENU: u64 = 1;
 
 impl Shown {
-    /// Nothing has been shown.
-    pub(crate) const NOTHING: Self = Self {
-        tools: 0,
-        prompts: 0,
-        resources: 0,
-    };
-
     pub(crate) fn now(context: &Context, view: &View) -> Self {
         let catalogue = context.shelf.catalogue();
         match view {
-            View::All(_) => Self {
+            View::All(_) => {
                 // The menu is the same whatever there is behind it.
-                tools: if menu::is_shown(context, view) {
+                let tools = if menu::is_shown(context, view) {
                     MENU
                 } else {
                     catalogue.tools_hash()
-                },
-                prompts: catalogue.prompts_hash(),
-                resources: catalogue.resources_hash(),
-            },
-            View::Server(name) => match catalogue.server(name) {
-                None => Self::NOTHING,
-                Some(part) => Self {
-                    tools: part.tools_hash(),
-                    prompts: part.prompts_hash(),
-                    resources: part.resources_hash(),
-                },
-            },
+                };
+                let look = |hash| Look { hash, announced: 0 };
+                Self {
+                    tools: look(tools),
+                    prompts: look(catalogue.prompts_hash()),
+                    resources: look(catalogue.resources_hash()),
+                }
+            }
+            View::Server(name) => {
+                let part = catalogue.server(name);
+                let hashes = part.map_or([0; 3], |part| {
+                    [
+                        part.tools_hash(),
+                        part.prompts_hash(),
+                        part.resources_hash(),
+                    ]
+                });
+                let announced = context.shelf.announced(name);
+                // Templates are announced with resources.
+                let kinds = [Kind::Tool, Kind::Prompt, Kind::Resource];
+                let [tools, prompts, resources] = [0, 1, 2].map(|at| Look {
+                    hash: hashes[at],
+                    announced: announced[kinds[at] as usize],
+                });
+                Self {
+                    tools,
+                    prompts,
+                    resources,
+                }
+            }
         }
     }
 

@@ -10,7 +10,8 @@ use switchboard_store::Status as StoreStatus;
 use crate::{
     console::{NO_CONSOLE_HINT, no_console},
     gateway::Gateway,
-    health::{Health, Part, PartState},
+    health::{Health, Part, PartState, Reason},
+    learn::list_method,
     scrub, time,
     upstream::Upstream,
 };
@@ -84,6 +85,26 @@ pub struct ServerStatus {
     /// What it offers and had to be left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// The lists that it did not give when it was last asked for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_lists: Vec<FailedList>,
+    /// How many definitions are mended where several servers are shown together, since clients would reject them.
+    #[serde(skip_serializing_if = "is_none")]
+    pub mended: usize,
+}
+
+/// A list that a server did not give.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailedList {
+    /// The request, such as `tools/list`.
+    pub list: &'static str,
+    /// Why not.
+    pub reason: Reason,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Gateway {
@@ -107,7 +128,7 @@ impl Gateway {
         parts.extend(servers.iter().map(|server| Part {
             name: server_part(&server.name),
             state: server.health.part(),
-            note: server.health.action.clone(),
+            note: note(server),
         }));
         if let Some((message, action)) = context.memory.problem() {
             parts.push(Part {
@@ -150,13 +171,20 @@ impl Gateway {
         let mut status = self.status();
         for server in &mut status.servers {
             server.health = server.health.clone().for_agents(&server.name);
+            for failed in &mut server.failed_lists {
+                failed.reason = failed.reason.plain_for_agents(&server.name);
+            }
         }
         let servers = status.servers.iter();
-        let parts = servers.map(|server| (server_part(&server.name), server.health.part()));
-        for (name, state) in parts {
+        let parts = servers.map(|server| {
+            let name = server_part(&server.name);
+            (name, server.health.part(), note(server))
+        });
+        for (name, state, note) in parts {
             let part = status.parts.iter_mut().find(|part| part.name == name);
             if let Some(part) = part {
                 part.state = state;
+                part.note = note;
             }
         }
         status
@@ -193,6 +221,8 @@ impl Gateway {
             calls,
             errors,
             problems: part.map_or_else(Vec::new, |part| part.problems().messages.clone()),
+            failed_lists: failed_lists(upstream),
+            mended: part.map_or(0, |part| part.mended().count()),
         }
     }
 }
@@ -225,6 +255,24 @@ pub fn describe(server: &Server) -> (&'static str, String) {
         }
         Transport::Container(container) => ("container", container.image.clone()),
     }
+}
+
+fn failed_lists(upstream: &Upstream) -> Vec<FailedList> {
+    let missing = upstream.missing().into_iter();
+    let failed = missing.map(|(kind, reason)| FailedList {
+        list: list_method(kind),
+        reason,
+    });
+    failed.collect()
+}
+
+/// What a person should know of a server all the same, or can do.
+fn note(server: &ServerStatus) -> Option<Arc<str>> {
+    let action = server.health.action.clone();
+    action.or_else(|| {
+        let failed = server.failed_lists.first()?;
+        Some(format!("{} failed: {}", failed.list, failed.reason).into())
+    })
 }
 
 fn server_part(name: &str) -> String {

@@ -1,7 +1,9 @@
 //! Standard error of servers: read as fast as a server writes, kept in its log at a bounded rate.
 //!
 //! Lines beyond the quota of a server are counted and dropped, and its log says how many. The last lines are
-//! remembered in any case: they explain how a server ended.
+//! remembered in any case: one of them explains how a server ended.
+
+mod telling;
 
 use std::{
     collections::VecDeque,
@@ -16,7 +18,6 @@ use tokio::{
 };
 
 use crate::{
-    failure::cut,
     logs::{LINE_BYTES, Logs},
     scrub,
 };
@@ -33,8 +34,11 @@ const LINE_OVERHEAD: usize = 32;
 const CHUNK: usize = 16 * 1024;
 /// The pause after a read of which lines were dropped: 16 MB/s are read at most, at little cost.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The lines that explain how a server ended.
-const LAST_WORDS: usize = 5;
+/// The last lines that are remembered, and the bytes of each: the reason for an end stands above a stack trace.
+const LAST_WORDS: usize = 40;
+const LAST_WORDS_BYTES: usize = 200;
+/// The last lines that are told if none of them looks like a reason, and that are remembered of those that were dropped.
+const TOLD: usize = 5;
 
 /// The last lines that a server wrote to standard error, without known secrets.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +51,8 @@ impl LastWords {
 
     pub(crate) fn add(&self, line: &str) {
         // Before it is cut: half a secret would not be found any more.
-        let line = cut(&scrub::text(line)).to_string();
+        let line = scrub::text(line);
+        let line = line[..line.floor_char_boundary(LAST_WORDS_BYTES)].to_owned();
         let mut lines = lock(&self.0);
         if lines.len() == LAST_WORDS {
             lines.pop_front();
@@ -55,11 +60,18 @@ impl LastWords {
         lines.push_back(line);
     }
 
-    /// The lines as one text; `None` if there are none.
+    /// The line that tells why the server ended and what belongs to it, or else the last few; `None` if it has
+    /// said nothing.
     pub(crate) fn told(&self) -> Option<String> {
         let lines = lock(&self.0);
         let all: Vec<_> = lines.iter().map(String::as_str).collect();
-        (!all.is_empty()).then(|| all.join(" | "))
+        let told = telling::telling(&all).unwrap_or_else(|| {
+            let said = all.iter().filter(|line| telling::says_something(line));
+            let mut last: Vec<_> = said.rev().take(TOLD).copied().collect();
+            last.reverse();
+            last
+        });
+        (!told.is_empty()).then(|| told.join(" | "))
     }
 }
 
@@ -247,8 +259,7 @@ fn split(lines: &[u8]) -> Option<(&[u8], &[u8])> {
 fn last_of(lines: &[u8]) -> &[u8] {
     let whole = lines.strip_suffix(b"\n").unwrap_or(lines);
     let mut ends = memchr::memrchr_iter(b'\n', whole);
-    ends.nth(LAST_WORDS - 1)
-        .map_or(lines, |at| &lines[at + 1..])
+    ends.nth(TOLD - 1).map_or(lines, |at| &lines[at + 1..])
 }
 
 /// Reads until the server has closed its standard error.
@@ -409,6 +420,7 @@ mod tests {
         assert_eq!(lines[3..], ["", "three"]);
         assert_eq!(last.len(), 5);
         assert_eq!(last[4], "three");
+        assert_eq!(last[2].len(), LAST_WORDS_BYTES);
     }
 
     #[tokio::test]
@@ -428,7 +440,8 @@ mod tests {
             report.contains(&format!("dropped {dropped} lines (")),
             "{report}"
         );
-        let newest: Vec<String> = (LINES - 5..LINES).map(|n| format!("{n:06}")).collect();
+        let newest: Vec<String> = (LINES - TOLD..LINES).map(|n| format!("{n:06}")).collect();
+        let last = &last[last.len() - TOLD..];
         let last: Vec<&str> = last.iter().map(|line| &line[..6]).collect();
         assert_eq!(last, newest, "the last words are the newest lines");
     }

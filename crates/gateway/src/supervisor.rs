@@ -68,6 +68,7 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
     let Server {
         enabled: _,
         transport,
+        revision,
         start: _,
         idle_stop: _,
         request_timeout: _,
@@ -77,6 +78,7 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
         max_in_flight,
         max_queued: _,
         tools: _,
+        compact: _,
         trust: _,
         max_result_bytes: _,
         max_result_tokens: _,
@@ -85,6 +87,7 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
         approved_file: _,
     } = old;
     *transport == new.transport
+        && *revision == new.revision
         && *init_timeout == new.init_timeout
         && *close_timeout == new.close_timeout
         && *term_timeout == new.term_timeout

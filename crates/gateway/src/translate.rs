@@ -66,18 +66,24 @@ fn unsaid(params: &Raw) -> Raw {
     }
 }
 
-/// The result of a server, for a client of another revision.
-pub(crate) fn result(result: Raw, of: &str, upstream: Revision, client: Revision) -> Raw {
+/// The result of a server, for a client of another revision. `info` gives the name that a client of 2026-07-28 is told.
+pub(crate) fn result(
+    result: Raw,
+    of: &str,
+    upstream: Revision,
+    client: Revision,
+    info: impl FnOnce() -> Raw,
+) -> Raw {
     static STRUCTURED_CONTENT: Name = Name::new("structuredContent");
     let result = match (upstream.era(), client.era()) {
-        (Era::Modern, Era::Legacy) => without_type(result),
+        (Era::Modern, Era::Legacy) => without_modern(result),
         (Era::Legacy, Era::Modern) => {
             let result = without_rounds(result);
             let result = match of {
                 method::RESOURCES_READ => with_cache_hints(result),
                 _ => result,
             };
-            modern(result)
+            modern(result, info)
         }
         (Era::Legacy, Era::Legacy) | (Era::Modern, Era::Modern) => result,
     };
@@ -87,6 +93,55 @@ pub(crate) fn result(result: Raw, of: &str, upstream: Revision, client: Revision
     } else {
         result
     }
+}
+
+/// The members that 2026-07-28 adds to results of every kind.
+const MODERN_RESULT: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+
+/// A result without the members that only 2026-07-28 has. The name of the server can be long: some have pictures in it.
+fn without_modern(result: Raw) -> Raw {
+    static NAMES: [Name; 3] = [
+        Name::new(MODERN_RESULT[0]),
+        Name::new(MODERN_RESULT[1]),
+        Name::new(MODERN_RESULT[2]),
+    ];
+    let result = if NAMES.iter().any(|name| result.may_name(name)) {
+        result.without(&MODERN_RESULT)
+    } else {
+        result
+    };
+    without_info(result)
+}
+
+static SERVER_INFO: Name = Name::new(meta::SERVER_INFO);
+
+/// A result without the name of the server in `_meta`.
+fn without_info(result: Raw) -> Raw {
+    if !result.may_name(&SERVER_INFO) {
+        return result;
+    }
+    let Some(said) = result.member(meta::META) else {
+        return result;
+    };
+    let rest = said.without(&[meta::SERVER_INFO]);
+    if rest.as_str() == "{}" {
+        result.without(&[meta::META])
+    } else {
+        result.with_member(meta::META, &rest).unwrap_or(result)
+    }
+}
+
+/// A result under the name of the gateway, if it is under another. Views of all servers have one name, and pictures in
+/// the names of servers would count towards what an agent is given.
+pub(crate) fn as_own(result: Raw) -> Raw {
+    if !result.may_name(&SERVER_INFO) {
+        return result;
+    }
+    let said = result.member(meta::META).filter(Raw::is_object);
+    if said.is_none_or(|said| said.member(meta::SERVER_INFO).is_none()) {
+        return result;
+    }
+    meta::stamp(Some(&result), &[(meta::SERVER_INFO, own_info())]).unwrap_or(result)
 }
 
 fn without_type(result: Raw) -> Raw {
@@ -162,8 +217,8 @@ pub(crate) fn with_cache_hints(result: Raw) -> Raw {
     })
 }
 
-/// Stamps a result with what 2026-07-28 wants on every one.
-pub(crate) fn modern(result: Raw) -> Raw {
+/// Stamps a result with what 2026-07-28 wants on every one. `info` gives the name of the server, unless the result has one.
+pub(crate) fn modern(result: Raw, info: impl FnOnce() -> Raw) -> Raw {
     let result = match result.member("resultType") {
         Some(_) => Ok(result),
         None => result.with_member("resultType", &Raw::string("complete")),
@@ -173,7 +228,7 @@ pub(crate) fn modern(result: Raw) -> Raw {
         if own.is_some_and(|own| own.member(meta::SERVER_INFO).is_some()) {
             return Ok(result);
         }
-        meta::stamp(Some(&result), &[(meta::SERVER_INFO, own_info())])
+        meta::stamp(Some(&result), &[(meta::SERVER_INFO, info())])
     });
     // Only what is no object cannot be stamped, and no result of a known method is that.
     stamped.unwrap_or_else(|_| Raw::object([("resultType", Raw::string("complete"))]))
@@ -353,7 +408,8 @@ mod tests {
     fn escaped_members_are_translated() {
         let older = |json| {
             let client = Revision::V2025_06_18;
-            result(raw(json), method::TOOLS_CALL, Revision::LATEST, client).to_string()
+            let of = method::TOOLS_CALL;
+            result(raw(json), of, Revision::LATEST, client, own_info).to_string()
         };
         assert_eq!(older(r#"{"result\u0054ype":"complete"}"#), "{}");
         assert_eq!(
@@ -425,6 +481,7 @@ mod tests {
             method::TOOLS_CALL,
             Revision::LATEST,
             Revision::LATEST,
+            own_info,
         );
         assert_eq!(same.as_bytes().as_ptr(), params.as_bytes().as_ptr());
     }
@@ -437,6 +494,7 @@ mod tests {
             method::TOOLS_CALL,
             Revision::LATEST,
             Revision::LATEST_LEGACY,
+            own_info,
         );
         assert_eq!(seen.as_str(), r#"{"content":[],"x":1.0}"#);
         let older = raw(r#"{"contents":[],"x":1.0}"#);
@@ -445,10 +503,41 @@ mod tests {
             method::RESOURCES_READ,
             Revision::LATEST_LEGACY,
             Revision::LATEST,
+            own_info,
         );
         assert!(seen.as_str().starts_with(
             r#"{"contents":[],"x":1.0,"ttlMs":0,"cacheScope":"private","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":"#
         ), "{seen}");
+    }
+
+    #[test]
+    fn older_clients_are_not_told_what_only_2026_has() {
+        let older = |json| {
+            let of = method::RESOURCES_READ;
+            let newer = raw(json);
+            result(
+                newer,
+                of,
+                Revision::LATEST,
+                Revision::LATEST_LEGACY,
+                own_info,
+            )
+            .to_string()
+        };
+        assert_eq!(
+            older(
+                r#"{"contents":[],"ttlMs":5,"cacheScope":"public","resultType":"complete","_meta":{"io.modelcontextprotocol\/serverInfo":{"name":"s"}}}"#
+            ),
+            r#"{"contents":[]}"#
+        );
+        assert_eq!(
+            older(
+                r#"{"contents":[],"_meta":{"a":1.0,"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#
+            ),
+            r#"{"contents":[],"_meta":{"a":1.0}}"#
+        );
+        let same = r#"{"contents":[{"ttl":1}],"_meta":{"a":1.0}}"#;
+        assert_eq!(older(same), same);
     }
 
     #[test]
@@ -474,6 +563,7 @@ mod tests {
                 method::TOOLS_CALL,
                 Revision::LATEST,
                 Revision::LATEST_LEGACY,
+                own_info,
             )
             .to_string()
         };

@@ -7,23 +7,27 @@ use std::{
     borrow::Cow,
     collections::BTreeSet,
     path::PathBuf,
-    sync::PoisonError,
+    sync::{Arc, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use switchboard_catalog::{Held, Kind, Offers};
 use switchboard_client::Raw;
-use switchboard_config::{Server, Trust as Wanted};
+use switchboard_config::{Home, Server, Transport, Trust as Wanted};
 use switchboard_trust::{
-    DecisionError, Fingerprint, ItemKind, Ledger, LeftOut, Offer, Policy, Verdict, folder,
+    DecisionError, Fingerprint, ItemKind, Ledger, LeftOut, Offer, Places, Policy, Verdict, folder,
 };
 use switchboard_wire::with_hint;
 
-use crate::{identity::identity, turns::Turns};
+use crate::{
+    identity::{directory_hash, identity},
+    turns::Turns,
+};
 
 /// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
 #[derive(Debug)]
 pub(crate) struct Ledgers {
+    home: Arc<Home>,
     dir: PathBuf,
     /// Held by server while its ledger is read, changed and written.
     turns: Turns,
@@ -75,9 +79,10 @@ impl Undecided {
 }
 
 impl Ledgers {
-    pub(crate) fn new(dir: PathBuf) -> Self {
+    pub(crate) fn new(home: Arc<Home>) -> Self {
         Self {
-            dir,
+            dir: home.trust(),
+            home,
             turns: Turns::default(),
         }
     }
@@ -101,7 +106,8 @@ impl Ledgers {
                 definition,
             })
         };
-        let mut verdicts = ledger.judge(policy(server.trust), offered(), now());
+        let places = places(name, server, &self.home);
+        let mut verdicts = ledger.judge_at(&places, policy(server.trust), offered(), now());
         if verdicts.changed
             && let Err(error) = folder::write(&self.dir, &ledger)
         {
@@ -109,7 +115,7 @@ impl Ledgers {
             // First sight that is not written down would be first sight at every start.
             if server.trust == Wanted::First {
                 ledger = before;
-                verdicts = ledger.judge(Policy::Ask, offered(), now());
+                verdicts = ledger.judge_at(&places, Policy::Ask, offered(), now());
             }
         }
         let held = judged.iter().zip(&verdicts.items);
@@ -179,6 +185,17 @@ fn open(dir: &std::path::Path, name: &str, identity: &str) -> Ledger {
             Ledger::damaged(name, identity)
         }
     }
+}
+
+/// The directories that a server may name: those of a process on this machine. Others have none that are known.
+fn places(name: &str, server: &Server, home: &Home) -> Places {
+    let Transport::Command(line) = &server.transport else {
+        return Places::default();
+    };
+    let own = || home.server_dir(name, &directory_hash(name, server));
+    let working = line.directory(home).unwrap_or_else(own);
+    let user = std::env::home_dir();
+    Places::new(Some(&working), user.as_deref(), Some(&std::env::temp_dir()))
 }
 
 fn policy(wanted: Wanted) -> Policy {

@@ -4,34 +4,40 @@
 //! Calls do not pass through the task. While the server is ready they take its connection from
 //! [`Upstream::live`] and go; only a call that finds none wakes the task and waits, bounded.
 
+mod advice;
+mod eras;
 mod talk;
 mod task;
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant, SystemTime},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use switchboard_catalog::Kind;
+use switchboard_catalog::{Kind, ServerPart};
 use switchboard_client::{Era, model::LogLevel};
 use switchboard_config::Server;
 use tokio::{
     sync::{Notify, mpsc, oneshot, watch},
-    time::timeout_at,
+    time::{sleep_until, timeout_at},
 };
 
-use self::task::{Task, is_kept_up, off};
+use self::{
+    eras::Eras,
+    task::{Task, is_kept_up, off},
+};
 use crate::{
     cache::Freshness,
     context::Context,
+    extensions::Outbound,
     failure::Failure,
     health::{Health, Reason, ServerState},
     judgement::Due,
-    learn::{Learnt, Lists},
+    learn::{Learnt, Lists, Missing},
     limit::Limiter,
     live::Live,
     metrics::Meter,
@@ -53,8 +59,20 @@ pub(crate) struct Upstream {
     pub(crate) begun: tasks::Begun,
     /// What clients watch of it.
     pub(crate) watched: Watched,
+    /// Notifications of clients that go to it.
+    pub(crate) outbound: Outbound,
     /// How fresh its lists are.
     pub(crate) freshness: Freshness,
+    /// The eras that it speaks.
+    eras: Eras,
+    /// Its connection in the era that the first is not in.
+    other: Mutex<Option<Arc<Self>>>,
+    /// The first connection, of a second one.
+    of: Option<Weak<Self>>,
+    /// The era of a second connection.
+    era: Option<Era>,
+    /// The lists that could not be had when they were last asked for.
+    missing: Mutex<Missing>,
     /// Held while a list that is out of date is asked for.
     refreshing: tokio::sync::Mutex<()>,
     /// The connection, while it is ready.
@@ -66,10 +84,27 @@ pub(crate) struct Upstream {
     demand: AtomicUsize,
     /// It is to end, and not to be started again.
     ending: AtomicBool,
+    /// It has never been learnt, and is about to be.
+    new: AtomicBool,
+    /// It has been started.
+    launched: AtomicBool,
     /// The lists that calls wait for.
     hurried: Mutex<Lists>,
+    /// The lists that the server has announced a change of, which clients have not heard yet.
+    announced: Mutex<Lists>,
     wake: Notify,
     control: mpsc::Sender<Control>,
+}
+
+/// The parts of a connection that are the server's.
+struct Parts {
+    name: Arc<str>,
+    limiter: Arc<Limiter>,
+    meter: Meter,
+    server: Arc<Server>,
+    questions: Arc<Questions>,
+    of: Option<Weak<Upstream>>,
+    era: Option<Era>,
 }
 
 /// What is known of a server from before.
@@ -113,14 +148,47 @@ impl Upstream {
         known: Known,
         predecessor: Option<Arc<Self>>,
     ) -> Arc<Self> {
-        let (control, orders) = mpsc::channel(CONTROL_DEPTH);
         // It may be another server than the one that had the name before.
         context.reads.forget(name);
-        let off = off(name, &server);
+        let limiter = Limiter::new(server.max_in_flight, server.max_queued);
+        let meter = context.metrics.meter(name);
+        let parts = Parts {
+            name: name.into(),
+            limiter,
+            meter,
+            server,
+            questions: Arc::default(),
+            of: None,
+            era: None,
+        };
+        Self::spawn(parts, context, known, predecessor)
+    }
+
+    /// The parts of the second connection to a server, in this era.
+    fn second(self: &Arc<Self>, era: Era) -> Parts {
+        Parts {
+            name: Arc::clone(&self.name),
+            limiter: Arc::clone(&self.limiter),
+            meter: self.meter.clone(),
+            server: self.settings(),
+            questions: Arc::clone(&self.questions),
+            of: Some(Arc::downgrade(self)),
+            era: Some(era),
+        }
+    }
+
+    fn spawn(
+        parts: Parts,
+        context: Arc<Context>,
+        known: Known,
+        predecessor: Option<Arc<Self>>,
+    ) -> Arc<Self> {
+        let (control, orders) = mpsc::channel(CONTROL_DEPTH);
+        let off = off(&parts.name, &parts.server);
         let is_off = off.is_some();
         let health = off.unwrap_or_else(|| {
             // Its turn has not come, but nobody has to do anything for it to come.
-            let starts = is_kept_up(&server) || !known.offers;
+            let starts = parts.era.is_none() && is_kept_up(&parts.server) || !known.offers;
             Health::new(if starts {
                 ServerState::Starting
             } else {
@@ -128,21 +196,30 @@ impl Upstream {
             })
         });
         let upstream = Arc::new(Self {
-            name: name.into(),
-            limiter: Limiter::new(server.max_in_flight, server.max_queued),
-            meter: context.metrics.meter(name),
-            settings: ArcSwap::new(server),
-            questions: Arc::default(),
+            name: parts.name,
+            limiter: parts.limiter,
+            meter: parts.meter,
+            settings: ArcSwap::new(parts.server),
+            questions: parts.questions,
             begun: tasks::Begun::default(),
             watched: Watched::default(),
+            outbound: Outbound::default(),
             freshness: Freshness::default(),
+            eras: Eras::new(known.era.filter(|_| parts.era.is_none())),
+            other: Mutex::default(),
+            of: parts.of,
+            era: parts.era,
+            missing: Mutex::default(),
             refreshing: tokio::sync::Mutex::default(),
             live: ArcSwapOption::empty(),
             level: Mutex::default(),
             health: watch::Sender::new(health),
             demand: AtomicUsize::new(0),
             ending: AtomicBool::new(false),
+            new: AtomicBool::new(!known.offers && !is_off),
+            launched: AtomicBool::new(false),
             hurried: Mutex::new(Lists::NONE),
+            announced: Mutex::new(Lists::NONE),
             wake: Notify::new(),
             control,
         });
@@ -177,15 +254,23 @@ impl Upstream {
     }
 
     /// Waits until then for a connection, other than the one that was lost; starts the server if
-    /// need be.
+    /// need be, in this era if it speaks that. A start that fails meanwhile ends the wait.
     pub(crate) async fn ready(
         &self,
+        context: &Context,
         until: Instant,
         lost: Option<&Arc<Live>>,
+        era: Option<Era>,
     ) -> Result<Arc<Live>, Failure> {
-        self.demand.fetch_add(1, Relaxed);
+        if self.demand.fetch_add(1, Relaxed) == 0 {
+            self.eras.wish(era);
+        }
         let _waits = Waits(self);
         self.wake.notify_one();
+        let mut wait = Wait {
+            retry_by: until.min(Instant::now() + context.wait()),
+            started: false,
+        };
         let mut health = self.health.subscribe();
         loop {
             // Looked at before the connection: what becomes of it meanwhile is then a change.
@@ -195,7 +280,7 @@ impl Upstream {
             {
                 return Ok(client);
             }
-            if let Some(failure) = self.hopeless(&now, until) {
+            if let Some(failure) = self.hopeless(&now, &mut wait) {
                 return Err(failure);
             }
             match timeout_at(until.into(), health.changed()).await {
@@ -206,8 +291,44 @@ impl Upstream {
         }
     }
 
-    /// Why waiting until then is of no use, if it is of none.
-    fn hopeless(&self, health: &Health, until: Instant) -> Option<Failure> {
+    /// Waits until then for what the server offers. A list that is empty only because nobody has looked would
+    /// mislead.
+    pub(crate) async fn offered(
+        &self,
+        context: &Context,
+        until: Instant,
+        era: Option<Era>,
+    ) -> Result<Arc<ServerPart>, Failure> {
+        let mut changes = context.shelf.changes();
+        loop {
+            changes.borrow_and_update();
+            if let Some(part) = context.shelf.catalogue().server(&self.name) {
+                return Ok(Arc::clone(part));
+            }
+            let live = self.ready(context, until, None, era).await?;
+            tokio::select! {
+                // Its lists may have come in meanwhile.
+                _ = changes.changed() => {}
+                // If there is a reason, it is told by the next look at it.
+                () = self.lost(&live) => {}
+                () = sleep_until(until.into()) => return Err(self.initializing()),
+            }
+        }
+    }
+
+    /// Waits until this is no longer the connection.
+    async fn lost(&self, live: &Arc<Live>) {
+        let mut health = self.health.subscribe();
+        let is_other = |_: &Health| {
+            let now = self.live.load();
+            now.as_ref().is_none_or(|now| !Arc::ptr_eq(now, live))
+        };
+        // An error means that it has ended.
+        let _ = health.wait_for(is_other).await;
+    }
+
+    /// Why waiting is of no use, if it is of none.
+    fn hopeless(&self, health: &Health, wait: &mut Wait) -> Option<Failure> {
         let next_try = health.next_try.map(|at| {
             at.duration_since(SystemTime::now())
                 .unwrap_or(Duration::ZERO)
@@ -215,27 +336,36 @@ impl Upstream {
         if self.ending.load(Relaxed) {
             return Some(self.not_connected());
         }
+        // The first connection does as well.
+        if self.is_ruled_out() {
+            return Some(self.initializing());
+        }
+        let failed = || Failure::InitializationFailed {
+            server: Arc::clone(&self.name),
+            reason: health
+                .reason
+                .clone()
+                .unwrap_or_else(|| Reason::plain("parked")),
+            action: health.action.clone(),
+            retry_after: next_try,
+        };
         match health.state {
             ServerState::Disabled => Some(Failure::Disabled {
                 server: Arc::clone(&self.name),
             }),
-            ServerState::Parked => Some(Failure::InitializationFailed {
-                server: Arc::clone(&self.name),
-                reason: health
-                    .reason
-                    .clone()
-                    .unwrap_or_else(|| Reason::plain("parked")),
-                action: health.action.clone(),
-                retry_after: next_try,
-            }),
+            ServerState::Parked => Some(failed()),
             ServerState::Stopping => Some(self.not_connected()),
-            ServerState::Retrying if next_try.is_some_and(|next| Instant::now() + next > until) => {
+            ServerState::Retrying if wait.started => Some(failed()),
+            ServerState::Retrying
+                if next_try.is_some_and(|next| Instant::now() + next > wait.retry_by) =>
+            {
                 Some(self.initializing())
             }
-            ServerState::Idle
-            | ServerState::Starting
-            | ServerState::Ready
-            | ServerState::Retrying => None,
+            ServerState::Starting => {
+                wait.started = true;
+                None
+            }
+            ServerState::Idle | ServerState::Ready | ServerState::Retrying => None,
         }
     }
 
@@ -261,22 +391,61 @@ impl Upstream {
     /// New settings for the same server: nothing is restarted.
     pub(crate) async fn tune(&self, server: Arc<Server>) {
         self.limiter.set(server.max_in_flight, server.max_queued);
-        self.settings.store(server);
+        self.settings.store(Arc::clone(&server));
         self.order(Control::Tune).await;
+        if let Some(other) = self.other() {
+            other.settings.store(server);
+            other.order(Control::Tune).await;
+        }
     }
 
     /// Ends the server if it runs, forgets its failures, and starts it.
     pub(crate) async fn restart(&self) {
-        self.order(Control::Restart).await;
+        // It is opened again when it is needed.
+        let other = self.close_other(None);
+        tokio::join!(self.order(Control::Restart), leave(other));
     }
 
     /// Ends the server for good, within the time that its settings give it. Calls under way are
     /// answered first.
     pub(crate) async fn stop(&self) {
+        // No second connection is opened from here on.
+        self.ending.store(true, Relaxed);
+        let other = self.close_other(None);
+        tokio::join!(self.leave(), leave(other));
+    }
+
+    /// Ends this connection for good.
+    async fn leave(&self) {
         self.ending.store(true, Relaxed);
         // Whoever waits for it need not wait any longer.
         self.health.send_modify(|_| ());
         self.order(Control::Stop).await;
+    }
+
+    /// Whether it has never been learnt, and is about to be.
+    pub(crate) fn is_new(&self) -> bool {
+        self.new.load(Relaxed)
+    }
+
+    /// Whether it is being learnt for the first time: it does not wait for its turn any more.
+    pub(crate) fn is_being_met(&self) -> bool {
+        self.is_new() && self.launched.load(Relaxed)
+    }
+
+    fn set_new(&self, new: bool) {
+        if self.new.swap(new, Relaxed) != new {
+            // For whoever waits to meet it.
+            self.health.send_modify(|_| ());
+        }
+    }
+
+    /// Waits until it has been learnt or has failed, or is not to run any more.
+    pub(crate) async fn met(&self) {
+        let mut health = self.health.subscribe();
+        // An error means that it has ended.
+        let is_met = |_: &Health| !self.is_new() || self.ending.load(Relaxed);
+        let _ = health.wait_for(is_met).await;
     }
 
     /// Waits until it is to end for good.
@@ -314,6 +483,22 @@ impl Upstream {
             let _ = carried_out.await;
         }
     }
+}
+
+/// Ends a second connection, if there is one.
+async fn leave(other: Option<Arc<Upstream>>) {
+    if let Some(other) = other {
+        other.leave().await;
+    }
+}
+
+/// What a call that waits for the server has seen of it.
+#[derive(Debug)]
+struct Wait {
+    /// A server that is down is waited for if its next start is before this.
+    retry_by: Instant,
+    /// Whether a start was under way, which the call would have waited for.
+    started: bool,
 }
 
 /// A call that waits for the server.

@@ -8,18 +8,20 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use switchboard_catalog::Kind;
 use switchboard_client::{Client, Error, Raw};
 use switchboard_wire::method;
+use tokio::time::timeout;
 
 use crate::{
     call::gate::may_hear,
     caller::{Caller, Principal},
     context::Context,
     failure::Failure,
+    live::Live,
     mailbox::{Mailbox, News},
     translate,
     upstream::Upstream,
@@ -104,6 +106,9 @@ impl Drop for Place {
         taken.fetch_sub(self.bytes, Relaxed);
     }
 }
+
+/// How long the second connection is waited for.
+const OTHER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The most resources of one server that are watched.
 const WATCHED_MAX: usize = 10_000;
@@ -204,8 +209,8 @@ impl Upstream {
         mailbox: &Arc<Mailbox>,
         exposed: bool,
     ) -> Result<Watch, Failure> {
-        let until = Instant::now() + context.wait();
-        let live = self.ready(until, None).await?;
+        let until = Instant::now() + self.request_timeout();
+        let live = self.ready(context, until, None, None).await?;
         let resource = [Some((Kind::Resource, Cow::Borrowed(uri))), None, None];
         if !self.admit(context, &live, &resource, until).await? {
             return Err(self.initializing());
@@ -238,7 +243,7 @@ impl Upstream {
         let ear = (!known).then(|| self.questions.open_mute(caller));
         let asked = match &ear {
             None => Ok(()),
-            Some(_) => live.client().subscribe(uri).await,
+            Some(_) => self.subscribe(&live, uri).await,
         };
         if let (Some(ear), Ok(()) | Err(Error::Server(_))) = (&ear, &asked) {
             ear.set_answered();
@@ -260,6 +265,21 @@ impl Upstream {
         }
         Ok(watch)
     }
+
+    /// Asks this connection and the server's other one: a change that a call makes there is told there. One of them is
+    /// enough.
+    async fn subscribe(&self, live: &Arc<Live>, uri: &str) -> Result<(), Error> {
+        let asking = live.client().subscribe(uri);
+        let Some(other) = self.lives().find(|other| !Arc::ptr_eq(other, live)) else {
+            return asking.await;
+        };
+        let elsewhere = timeout(OTHER_PATIENCE, other.client().subscribe(uri));
+        let (asked, elsewhere) = tokio::join!(asking, elsewhere);
+        match elsewhere {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => asked,
+        }
+    }
 }
 
 impl Drop for Watch {
@@ -277,7 +297,7 @@ impl Drop for Watch {
         runtime.spawn(async move {
             let _asking = upstream.watched.asking.lock().await;
             let wanted = upstream.watched.lock().contains_key(&uri);
-            if let Some(live) = upstream.live().filter(|_| !wanted) {
+            for live in upstream.lives().filter(|_| !wanted) {
                 // A server that does not want to know will be heard and not listened to.
                 let _ = live.client().unsubscribe(&uri).await;
             }

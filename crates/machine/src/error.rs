@@ -66,6 +66,8 @@ pub struct RequestFailure {
     pub said: Option<Arc<str>>,
     /// Whether the server may have got it, and may have acted.
     pub sent: bool,
+    /// Whether the server says how to authenticate (`WWW-Authenticate`).
+    pub challenged: bool,
 }
 
 /// With what the server said.

@@ -53,6 +53,8 @@ pub(crate) struct Handshake {
     pub(crate) asked: Asked,
     /// A probe that the server has not answered. Its answer still counts if it comes late.
     pub(crate) open_probe: Option<u64>,
+    /// The server has been asked in the newest revision, or is not to be.
+    pub(crate) is_probed: bool,
     /// How many requests have been sent: servers that send us in circles are refused.
     pub(crate) rounds: u32,
 }
@@ -145,8 +147,9 @@ pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
     }
 }
 
-/// What the answer to `initialize` means.
-pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdict {
+/// What the answer to `initialize` means. A server that refuses may know the newest revision alone, unless it
+/// `is_probed`.
+pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome, is_probed: bool) -> Verdict {
     match outcome {
         Outcome::Result(result) => {
             let Ok(answer) = result.read::<Initialized>() else {
@@ -166,6 +169,7 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
                         raw: result.clone(),
                     }))
                 }
+                Some(Revision::LATEST) if !is_probed => Verdict::Discover,
                 _ => no_common_version(&[answer.protocol_version], settings.newest),
             }
         }
@@ -180,6 +184,7 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
                     offer_legacy(&supported, settings.newest)
                 }
             }
+            None if !is_probed => Verdict::Discover,
             None => Verdict::Refused {
                 permanent: false,
                 reason: format!("the server refused `initialize` (error {})", error.code),
@@ -191,20 +196,25 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome) -> Verdic
 
 /// What it means that the transport could not carry a request of the handshake. A gateway that is
 /// busy or has lost its server says nothing of what the server is.
-pub(crate) fn judge_failure(probe: bool, failure: &RequestFailure) -> Verdict {
+pub(crate) fn judge_failure(probe: bool, is_probed: bool, failure: &RequestFailure) -> Verdict {
     let refused = || Verdict::Refused {
         permanent: false,
         reason: failure.message.as_ref().to_owned(),
         said: failure.said.clone(),
     };
     match failure.status {
-        Some(401 | 403) => Verdict::Refused {
+        Some(status @ (401 | 403)) => Verdict::Refused {
             permanent: true,
-            reason: format!("the server wants credentials: {}", failure.message),
+            reason: if status == 401 || failure.challenged {
+                format!("the server wants credentials: {}", failure.message)
+            } else {
+                format!("the server refused the connection: {}", failure.message)
+            },
             said: failure.said.clone(),
         },
         Some(408 | 425 | 429 | 502..=504) => refused(),
         _ if probe => Verdict::Initialize(Revision::LATEST_LEGACY),
+        Some(_) if !is_probed => Verdict::Discover,
         _ => refused(),
     }
 }
@@ -295,6 +305,7 @@ mod tests {
             message: "x".into(),
             said: Some("y".into()),
             sent: true,
+            challenged: false,
         }
     }
 
@@ -308,8 +319,8 @@ mod tests {
         ));
         let modern = Outcome::Error(ErrorObject::new(code::HEADER_MISMATCH, &*long));
         for verdict in [
-            judge_initialize(&settings(), &refused),
-            judge_initialize(&settings(), &version),
+            judge_initialize(&settings(), &refused, true),
+            judge_initialize(&settings(), &version, true),
             judge_discover(&modern),
         ] {
             let Verdict::Refused { reason, said, .. } = verdict else {
@@ -320,7 +331,8 @@ mod tests {
             assert!(said.starts_with(r"<IMPORTANT>\n<"), "{said}");
             assert!(said.chars().count() < 310 && said.ends_with('…'), "{said}");
         }
-        let Verdict::Refused { reason, said, .. } = judge_failure(false, &failed(Some(500))) else {
+        let Verdict::Refused { reason, said, .. } = judge_failure(false, true, &failed(Some(500)))
+        else {
             panic!("accepted");
         };
         assert_eq!((&*reason, said.as_deref()), ("x", Some("y")));
@@ -397,7 +409,7 @@ mod tests {
             let answer = result(&format!(
                 r#"{{"protocolVersion":"{revision}","capabilities":{{}}}}"#
             ));
-            let verdict = judge_initialize(&settings(), &answer);
+            let verdict = judge_initialize(&settings(), &answer, true);
             match revision.era() {
                 Era::Legacy => {
                     assert!(matches!(verdict, Verdict::Agreed(s) if s.revision == revision));
@@ -416,7 +428,7 @@ mod tests {
             permanent: true,
             reason,
             said,
-        } = judge_initialize(&settings(), &unknown)
+        } = judge_initialize(&settings(), &unknown, true)
         else {
             panic!("accepted");
         };
@@ -426,7 +438,7 @@ mod tests {
         );
         assert_eq!(said.as_deref(), Some("1999-01-01"));
         assert!(matches!(
-            judge_initialize(&settings(), &result("{}")),
+            judge_initialize(&settings(), &result("{}"), true),
             Verdict::Refused {
                 permanent: false,
                 ..
@@ -440,11 +452,14 @@ mod tests {
             code::UNSUPPORTED_PROTOCOL_VERSION,
             r#"{"supported":["2026-07-28"]}"#,
         );
-        assert_eq!(judge_initialize(&settings(), &modern), Verdict::Discover);
+        assert_eq!(
+            judge_initialize(&settings(), &modern, true),
+            Verdict::Discover
+        );
         let mut pinned = settings();
         pinned.newest = Revision::V2025_06_18;
         assert!(matches!(
-            judge_initialize(&pinned, &modern),
+            judge_initialize(&pinned, &modern, true),
             Verdict::Refused {
                 permanent: true,
                 ..
@@ -452,15 +467,51 @@ mod tests {
         ));
         let older = error(code::INVALID_PARAMS, r#"{"supported":["2024-11-05"]}"#);
         assert_eq!(
-            judge_initialize(&settings(), &older),
+            judge_initialize(&settings(), &older, true),
             Verdict::Initialize(Revision::V2024_11_05)
         );
     }
 
     #[test]
+    fn server_that_refuses_to_initialise_is_probed_once() {
+        let refused = error(code::METHOD_NOT_FOUND, "{}");
+        let answer = result(r#"{"protocolVersion":"2026-07-28","capabilities":{}}"#);
+        for outcome in [refused, answer] {
+            let judge = |is_probed| judge_initialize(&settings(), &outcome, is_probed);
+            assert_eq!(judge(false), Verdict::Discover);
+            assert!(matches!(judge(true), Verdict::Refused { .. }));
+        }
+        let status = |status| judge_failure(false, false, &failed(status));
+        assert_eq!(status(Some(400)), Verdict::Discover);
+        assert!(matches!(status(Some(503)), Verdict::Refused { .. }));
+        assert!(matches!(status(None), Verdict::Refused { .. }));
+    }
+
+    #[test]
+    fn forbidden_is_about_credentials_only_if_the_server_says_so() {
+        let reason = |status, challenged| {
+            let failure = RequestFailure {
+                challenged,
+                ..failed(Some(status))
+            };
+            match judge_failure(true, true, &failure) {
+                Verdict::Refused {
+                    permanent: true,
+                    reason,
+                    ..
+                } => reason,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(reason(401, false), "the server wants credentials: x");
+        assert_eq!(reason(403, true), "the server wants credentials: x");
+        assert_eq!(reason(403, false), "the server refused the connection: x");
+    }
+
+    #[test]
     fn missing_credentials_are_permanent_and_other_statuses_mean_an_older_server() {
         assert!(matches!(
-            judge_failure(true, &failed(Some(401))),
+            judge_failure(true, true, &failed(Some(401))),
             Verdict::Refused {
                 permanent: true,
                 ..
@@ -468,7 +519,7 @@ mod tests {
         ));
         for status in [Some(429), Some(503)] {
             assert!(matches!(
-                judge_failure(true, &failed(status)),
+                judge_failure(true, true, &failed(status)),
                 Verdict::Refused {
                     permanent: false,
                     ..
@@ -477,11 +528,11 @@ mod tests {
         }
         for status in [Some(400), Some(404), Some(405), Some(500), None] {
             assert_eq!(
-                judge_failure(true, &failed(status)),
+                judge_failure(true, true, &failed(status)),
                 Verdict::Initialize(Revision::LATEST_LEGACY)
             );
             assert!(matches!(
-                judge_failure(false, &failed(status)),
+                judge_failure(false, true, &failed(status)),
                 Verdict::Refused {
                     permanent: false,
                     ..

@@ -51,7 +51,7 @@ mod time;
 mod timers;
 mod tombstones;
 
-pub use connection::Machine;
+pub use connection::{Machine, NO_HANDSHAKE};
 pub use counters::{Counter, CounterValues, Counters};
 pub use error::{CallError, ErrorKind, RequestFailure};
 pub use event::{

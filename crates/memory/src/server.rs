@@ -48,6 +48,8 @@ const INSTRUCTIONS: &str = "Remembers across conversations. Before you answer so
 pub struct Offers {
     /// The elements of `tools/list`.
     pub tools: Vec<Raw>,
+    /// The few tools that agents need day to day, with short definitions, for lists with the tools of other servers.
+    pub compact: Vec<Raw>,
     /// The elements of `prompts/list`.
     pub prompts: Vec<Raw>,
     /// The elements of `resources/list`.
@@ -82,6 +84,7 @@ fn made() -> Offers {
             .iter()
             .map(|tool| tool.definition.clone())
             .collect(),
+        compact: definition::compact(),
         prompts: vec![raw(&json!({
             "name": PROMPT,
             "title": "What is remembered",

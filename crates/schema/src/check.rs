@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use switchboard_wire::Raw;
 
+use crate::coerce::{Coercion, Fit};
 use crate::limits::{NAME_CHARACTERS, PATTERN_PROGRAMS, PATTERNS, SCHEMA_BYTES, STEPS};
 use crate::mismatch::{Mismatches, mismatches};
 use crate::pattern::Pattern;
@@ -88,20 +89,76 @@ impl Checker {
     /// Whether the schema may allow these arguments. It does not wait for anything and takes
     /// microseconds; only schemas and values made to be slow take some tens of milliseconds.
     pub fn check(&self, arguments: &Raw) -> Result<(), Mismatches> {
-        if self.allows_everything() {
-            return Ok(());
+        match self.read(arguments) {
+            Some(value) if !self.may_allow(&value) => Err(self.explain(&value)),
+            _ => Ok(()),
         }
-        // A value that nests deeper than anybody checks is the server's to refuse.
-        let Ok(value) = Value::read(arguments) else {
-            return Ok(());
+    }
+
+    /// The same without words.
+    pub fn allows(&self, arguments: &Raw) -> bool {
+        let value = self.read(arguments);
+        value.is_none_or(|value| self.may_allow(&value))
+    }
+
+    /// The arguments as a server may accept them: values of another type that say the same are replaced, members that
+    /// the schema does not name are left to the server. It takes a few times as long as a check.
+    ///
+    /// ```
+    /// use switchboard_schema::Checker;
+    /// use switchboard_wire::Raw;
+    ///
+    /// let schema = Raw::parse(r#"{"type":"object","properties":{"limit":{"type":"integer"}}}"#)?;
+    /// let fit = Checker::compile(&schema)?.fit(&Raw::parse(r#"{"limit":"10"}"#)?).unwrap();
+    /// assert_eq!(fit.arguments.as_str(), r#"{"limit":10}"#);
+    /// assert_eq!(fit.notes, [r#"arguments.limit is "10" and was passed on as 10"#]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fit(&self, arguments: &Raw) -> Result<Fit, Mismatches> {
+        let fit = |arguments: &Raw, notes, doubts| Fit {
+            arguments: arguments.clone(),
+            notes,
+            doubts,
         };
-        // Most values fit; only for the others are words looked for.
-        if Run::new(self, STEPS).eval(&self.schema, &value) != Verdict::No {
-            return Ok(());
+        let Some(value) = self.read(arguments) else {
+            return Ok(fit(arguments, Vec::new(), None));
+        };
+        if self.may_allow(&value) {
+            return Ok(fit(arguments, Vec::new(), None));
         }
+        let aliases = || Run::new(self, STEPS).with_aliases();
+        if aliases().eval(&self.schema, &value) != Verdict::No {
+            return Ok(fit(arguments, Vec::new(), Some(self.explain(&value))));
+        }
+        let mut coercion = Coercion::new(aliases());
+        if let Some(replaced) = coercion.replace(&value, arguments)
+            && let Some(now) = self.read(&replaced)
+            && aliases().eval(&self.schema, &now) != Verdict::No
+        {
+            let doubts = (!self.may_allow(&now)).then(|| self.explain(&now));
+            return Ok(fit(&replaced, coercion.into_notes(), doubts));
+        }
+        Err(self.explain(&value))
+    }
+
+    /// The arguments, if there is something to check. A value that nests deeper than anybody checks is the server's to
+    /// refuse.
+    fn read(&self, arguments: &Raw) -> Option<Value> {
+        if self.allows_everything() {
+            return None;
+        }
+        Value::read(arguments).ok()
+    }
+
+    fn may_allow(&self, value: &Value) -> bool {
+        Run::new(self, STEPS).eval(&self.schema, value) != Verdict::No
+    }
+
+    /// Most values fit; only for the others are words looked for.
+    fn explain(&self, value: &Value) -> Mismatches {
         let mut run = Run::new(self, STEPS).explaining();
-        run.eval(&self.schema, &value);
-        Err(mismatches(run.into_findings()))
+        run.eval(&self.schema, value);
+        mismatches(run.into_findings())
     }
 
     fn allows_everything(&self) -> bool {

@@ -36,6 +36,7 @@
 //! ```
 
 mod check;
+mod coerce;
 mod kind;
 pub mod limits;
 mod mismatch;
@@ -52,6 +53,7 @@ mod text;
 mod value;
 
 pub use check::{Checker, Unusable};
+pub use coerce::Fit;
 pub use mismatch::{Mismatch, Mismatches};
 pub use outline::{Outline, outline};
 pub use shape::shape;

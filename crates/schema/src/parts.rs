@@ -125,7 +125,11 @@ impl<'c, 'v> Run<'c, 'v> {
                 Some(true) => Verdict::Yes,
                 Some(false) if *keyword == Value::Bool(false) => {
                     let search = self.charge_search(name, names(properties));
-                    self.no_member(name, || unknown(name, properties, search))
+                    if self.aliases && !(search && is_slip(name, properties, object)) {
+                        Verdict::Perhaps
+                    } else {
+                        self.no_member(name, || unknown(name, properties, search))
+                    }
                 }
                 Some(false) => self.part(keyword, Segment::Name(name), value),
                 None => Verdict::Perhaps,
@@ -160,11 +164,13 @@ impl<'c, 'v> Run<'c, 'v> {
         object: &Object,
     ) -> Verdict {
         let mut verdict = Verdict::Yes;
+        let may_be_there = self.aliases && self.has_unknown(schema, object);
         for name in names {
             let found = match name.as_text() {
                 _ if !self.charge(1) => Verdict::Perhaps,
                 None => Verdict::Perhaps,
                 Some(name) if object.get(name).is_some() => Verdict::Yes,
+                Some(_) if may_be_there => Verdict::Perhaps,
                 Some(name) => {
                     self.charge(32);
                     let root = &self.checker.schema;
@@ -177,6 +183,13 @@ impl<'c, 'v> Run<'c, 'v> {
             }
         }
         verdict
+    }
+
+    /// Whether there is a member that the schema, which names some, does not name.
+    fn has_unknown(&mut self, schema: &Object, object: &Object) -> bool {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        self.charge(object.len() as u64);
+        properties.is_some_and(|known| object.iter().any(|(name, _)| known.get(name).is_none()))
     }
 
     /// What goes with a member, if it is there: other members, or a schema for all.
@@ -407,6 +420,12 @@ fn unknown(name: &str, properties: Option<&Object>, search: bool) -> (String, Op
         (None, None) => "nothing is allowed here".to_owned(),
     };
     ("is not known".to_owned(), Some(hint))
+}
+
+/// Whether the name of a member looks like a slip of one that is not there.
+fn is_slip(name: &str, properties: Option<&Object>, object: &Object) -> bool {
+    let meant = nearest(name, names(properties));
+    meant.is_some_and(|meant| object.get(meant).is_none())
 }
 
 fn names(properties: Option<&Object>) -> impl Iterator<Item = &str> {

@@ -34,6 +34,8 @@ pub(crate) struct Run<'c, 'v> {
     steps: u64,
     frames: usize,
     explain: bool,
+    /// Whether a member that is not known may be another name of one that is.
+    pub(crate) aliases: bool,
     findings: Vec<Finding>,
     pub(crate) path: Vec<Segment<'v>>,
 }
@@ -45,6 +47,7 @@ impl<'c, 'v> Run<'c, 'v> {
             steps,
             frames: 0,
             explain: false,
+            aliases: false,
             findings: Vec::new(),
             path: Vec::new(),
         }
@@ -53,6 +56,12 @@ impl<'c, 'v> Run<'c, 'v> {
     /// Finds words for what does not fit, instead of stopping at the first.
     pub(crate) fn explaining(mut self) -> Self {
         self.explain = true;
+        self
+    }
+
+    /// Leaves members that are not known, and those that they may stand for, to the server.
+    pub(crate) fn with_aliases(mut self) -> Self {
+        self.aliases = true;
         self
     }
 
@@ -82,7 +91,7 @@ impl<'c, 'v> Run<'c, 'v> {
         left.is_some()
     }
 
-    /// Takes steps for the search of a name among others, if words are looked for.
+    /// Takes steps for the search of a name among others, if one is looked for.
     pub(crate) fn charge_search<'a>(
         &mut self,
         wrong: &str,
@@ -90,7 +99,7 @@ impl<'c, 'v> Run<'c, 'v> {
     ) -> bool {
         let length = |name: &str| name.len().min(NAME_CHARACTERS) as u64;
         let letters: u64 = names.take(CANDIDATES).map(length).sum();
-        self.explain && self.charge(1 + letters * length(wrong) / 16)
+        (self.explain || self.aliases) && self.charge(1 + letters * length(wrong) / 16)
     }
 
     /// Whether enough is known to stop.
@@ -256,6 +265,7 @@ impl<'c, 'v> Run<'c, 'v> {
     pub(crate) fn aside(&mut self, schema: &'c Value, value: &Value) -> Verdict {
         let mut aside = Run::new(self.checker, self.steps);
         aside.frames = self.frames;
+        aside.aliases = self.aliases;
         let verdict = aside.eval(schema, value);
         self.steps = aside.steps;
         verdict

@@ -201,7 +201,7 @@ fn article(kind: &str) -> Option<&'static str> {
     })
 }
 
-fn is_of(value: &Value, kind: &Value) -> bool {
+pub(crate) fn is_of(value: &Value, kind: &Value) -> bool {
     match (value, kind.as_text().unwrap_or_default()) {
         (Value::Number(number), "integer") => Decimal::read(number).is_integer(),
         (Value::Null, "null")

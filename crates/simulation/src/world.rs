@@ -284,6 +284,7 @@ impl<'a, S: Subject> World<'a, S> {
             message: Arc::clone(&self.message),
             said: None,
             sent: true,
+            challenged: false,
         };
         self.event(
             Cause::Failed { id, status },

@@ -266,12 +266,12 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
             place.check()?;
             stdio::run(home, args)
         }
-        Command::Add(args) => commands::servers::add(&home, args),
+        Command::Add(args) => commands::servers::add(&home, place, args),
         Command::Remove(args) => commands::servers::remove(&home, args),
         Command::Enable(args) => commands::servers::enable(&home, args),
         Command::Disable(args) => commands::servers::disable(&home, args),
         Command::Restart(args) => commands::servers::restart(&home, args),
-        Command::Import(args) => commands::import::run(&home, args),
+        Command::Import(args) => commands::import::run(&home, place, args),
         Command::Secret(args) => commands::secret::run(&home, args),
         Command::Connect(args) => commands::connect::run(&home, place, args),
         Command::Status(args) => commands::status::run(&home, args),

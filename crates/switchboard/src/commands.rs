@@ -23,7 +23,9 @@ mod backups;
 mod config_file;
 mod difference;
 mod launching;
+mod learning;
 mod programs;
+mod progress;
 mod shapes;
 pub(crate) mod visible;
 

@@ -157,7 +157,7 @@ impl From<switchboard_store::StoreError> for Failure {
 impl From<switchboard_config::ConfigError> for Failure {
     fn from(error: switchboard_config::ConfigError) -> Self {
         Self::from_error(&error, error.hint())
-            .hint("mend the file; `switchboard schema` prints what may stand in it")
+            .hint("fix the file; `switchboard schema` prints what may stand in it")
     }
 }
 

@@ -125,8 +125,8 @@ async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Failure> {
         if let Err(error) = served.await {
             tracing::debug!(%error, "The client's pipe ended early.");
         }
-        // Those who have joined keep the gateway for as long as they need it.
-        gateway.abandoned().await;
+        // Those who have joined keep the gateway for as long as they need it, and so do servers that are being learnt.
+        gateway.deserted().await;
         gateway.stop().await;
     });
     hosted.until_stopped().await;

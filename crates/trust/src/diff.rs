@@ -4,13 +4,16 @@
 //! shown are spelled out, a long text is cut around what changed in it, and members that appear twice
 //! are shown both.
 
-use std::fmt::{self, Write as _};
+use std::{
+    collections::HashSet,
+    fmt::{self, Write as _},
+};
 
 use serde::Serialize;
 use switchboard_wire::Raw;
 
 use crate::{
-    ItemKind, Offer,
+    ItemKind, Offer, Places,
     fields::Field,
     fingerprint::{self, fingerprint},
     json::{Text, Value},
@@ -65,27 +68,22 @@ pub struct Change {
 }
 
 /// The changes between two definitions of one kind: none exactly if they have one
-/// [`fingerprint`](crate::fingerprint()).
+/// [`fingerprint`](crate::fingerprint()). Beside others the last one says which fields differ in their order alone.
 pub fn diff<'a>(approved: impl Into<Offer<'a>>, now: impl Into<Offer<'a>>) -> Diff {
     let (approved, now) = (approved.into(), now.into());
-    let (before, after) = (
-        pinned(now.kind, approved.definition),
-        pinned(now.kind, now.definition),
-    );
-    let mut compare = Compare::default();
-    match (&before, &after) {
-        (Value::Object(before), Value::Object(after)) => {
-            let (before, after): (Vec<_>, Vec<_>) =
-                (before.iter().collect(), after.iter().collect());
-            compare.members(&mut Field::default(), &before, &after, &ORDER);
-        }
-        _ => compare.values(&mut Field::default(), Some(&before), Some(&after)),
+    let [before, after] = [approved, now].map(|offer| Value::read(offer.definition));
+    if fingerprint(Offer {
+        kind: now.kind,
+        ..approved
+    }) == fingerprint(now)
+    {
+        return Diff::default();
     }
+    let mut compare = compare(&pinned(now.kind, &before), &pinned(now.kind, &after));
+    let ignored = compare.ignore(&settled(now.kind, &before), &settled(now.kind, &after));
     let mut changes = compare.changes;
     let is_shown = |change: &Change| change.before != change.after;
-    if !changes.iter().all(is_shown)
-        || changes.is_empty() && fingerprint(approved) != fingerprint(now)
-    {
+    if changes.is_empty() || !changes.iter().all(is_shown) {
         changes.push(whole(approved.definition, now.definition));
     }
     if compare.more > 0 {
@@ -95,7 +93,27 @@ pub fn diff<'a>(approved: impl Into<Offer<'a>>, now: impl Into<Offer<'a>>) -> Di
             after: Some(format!("{} further changes", compare.more)),
         });
     }
+    if !ignored.is_empty() {
+        changes.push(Change {
+            field: "(not counted)".to_owned(),
+            before: None,
+            after: Some(format!("another order of {}", ignored.join(", "))),
+        });
+    }
     Diff { changes }
+}
+
+fn compare(before: &Value<'_>, after: &Value<'_>) -> Compare {
+    let mut compare = Compare::default();
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            let (before, after): (Vec<_>, Vec<_>) =
+                (before.iter().collect(), after.iter().collect());
+            compare.members(&mut Field::default(), &before, &after, &ORDER);
+        }
+        _ => compare.values(&mut Field::default(), Some(before), Some(after)),
+    }
+    compare
 }
 
 /// Both definitions as they are spelled, for a difference that no field shows.
@@ -125,13 +143,23 @@ impl fmt::Display for Diff {
 }
 
 /// A definition with the members that are pinned.
-fn pinned(kind: ItemKind, definition: &Raw) -> Value<'_> {
-    match Value::read(definition) {
+fn pinned<'a>(kind: ItemKind, definition: &Value<'a>) -> Value<'a> {
+    match definition {
         Value::Object(members) => {
-            let kept = fingerprint::pinned(kind, &members).into_iter();
+            let kept = fingerprint::pinned(kind, members).into_iter();
             Value::Object(kept.map(std::borrow::Cow::into_owned).collect())
         }
-        other => other,
+        other => other.clone(),
+    }
+}
+
+/// The same without noise.
+fn settled<'a>(kind: ItemKind, definition: &Value<'a>) -> Value<'a> {
+    match definition {
+        Value::Object(members) => {
+            Value::Object(fingerprint::settled(kind, members, &Places::default()))
+        }
+        other => other.clone(),
     }
 }
 
@@ -142,6 +170,20 @@ struct Compare {
 }
 
 impl Compare {
+    /// Takes out the fields that are the same without noise, and names them. None are taken out if there are too many
+    /// to be sure of.
+    fn ignore(&mut self, before: &Value<'_>, after: &Value<'_>) -> Vec<String> {
+        let real = compare(before, after);
+        if self.more > 0 || real.more > 0 {
+            return Vec::new();
+        }
+        let real: HashSet<String> = real.changes.into_iter().map(|it| it.field).collect();
+        let all = std::mem::take(&mut self.changes).into_iter();
+        let (kept, ignored): (Vec<_>, Vec<_>) = all.partition(|it| real.contains(&it.field));
+        self.changes = kept;
+        ignored.into_iter().map(|it| it.field).collect()
+    }
+
     fn values<'v>(
         &mut self,
         field: &mut Field<'v>,

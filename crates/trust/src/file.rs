@@ -1,17 +1,19 @@
 //! A ledger as a file: one JSON document that a person can read.
 //!
 //! ```text
-//! {"version":2,"checksum":"8d0e…","server":"math","identity":"33ab…","loss":null,"items":{
-//! "(prompt) greet":{"approved":{"fingerprint":"91aa…","scheme":2,"by":"first","at_ms":1,"definition":{…}}},
-//! "add":{"approved":{"fingerprint":"0b1f…","scheme":2,"by":"first","at_ms":1,"definition":{…}}},
+//! {"version":3,"checksum":"8d0e…","server":"math","identity":"33ab…","loss":null,"items":{
+//! "(prompt) greet":{"approved":{"fingerprint":"91aa…","scheme":3,"by":"first","at_ms":1,"definition":{…}}},
+//! "add":{"approved":{"fingerprint":"0b1f…","scheme":3,"by":"first","at_ms":1,"definition":{…}}},
 //! "subtract":{"held":{"why":"new","fingerprint":"77c2…","since_ms":1,"definition":{…}}}
 //! }}
 //! ```
 //!
 //! The first version had tools and instructions only, under `tools`, and fingerprints of the first
-//! scheme. It is read, and written in the second version from then on.
+//! scheme. The second had all kinds and fingerprints of the second scheme. Both are read, and written in
+//! the third version from then on, which programs that know only the others refuse by its number.
 //!
-//! The checksum is the SHA-256 of what follows it. It tells damage, not forgery: who may write the file
+//! The checksum is the SHA-256 of the version and of what follows the checksum, in the first two versions of
+//! what follows it alone. It tells damage, not forgery: who may write the file
 //! may also write the sum, just as they may write the configuration.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc};
@@ -27,8 +29,10 @@ use crate::{
     limits,
 };
 
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 const FIRST_VERSION: u64 = 1;
+/// The last version whose number is not part of the checksum.
+const LAST_UNSUMMED_VERSION: u64 = 2;
 const RECORDS: usize = limits::PINS + limits::RESOURCES;
 const OPEN: &str = "{\"version\":";
 const CHECKSUM: &str = ",\"checksum\":\"";
@@ -129,7 +133,7 @@ impl Ledger {
     /// The file of a version with these members after the checksum, which is right whatever they are.
     pub fn seal(version: u64, members: &[u8]) -> Vec<u8> {
         let rest = [AFTER.as_bytes(), members].concat();
-        let sum = Fingerprint::of(&rest);
+        let sum = checksum(version, &rest);
         let mut out = format!("{OPEN}{version}{CHECKSUM}{sum}").into_bytes();
         out.extend(rest);
         out
@@ -150,6 +154,16 @@ impl Ledger {
             records: document.items.0,
         })
     }
+}
+
+/// The checksum of a file. Since there are several versions with one content it covers which one this is.
+fn checksum(version: u64, rest: &[u8]) -> Fingerprint {
+    let version = if version > LAST_UNSUMMED_VERSION {
+        version.to_string()
+    } else {
+        String::new()
+    };
+    Fingerprint::of_all([version.as_bytes(), rest])
 }
 
 /// The version of the file, if it is one that is read and the file is what the checksum was made of.
@@ -176,7 +190,7 @@ fn check(file: &[u8]) -> Result<u64, LedgerError> {
         .ok_or(LedgerError::Damaged)?;
     let sum = std::str::from_utf8(sum).unwrap_or_default();
     let sum: Fingerprint = sum.parse().map_err(|_| LedgerError::Damaged)?;
-    if sum != Fingerprint::of(rest) {
+    if sum != checksum(version, rest) {
         return Err(LedgerError::Damaged);
     }
     Ok(version)
@@ -246,6 +260,7 @@ impl<'de> Deserialize<'de> for Records {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fingerprint::Scheme;
 
     fn with_tools(tools: &str) -> Vec<u8> {
         let identity = Fingerprint::of(b"x");
@@ -280,13 +295,29 @@ mod tests {
         }
     }
 
+    /// An older program refuses a newer version by its number, and names the program that wrote it.
+    #[test]
+    fn versions_up_to_this_one_are_read() {
+        let members = format!(
+            r#""server":"s","identity":"{}","loss":null,"items":{{}}}}"#,
+            Fingerprint::of(b"x")
+        );
+        for version in FIRST_VERSION..=VERSION {
+            let ledger = Ledger::decode(&Ledger::seal(version, members.as_bytes())).unwrap();
+            assert_eq!(ledger.tools_only, version == FIRST_VERSION);
+            assert!(ledger.encode().starts_with(br#"{"version":3,"#));
+        }
+        // A program that does not know the scheme must not take the file for a damaged one.
+        assert_eq!((VERSION, u8::from(Scheme::NOW)), (3, 3));
+    }
+
     #[test]
     fn what_is_no_ledger_is_told_from_one_of_another_version() {
         let cases: [(&[u8], &str); 5] = [
             (b"", "not a record"),
             (b"{}", "not a record"),
             (b"{\"version\":99999999999999999999999,", "not a record"),
-            (b"{\"version\":3,", "version 3"),
+            (b"{\"version\":4,", "version 4"),
             (b"{\"version\":1,\"checksum\":\"00", "damaged"),
         ];
         for (file, says) in cases {

@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     ItemKind, Offer,
     json::{Text, Value},
+    noise::{self, Places},
 };
 
 /// The members of a definition that no model has to read. A gateway that describes a tool to a model
@@ -53,9 +54,14 @@ pub(crate) enum Scheme {
     First,
     /// With all that decides what is shown or rendered.
     Second,
+    /// The same without noise: the order of sets, and the directories of the server.
+    Third,
 }
 
 impl Scheme {
+    /// The scheme of new pins.
+    pub(crate) const NOW: Self = Self::Third;
+
     pub(crate) const fn first() -> Self {
         Self::First
     }
@@ -65,6 +71,7 @@ impl Scheme {
         match self {
             Self::First => b"switchboard tool definition 1\n",
             Self::Second => b"switchboard definition 2\n",
+            Self::Third => b"switchboard definition 3\n",
         }
     }
 }
@@ -74,6 +81,7 @@ impl From<Scheme> for u8 {
         match scheme {
             Scheme::First => 1,
             Scheme::Second => 2,
+            Scheme::Third => 3,
         }
     }
 }
@@ -85,6 +93,7 @@ impl TryFrom<u8> for Scheme {
         match number {
             1 => Ok(Self::First),
             2 => Ok(Self::Second),
+            3 => Ok(Self::Third),
             _ => Err("no such scheme of fingerprints"),
         }
     }
@@ -108,15 +117,26 @@ pub struct BadFingerprint(String);
 /// that are known to be noise, and of a resource its `size` and the time of its last change.
 ///
 /// Two spellings of one definition have one fingerprint: the order of members, white space, escapes
-/// and how a number is written (`1`, `1.0`, `1e0`) do not matter. Of two members of one name some
+/// and how a number is written (`1`, `1.0`, `1e0`) do not matter, nor does the order of what is a set:
+/// `required`, `enum`, and a default that is a list of words. Of two members of one name some
 /// readers take the first and most the last, so both count, in their order: no text can hide behind
 /// another.
 pub fn fingerprint<'a>(offer: impl Into<Offer<'a>>) -> Fingerprint {
     let Offer { kind, definition } = offer.into();
-    fingerprint_of(Scheme::Second, kind, &Value::read(definition))
+    fingerprint_of(
+        Scheme::NOW,
+        kind,
+        &Value::read(definition),
+        &Places::default(),
+    )
 }
 
-pub(crate) fn fingerprint_of(scheme: Scheme, kind: ItemKind, value: &Value<'_>) -> Fingerprint {
+pub(crate) fn fingerprint_of(
+    scheme: Scheme,
+    kind: ItemKind,
+    value: &Value<'_>,
+    places: &Places,
+) -> Fingerprint {
     let mut out = scheme.prefix().to_vec();
     match (value, scheme) {
         (Value::Object(members), Scheme::First) => {
@@ -129,9 +149,29 @@ pub(crate) fn fingerprint_of(scheme: Scheme, kind: ItemKind, value: &Value<'_>) 
             let kept = pinned(kind, members);
             write_members(&mut out, kept.iter().map(|member| &**member).collect());
         }
+        (Value::Object(members), Scheme::Third) => {
+            let kept = settled(kind, members, places);
+            write_members(&mut out, kept.iter().collect());
+        }
         _ => write(&mut out, value),
     }
     Fingerprint::of(&out)
+}
+
+/// The members of a definition that are pinned, without noise.
+pub(crate) fn settled<'a>(
+    kind: ItemKind,
+    members: &[(Text<'a>, Value<'a>)],
+    places: &Places,
+) -> Vec<(Text<'a>, Value<'a>)> {
+    let settle = |member: Cow<'_, (Text<'a>, Value<'a>)>| {
+        let (name, value) = &*member;
+        (
+            name.clone(),
+            noise::settled(kind, &name.text, value, places),
+        )
+    };
+    pinned(kind, members).into_iter().map(settle).collect()
 }
 
 /// The members of a definition that are pinned.
@@ -210,18 +250,26 @@ fn is_time(value: &Value<'_>) -> bool {
 
 /// Whether two values say the same.
 pub(crate) fn same(a: &Value<'_>, b: &Value<'_>) -> bool {
-    let spelled = |value| {
-        let mut out = Vec::new();
-        write(&mut out, value);
-        out
-    };
     spelled(a) == spelled(b)
+}
+
+/// A value in bytes that no other value has.
+pub(crate) fn spelled(value: &Value<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out, value);
+    out
 }
 
 impl Fingerprint {
     /// The SHA-256 of these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
+        Self::of_all([bytes])
+    }
+
+    /// The SHA-256 of these bytes, one after the other.
+    pub(crate) fn of_all<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let hash = parts.into_iter().fold(Sha256::new(), Sha256::chain_update);
+        Self(hash.finalize().into())
     }
 }
 
@@ -412,7 +460,7 @@ mod tests {
             r#"{"name":"a","outputSchema":{"_meta":1}}"#,
             r#"{"name":"a","outputSchema":{"_meta":2}}"#,
             r#"{"name":"a","inputSchema":{"enum":["x","y"]}}"#,
-            r#"{"name":"a","inputSchema":{"enum":["y","x"]}}"#,
+            r#"{"name":"a","inputSchema":{"enum":["x","y","y"]}}"#,
             r#"{"name":"a","inputSchema":{"enum":["xy"]}}"#,
             r#"{"name":"a","inputSchema":{"enum":[1]}}"#,
             r#"{"name":"a","inputSchema":{"enum":["1"]}}"#,
@@ -492,7 +540,20 @@ mod tests {
             r#"{"name":"add","icons":[],"inputSchema":{"type":"object","minimum":1.0}}"#,
         )
         .unwrap();
-        let by = |scheme| fingerprint_of(scheme, ItemKind::Tool, &Value::read(&raw));
+        let by = |scheme| {
+            let value = Value::read(&raw);
+            fingerprint_of(scheme, ItemKind::Tool, &value, &Places::default())
+        };
+        // One with all that the third scheme takes for noise.
+        let noisy = Raw::parse(
+            r#"{"name":"add","description":"Below /srv/a.","inputSchema":{"type":"object","required":["b","a"],"properties":{"a":{"type":["string","null"],"enum":["y","x"],"description":"In /tmp/b"},"b":{"default":"w,v,u"}}}}"#,
+        )
+        .unwrap();
+        let path = |path| Some(std::path::Path::new(path));
+        let places = Places::new(path("/srv/a"), path("/users/u"), path("/tmp"));
+        let third = fingerprint_of(Scheme::Third, ItemKind::Tool, &Value::read(&noisy), &places);
+        let hex = "cadb8d8c22663c57950644dc1f3650993136052d413d88b153f92d1618c8b70b";
+        assert_eq!(third.to_string(), hex);
         let hex = "f6d102edcafdaa9a0de4acf74849cd018270dfe899b82f9534a9e083da485742";
         assert_eq!(by(Scheme::Second).to_string(), hex);
         let hex = "711d8647e83b345291eb704613ba4c44f22863721d391ee309e21446911b54ca";

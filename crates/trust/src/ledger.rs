@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use switchboard_wire::Raw;
 
 use crate::{
-    By, Fingerprint, Held, ItemKind, LeftOut, Offer, Pin, Policy, Severity, Verdict, Verdicts, Why,
-    fingerprint::{Scheme, fingerprint_of},
+    By, Fingerprint, Held, ItemKind, LeftOut, Offer, Pin, Places, Policy, Severity, Verdict,
+    Verdicts, Why,
+    fingerprint::{Scheme, fingerprint, fingerprint_of},
     json::Value,
     limits, scan,
 };
@@ -80,7 +81,8 @@ pub(crate) enum Loss {
 pub(crate) struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) approved: Option<Approval>,
-    /// The definitions that a person said no to, the latest last.
+    /// The definitions that a person said no to, the latest last: each as it was judged, and word for word if that is
+    /// another fingerprint because it names a place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rejected: Vec<Fingerprint>,
     /// Since when the server does not offer it.
@@ -138,10 +140,22 @@ impl Ledger {
         offers: impl IntoIterator<Item = impl Into<Offer<'a>>>,
         at_ms: u64,
     ) -> Verdicts {
+        self.judge_at(&Places::default(), policy, offers, at_ms)
+    }
+
+    /// The same of a server that runs at these places, which its descriptions may name.
+    pub fn judge_at<'a>(
+        &mut self,
+        places: &Places,
+        policy: Policy,
+        offers: impl IntoIterator<Item = impl Into<Offer<'a>>>,
+        at_ms: u64,
+    ) -> Verdicts {
         let mut changed = self.tools_only;
         let mut seen = HashSet::new();
         let mut counts: HashMap<ItemKind, usize> = HashMap::new();
         let sight = Sight {
+            places,
             policy,
             loss: self.loss,
             // A known server that offers more now is looked at more closely.
@@ -191,14 +205,16 @@ impl Ledger {
         seen: Option<Fingerprint>,
         at_ms: u64,
     ) -> Result<(), DecisionError> {
-        self.held_as(tool, seen)?.approve_held(at_ms);
+        let kind = ItemKind::of_key(tool);
+        self.held_as(tool, seen)?.approve_held(kind, at_ms);
         Ok(())
     }
 
     /// Says no to a tool as it was held at the last judgement. It stays held, and nobody is asked
     /// about it again until it changes.
     pub fn reject(&mut self, tool: &str, seen: Option<Fingerprint>) -> Result<(), DecisionError> {
-        self.held_as(tool, seen)?.reject_held();
+        let kind = ItemKind::of_key(tool);
+        self.held_as(tool, seen)?.reject_held(kind);
         Ok(())
     }
 
@@ -207,10 +223,10 @@ impl Ledger {
     pub fn approve_all(&mut self, at_ms: u64) -> usize {
         self.loss = None;
         let mut count = 0;
-        for record in self.records.values_mut() {
+        for (key, record) in &mut self.records {
             let held = record.held.as_ref();
             if held.is_some_and(|held| held.why != Why::Rejected) {
-                record.approve_held(at_ms);
+                record.approve_held(ItemKind::of_key(key), at_ms);
                 count += 1;
             }
         }
@@ -278,20 +294,24 @@ impl Ledger {
     /// Judges one definition; and whether its record is another than before.
     fn judge_one(
         &mut self,
-        sight: &Sight,
+        sight: &Sight<'_>,
         kind: ItemKind,
         key: Arc<str>,
         definition: &Raw,
         value: &Value<'_>,
     ) -> (Verdict, bool) {
-        let fingerprint = fingerprint_of(Scheme::Second, kind, value);
+        let fingerprint = fingerprint_of(Scheme::NOW, kind, value, sight.places);
         let record = self.records.entry(key).or_default();
-        let renewed = record.renew(kind, definition, value, fingerprint);
+        let renewed = record.renew(sight.places, kind, definition, value, fingerprint);
         let returned = record.vanished_ms.take().is_some() || renewed;
-        match decide(sight, kind, record, fingerprint, value) {
-            Decision::Approved => (Verdict::Approved, record.held.take().is_some() || returned),
+        match decide(sight, kind, record, fingerprint, (definition, value)) {
+            Decision::Approved => {
+                let moved = record.follow(kind, definition, fingerprint);
+                let changed = record.held.take().is_some() || returned || moved;
+                (Verdict::Approved, changed)
+            }
             Decision::Approve(by) => {
-                record.approve(fingerprint, kept(definition), by, sight.at_ms);
+                record.approve(kind, fingerprint, kept(definition), by, sight.at_ms);
                 (Verdict::Approved, true)
             }
             Decision::Hold(why) => {
@@ -408,67 +428,135 @@ impl Ledger {
 }
 
 impl Record {
-    /// Brings fingerprints of the first scheme up to date, if they are of this definition: the pin did
-    /// not cover all of it, and covers it from now on. Whether there were any.
+    /// Brings fingerprints of older schemes up to date, if they are of this definition. Whether there were any.
     fn renew(
         &mut self,
+        places: &Places,
         kind: ItemKind,
         definition: &Raw,
         value: &Value<'_>,
         now: Fingerprint,
     ) -> bool {
         let approved = self.approved.as_mut();
-        let approved = approved.filter(|it| it.scheme == Scheme::First);
+        let approved = approved.filter(|it| it.scheme != Scheme::NOW);
         if approved.is_none() && self.held.is_none() && self.rejected.is_empty() {
             return false;
         }
-        let before = fingerprint_of(Scheme::First, kind, value);
+        let by = |scheme, value: &Value<'_>| fingerprint_of(scheme, kind, value, places);
+        let before = [Scheme::First, Scheme::Second].map(|scheme| by(scheme, value));
         let mut renewed = false;
-        if let Some(approved) = approved.filter(|it| it.fingerprint == before) {
-            approved.fingerprint = now;
-            approved.scheme = Scheme::Second;
-            approved.definition = kept(definition);
+        if let Some(approved) = approved {
+            if approved.fingerprint == by(approved.scheme, value) {
+                // The pin may not have covered all of it, and covers it from now on.
+                approved.definition = kept(definition);
+                renewed = true;
+            } else if approved.scheme == Scheme::Second
+                && let Some(known) = &approved.definition
+            {
+                // It may differ in what did not count as noise then.
+                let known = Value::read(known);
+                renewed = by(Scheme::Second, &known) == approved.fingerprint
+                    && by(Scheme::NOW, &known) == now;
+            }
+            if renewed {
+                approved.fingerprint = now;
+                approved.scheme = Scheme::NOW;
+            }
+        }
+        if let Some(held) = &mut self.held
+            && before.contains(&held.fingerprint)
+        {
+            held.fingerprint = now;
             renewed = true;
         }
-        let held = self.held.as_mut().map(|held| &mut held.fingerprint);
-        for old in self.rejected.iter_mut().chain(held) {
-            if *old == before {
-                *old = now;
-                renewed = true;
-            }
+        if self.rejected.iter().any(|old| before.contains(old)) {
+            self.rejected.retain(|old| !before.contains(old));
+            self.remember_rejection(&[now, exact_of(kind, definition)]);
+            renewed = true;
         }
         renewed
     }
 
-    fn approve(&mut self, fingerprint: Fingerprint, definition: Option<Raw>, by: By, at_ms: u64) {
+    /// Whether this is the text that was approved. The places of the server may be others than they were then.
+    fn is_word_for_word(&self, exact: Fingerprint, kind: ItemKind) -> bool {
+        let approved = self.approved.as_ref();
+        let known = approved.and_then(|approved| approved.definition.as_ref());
+        known.is_some_and(|known| exact_of(kind, known) == exact)
+    }
+
+    /// Whether words that do not count as changed, such as a list in another order, now read like an attack.
+    fn reads_worse(&self, kind: ItemKind, definition: &Raw, value: &Value<'_>) -> bool {
+        let approved = self.approved.as_ref();
+        let Some(known) = approved.and_then(|approved| approved.definition.as_ref()) else {
+            return false;
+        };
+        if known == definition {
+            return false;
+        }
+        let now = scan::worst(kind, value).filter(|now| *now >= Severity::Danger);
+        now.is_some() && now > scan::worst(kind, &Value::read(known))
+    }
+
+    /// Keeps the approved definition as the server spells it now, if it names other places than before. It is judged
+    /// word for word when the server has been moved again. Whether it was kept.
+    fn follow(&mut self, kind: ItemKind, definition: &Raw, now: Fingerprint) -> bool {
+        let approved = self.approved.as_mut();
+        let Some(approved) = approved.filter(|it| it.fingerprint == now) else {
+            return false;
+        };
+        let moved = approved.definition.as_ref().is_some_and(|known| {
+            known != definition && exact_of(kind, known) != exact_of(kind, definition)
+        });
+        if moved {
+            approved.definition = kept(definition);
+        }
+        moved
+    }
+
+    fn approve(
+        &mut self,
+        kind: ItemKind,
+        fingerprint: Fingerprint,
+        definition: Option<Raw>,
+        by: By,
+        at_ms: u64,
+    ) {
         self.held = None;
-        self.rejected.retain(|rejected| *rejected != fingerprint);
+        let exact = definition.as_ref().map(|known| exact_of(kind, known));
+        self.rejected
+            .retain(|rejected| *rejected != fingerprint && Some(*rejected) != exact);
         self.approved = Some(Approval {
             fingerprint,
-            scheme: Scheme::Second,
+            scheme: Scheme::NOW,
             by,
             at_ms,
             definition,
         });
     }
 
-    fn approve_held(&mut self, at_ms: u64) {
+    fn approve_held(&mut self, kind: ItemKind, at_ms: u64) {
         if let Some(held) = self.held.take() {
-            self.approve(held.fingerprint, held.definition, By::Person, at_ms);
+            self.approve(kind, held.fingerprint, held.definition, By::Person, at_ms);
         }
     }
 
-    fn reject_held(&mut self) {
+    fn reject_held(&mut self, kind: ItemKind) {
         let Some(held) = &mut self.held else {
             return;
         };
         held.why = Why::Rejected;
-        self.rejected
-            .retain(|rejected| *rejected != held.fingerprint);
-        if self.rejected.len() >= limits::REJECTIONS {
-            self.rejected.remove(0);
-        }
-        self.rejected.push(held.fingerprint);
+        let exact = held.definition.as_ref().map(|known| exact_of(kind, known));
+        let fingerprint = held.fingerprint;
+        self.remember_rejection(&[fingerprint, exact.unwrap_or(fingerprint)]);
+    }
+
+    /// Remembers the fingerprints of a rejected definition as the latest ones.
+    fn remember_rejection(&mut self, fingerprints: &[Fingerprint; 2]) {
+        self.rejected.retain(|old| !fingerprints.contains(old));
+        self.rejected.extend(fingerprints);
+        self.rejected.dedup();
+        let excess = self.rejected.len().saturating_sub(limits::REJECTIONS);
+        self.rejected.drain(..excess);
     }
 
     fn definition_bytes(&self) -> usize {
@@ -499,7 +587,8 @@ enum Decision {
 }
 
 /// What a judgement goes by.
-struct Sight {
+struct Sight<'p> {
+    places: &'p Places,
     policy: Policy,
     loss: Option<Loss>,
     is_late: bool,
@@ -508,21 +597,30 @@ struct Sight {
 }
 
 fn decide(
-    sight: &Sight,
+    sight: &Sight<'_>,
     kind: ItemKind,
     record: &Record,
     fingerprint: Fingerprint,
-    value: &Value<'_>,
+    (definition, value): (&Raw, &Value<'_>),
 ) -> Decision {
     let Sight { policy, loss, .. } = *sight;
     let approved = record.approved.as_ref().map(|it| it.fingerprint);
     if approved == Some(fingerprint) {
+        let is_worse = policy != Policy::Always && record.reads_worse(kind, definition, value);
+        return if is_worse {
+            Decision::Hold(Why::Changed)
+        } else {
+            Decision::Approved
+        };
+    }
+    let exact = fingerprint_of(Scheme::NOW, kind, value, &Places::default());
+    if record.is_word_for_word(exact, kind) {
         return Decision::Approved;
     }
     if policy == Policy::Always && (loss != Some(Loss::Damaged) || approved.is_some()) {
         return Decision::Approve(By::Always);
     }
-    if record.rejected.contains(&fingerprint) {
+    if record.rejected.contains(&fingerprint) || record.rejected.contains(&exact) {
         return Decision::Hold(Why::Rejected);
     }
     if approved.is_some() {
@@ -546,7 +644,71 @@ fn decide(
     }
 }
 
+/// The fingerprint of a definition in which the places of a server count as any other text.
+fn exact_of(kind: ItemKind, definition: &Raw) -> Fingerprint {
+    fingerprint(Offer { kind, definition })
+}
+
 /// What is kept of a definition: a copy that keeps no larger buffer in memory.
 fn kept(definition: &Raw) -> Option<Raw> {
     (definition.as_bytes().len() <= limits::DEFINITION_BYTES).then(|| definition.detached())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(fields: &str) -> Raw {
+        let default = Raw::object([("default", Raw::string(fields))]);
+        let properties = Raw::object([("fields", default)]);
+        let schema = Raw::object([("properties", properties)]);
+        Raw::object([("name", Raw::string("search")), ("inputSchema", schema)])
+    }
+
+    /// A ledger that a program wrote that knew no noise.
+    fn old(approved: &Raw, rejected: &Raw) -> Ledger {
+        let mut ledger = Ledger::new("s", "i");
+        let by = |raw: &Raw| {
+            let value = Value::read(raw);
+            fingerprint_of(Scheme::Second, ItemKind::Tool, &value, &Places::default())
+        };
+        let record = Record {
+            approved: Some(Approval {
+                fingerprint: by(approved),
+                scheme: Scheme::Second,
+                by: By::Person,
+                at_ms: 1,
+                definition: kept(approved),
+            }),
+            rejected: vec![by(rejected)],
+            ..Record::default()
+        };
+        ledger.records.insert("search".into(), record);
+        ledger
+    }
+
+    #[test]
+    fn pins_of_older_schemes_stay_good() {
+        let (known, other) = (tool("a,b,c"), tool("a,b,d"));
+        let verdict = |ledger: &mut Ledger, tool: &Raw| {
+            let verdicts = ledger.judge(Policy::First, std::slice::from_ref(tool), 2);
+            verdicts.items[0]
+        };
+        for now in [&known, &tool("c,a,b")] {
+            let mut ledger = old(&known, &other);
+            assert_eq!(verdict(&mut ledger, now), Verdict::Approved, "{now}");
+            let approved = ledger.records["search"].approved.as_ref().unwrap();
+            assert_eq!(approved.scheme, Scheme::NOW);
+            assert_eq!(approved.definition.as_ref(), Some(&known));
+            assert_eq!(verdict(&mut ledger, &known), Verdict::Approved);
+        }
+        let mut ledger = old(&known, &other);
+        let rejected = Verdict::Held(Why::Rejected);
+        assert_eq!(verdict(&mut ledger, &other), rejected);
+        assert_eq!(verdict(&mut ledger, &tool("d,b,a")), rejected);
+        assert_eq!(
+            verdict(&mut ledger, &tool("a,b,e")),
+            Verdict::Held(Why::Changed)
+        );
+    }
 }

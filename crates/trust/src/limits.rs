@@ -22,8 +22,9 @@ pub const PINS: usize = 40_000;
 /// judged as new.
 pub const RESOURCES: usize = 10_000;
 
-/// How many refusals of one tool are remembered. A forgotten one is asked about again.
-pub const REJECTIONS: usize = 8;
+/// The most fingerprints of rejected definitions of one tool that are remembered: those of eight definitions that name
+/// a place, or of more that do not. A forgotten one is asked about again.
+pub const REJECTIONS: usize = 16;
 
 /// The largest definition whose text is kept. Of a larger one the fingerprint alone is, which is
 /// enough to hold back a change but not to show it.
@@ -35,7 +36,7 @@ pub const DEFINITIONS_BYTES: usize = 32 * 1024 * 1024;
 
 /// The largest file of a ledger that is read. It has room for everything that the limits above let
 /// a ledger hold.
-pub const LEDGER_BYTES: usize = 192 * 1024 * 1024;
+pub const LEDGER_BYTES: usize = 224 * 1024 * 1024;
 
 /// How many ledgers are read from one folder.
 pub const LEDGER_FILES: usize = 10_000;

@@ -62,3 +62,72 @@ pub const TASKS_CANCEL: &str = "tasks/cancel";
 pub const TASKS_UPDATE: &str = "tasks/update";
 /// A resource has changed.
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+/// The tools have changed.
+pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+/// The prompts have changed.
+pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+/// The resources, or their templates, have changed.
+pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+/// A task has another state (2025-11-25).
+pub const TASK_STATUS: &str = "notifications/tasks/status";
+/// The same in the extension of 2026-07-28.
+pub const TASKS_CHANGED: &str = "notifications/tasks";
+
+/// All of them.
+const ALL: [&str; 36] = [
+    INITIALIZE,
+    INITIALIZED,
+    DISCOVER,
+    PING,
+    CANCELLED,
+    PROGRESS,
+    LOG_MESSAGE,
+    TOOLS_LIST,
+    TOOLS_CALL,
+    PROMPTS_LIST,
+    PROMPTS_GET,
+    RESOURCES_LIST,
+    RESOURCE_TEMPLATES_LIST,
+    RESOURCES_READ,
+    RESOURCES_SUBSCRIBE,
+    RESOURCES_UNSUBSCRIBE,
+    COMPLETE,
+    SET_LEVEL,
+    LISTEN,
+    LISTEN_ACKNOWLEDGED,
+    SAMPLING,
+    ELICITATION,
+    ROOTS_LIST,
+    ROOTS_CHANGED,
+    ELICITATION_COMPLETE,
+    TASKS_GET,
+    TASKS_RESULT,
+    TASKS_LIST,
+    TASKS_CANCEL,
+    TASKS_UPDATE,
+    RESOURCE_UPDATED,
+    TOOLS_CHANGED,
+    PROMPTS_CHANGED,
+    RESOURCES_CHANGED,
+    TASK_STATUS,
+    TASKS_CHANGED,
+];
+
+/// Tests if a reader that is not strict about letter case and separators may take this for one of the names above.
+///
+/// ```
+/// use switchboard_wire::method;
+///
+/// assert!(method::is_known("tools/call"));
+/// assert!(method::is_known("Resources//Read"));
+/// assert!(!method::is_known("resources/directory/read"));
+/// ```
+pub fn is_known(method: &str) -> bool {
+    ALL.iter().any(|known| letters(known).eq(letters(method)))
+}
+
+/// The letters and digits of a name, in lower case.
+fn letters(name: &str) -> impl Iterator<Item = u8> {
+    let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+    letters.map(|letter| letter.to_ascii_lowercase())
+}

@@ -123,6 +123,22 @@ impl Raw {
         })
     }
 
+    /// The same value with U+FFFD in place of every half of a surrogate pair, for readers that reject such text. It is
+    /// as long as before. `None` if there is no such half.
+    ///
+    /// ```
+    /// use switchboard_wire::Raw;
+    ///
+    /// let cut = Raw::parse(r#"["\ud83d","\ud83d\ude00"]"#)?;
+    /// let whole = cut.whole_surrogates().unwrap();
+    /// assert_eq!(whole.as_str(), r#"["\ufffd","\ud83d\ude00"]"#);
+    /// assert_eq!(whole.whole_surrogates(), None);
+    /// # Ok::<(), switchboard_wire::RawError>(())
+    /// ```
+    pub fn whole_surrogates(&self) -> Option<Self> {
+        whole_surrogates(&self.0).map(|whole| Self(whole.into()))
+    }
+
     /// Whether this is an object.
     pub fn is_object(&self) -> bool {
         self.0.first() == Some(&b'{')

@@ -3,9 +3,11 @@
 //! ```text
 //! rust-peer server new|old stdio|http    a server, on the pipe or at /mcp on a port it names on stderr
 //! rust-peer server old sse               HTTP+SSE of 2024-11-05, at /sse
+//! rust-peer conformance ERAS stdio|http  the server that the conformance suite asks for; ERAS is both, old or new
 //! rust-peer client new|old JOB           a client that goes on tours; what it finds goes to stdout
 //! ```
 
+mod conformance;
 mod new;
 mod old;
 mod peer;
@@ -23,9 +25,12 @@ async fn main() -> ExitCode {
         ["server", "old", "stdio"] => old::server::stdio().await,
         ["server", "old", "http"] => old::server::http().await,
         ["server", "old", "sse"] => old::server::sse().await,
+        ["conformance", eras, transport] => conformance::serve(eras, transport).await,
         ["client", "new", job] => tour::all(job, new::client::connect).await,
         ["client", "old", job] => tour::all(job, old::client::connect).await,
-        _ => Err("usage: rust-peer server|client new|old stdio|http|sse|JOB".to_owned()),
+        _ => Err(
+            "usage: rust-peer server|client|conformance new|old|both stdio|http|sse|JOB".to_owned(),
+        ),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::{sync::Notify, time::timeout};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client that is connected.
 pub trait Client {

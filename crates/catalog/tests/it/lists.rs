@@ -12,8 +12,8 @@ fn exposed(catalogue: &Catalogue, kind: Kind) -> Vec<&str> {
 
 #[test]
 fn only_the_name_of_a_definition_changes() {
-    let tool = r#"{ "title":"name", "n" : 12345678901234567890123, "inputSchema":{"name":1.50}, "na\u006de" :"re\u0061d" , "x":"\ud800"}"#;
-    let resource = r#"{"name":"uri","ur\u0069":"file:\/\/\/a\u0020b","size":1e400}"#;
+    let tool = r#"{ "title":"name", "n" : 12345678901234567890123, "inputSchema":{"type":"object","name":1.50}, "na\u006de" :"re\u0061d" , "x":"\ud83d\ude00"}"#;
+    let resource = r#"{"name":"uri","ur\u0069":"file:\/\/\/a\u0020b","size":12}"#;
     let template = r#"{"uriTemplate" : "file:///{path}" ,"name":"t"}"#;
     let offers = Offers {
         tools: vec![raw(tool)],
@@ -33,7 +33,7 @@ fn only_the_name_of_a_definition_changes() {
     assert_eq!(shown.exposed(), "switchboard://my%20files/file:///a b");
     assert_eq!(
         shown.exposed_raw().as_str(),
-        r#"{"name":"uri","ur\u0069":"switchboard://my%20files/file:\/\/\/a\u0020b","size":1e400}"#
+        r#"{"name":"uri","ur\u0069":"switchboard://my%20files/file:\/\/\/a\u0020b","size":12}"#
     );
     let shown = catalogue.templates().next().unwrap();
     assert_eq!(
@@ -146,7 +146,8 @@ fn a_hidden_tool_is_hidden_everywhere() {
     let server = catalogue.server("a").unwrap();
     assert!(server.find(Kind::Tool, "rm").is_none());
     let listed = server.page(Kind::Tool, None).unwrap().encoded(&[]);
-    assert_eq!(listed.as_str(), r#"{"tools":[{"name":"ls"}]}"#);
+    let only = r#"{"tools":[{"name":"ls","inputSchema":{"type":"object"}}]}"#;
+    assert_eq!(listed.as_str(), only);
     assert_eq!(server.problems().count, 0);
     assert!(
         catalogue.prompt("a__rm").is_some(),
@@ -239,4 +240,27 @@ fn a_wrong_name_is_answered_with_the_right_one() {
     assert_eq!(catalogue.suggest_tool(&"x".repeat(100_000)), None);
     let math: &ServerPart = catalogue.server("math").unwrap();
     assert_eq!(math.suggest_tool("substract"), Some("subtract"));
+}
+
+#[test]
+fn compact_list_hides_nothing_from_look_ups() {
+    let all = || tools(["a", "b", "c d"]);
+    let two = part("two", tools(["z"]));
+    let plain = Catalogue::from_parts([part("one", all()), Arc::clone(&two)]);
+    let brief = raw(r#"{"name":"b","description":"short","inputSchema":{"type":"object"}}"#);
+    let listed = [named("c d"), brief, named("unknown")];
+    let one = ServerPart::prepare("one", Arc::new(all()), &|_, _| true).listing(&listed);
+    let catalogue = Catalogue::from_parts([Arc::new(one), two]);
+    let page = catalogue.page(Kind::Tool, None).unwrap();
+    assert_eq!(
+        page.encoded(&[]).as_str(),
+        r#"{"tools":[{"name":"one__b","description":"short","inputSchema":{"type":"object"}},{"name":"two__z","inputSchema":{"type":"object"}}]}"#
+    );
+    assert_eq!(catalogue.count(Kind::Tool), 2);
+    assert_ne!(catalogue.tools_hash(), plain.tools_hash());
+    let part = catalogue.server("one").unwrap();
+    assert_eq!(part.page(Kind::Tool, None).unwrap().items().count(), 3);
+    assert_eq!(catalogue.tool("one__a").unwrap().name, "a");
+    let found = catalogue.find(Kind::Tool, "one__b").unwrap();
+    assert!(found.raw().member("description").is_none());
 }

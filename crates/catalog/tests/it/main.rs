@@ -7,6 +7,7 @@
 )]
 
 mod lists;
+mod mends;
 mod names;
 mod pages;
 mod snapshots;
@@ -26,9 +27,14 @@ fn named(name: &str) -> Raw {
     Raw::object([("name", Raw::string(name))])
 }
 
+fn tool(name: &str) -> Raw {
+    let schema = Raw::object([("type", Raw::string("object"))]);
+    Raw::object([("name", Raw::string(name)), ("inputSchema", schema)])
+}
+
 fn tools(names: impl IntoIterator<Item = impl AsRef<str>>) -> Offers {
     Offers {
-        tools: names.into_iter().map(|name| named(name.as_ref())).collect(),
+        tools: names.into_iter().map(|name| tool(name.as_ref())).collect(),
         ..Offers::default()
     }
 }

@@ -43,11 +43,12 @@ prop_compose! {
         templates in collection::vec(json(), 0..3),
         capabilities in option::of(json()),
         server_info in option::of(json()),
+        meta in option::of(json()),
         instructions in option::of(any::<String>()),
         era in option::of(sample::select([Era::Legacy, Era::Modern].as_slice())),
         revision in option::of(sample::select(Revision::ALL.as_slice())),
     ) -> Offers {
-        Offers { tools, prompts, resources, templates, capabilities, server_info, instructions, era, revision }
+        Offers { tools, prompts, resources, templates, capabilities, server_info, meta, instructions, era, revision }
     }
 }
 

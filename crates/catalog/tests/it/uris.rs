@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use switchboard_catalog::{
-    Catalogue, Offers, expose_content, expose_read_result, expose_updated, expose_uri,
+    Catalogue, Kind, Offers, expose_content, expose_read_result, expose_updated, expose_uri,
 };
 
 use crate::{part, raw};
@@ -44,6 +44,66 @@ proptest! {
                 expose_updated("s", &result);
             }
         }
+    }
+}
+
+#[test]
+fn pages_keep_their_scheme() {
+    let catalogue = Catalogue::from_parts([part("my app", Offers::default())]);
+    let exposed = expose_uri("my app", "ui://clock/a.html");
+    assert_eq!(exposed, "ui://my%20app/ui://clock/a.html");
+    let target = catalogue.resource(&exposed).unwrap();
+    assert_eq!(
+        (&**target.server, target.name),
+        ("my app", "ui://clock/a.html")
+    );
+    for other in [
+        "ui://my%20app/clock",
+        "ui://other/ui://clock",
+        "ui://my%20app",
+    ] {
+        assert_eq!(catalogue.resource(other), None, "{other}");
+    }
+    let read = raw(r#"{"contents":[{"uri":"ui:\/\/clock"},{"uri":"x:y"}]}"#);
+    assert_eq!(
+        expose_read_result("s", &read).as_str(),
+        r#"{"contents":[{"uri":"ui://s/ui:\/\/clock"},{"uri":"switchboard://s/x:y"}]}"#
+    );
+}
+
+#[test]
+fn pages_of_tools_are_exposed_wherever_they_stand() {
+    for (sent, shown) in [
+        (
+            r#"{"_meta":{"ui":{"resourceUri":"ui://a","n":1.0},"ui/resourceUri":"ui://b"},"name":"t","inputSchema":{"type":"object"}}"#,
+            r#"{"_meta":{"ui":{"resourceUri":"ui://s/ui://a","n":1.0},"ui/resourceUri":"ui://s/ui://b"},"name":"s__t","inputSchema":{"type":"object"}}"#,
+        ),
+        (
+            r#"{ "name":"t", "inputSchema":{"type":"object"}, "_meta":{"ui":{"resource\u0055ri":"ui:\/\/a"}} }"#,
+            r#"{ "name":"s__t", "inputSchema":{"type":"object"}, "_meta":{"ui":{"resource\u0055ri":"ui://s/ui:\/\/a"}} }"#,
+        ),
+        (
+            r#"{"name":"t","inputSchema":{"type":"object"},"resourceUri":"ui://a","_meta":{"ui":{"resourceUri":7},"x":{"resourceUri":"ui://a"}}}"#,
+            r#"{"name":"s__t","inputSchema":{"type":"object"},"resourceUri":"ui://a","_meta":{"ui":{"resourceUri":7},"x":{"resourceUri":"ui://a"}}}"#,
+        ),
+    ] {
+        let offers = Offers {
+            tools: vec![raw(sent)],
+            ..Offers::default()
+        };
+        let part = part("s", offers);
+        let own = part.page(Kind::Tool, None).unwrap().encoded(&[]);
+        assert_eq!(own.as_str(), format!(r#"{{"tools":[{sent}]}}"#));
+        let catalogue = Catalogue::from_parts([part]);
+        let page = catalogue.page(Kind::Tool, None).unwrap();
+        assert_eq!(
+            page.encoded(&[]).as_str(),
+            format!(r#"{{"tools":[{shown}]}}"#)
+        );
+        assert_eq!(
+            catalogue.tools().next().unwrap().exposed_raw().as_str(),
+            shown
+        );
     }
 }
 

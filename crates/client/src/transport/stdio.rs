@@ -320,6 +320,7 @@ impl Transport for StdioTransport {
                 message: "the server had closed its input before the request was written".into(),
                 said: None,
                 sent: false,
+                challenged: false,
             };
             return Poll::Ready(TransportEvent::RequestFailed { id, failure });
         }

@@ -158,6 +158,23 @@ async fn a_failure_costs_its_request_only_and_tells_why() {
 }
 
 #[tokio::test]
+async fn challenge_of_a_refusal_is_reported() {
+    let mut server = Server::start().await;
+    let mut wire = Wire::to(&server).await;
+    let challenge = "www-authenticate: Bearer\r\n";
+    for (id, headers) in [(1, ""), (2, challenge)] {
+        wire.send(request(id, "tools/list", json!({})));
+        server.next().await.respond(403, headers, "no").await;
+        match wire.event().await {
+            TransportEvent::RequestFailed { failure, .. } => {
+                assert_eq!(failure.challenged, !headers.is_empty());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_answer_to_something_else_is_no_answer() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;

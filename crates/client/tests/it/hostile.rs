@@ -240,7 +240,14 @@ async fn a_newer_server_may_not_send_requests() {
     peer.send(json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}))
         .await;
     let call = tokio::spawn(client.request("x", None).into_future());
-    assert_eq!(peer.recv().await["method"], "x", "nothing is answered");
+    for id in [1, 2] {
+        let answer = peer.recv().await;
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&json!(id), &json!(-32601))
+        );
+    }
+    assert_eq!(peer.recv().await["method"], "x");
     assert_eq!(client.counters().violations, 2);
     call.abort();
 }

@@ -68,7 +68,8 @@ fn claude_code_without_servers_yet() {
     "switchboard": {
       "type": "stdio",
       "command": "/opt/bin/switchboard",
-      "args": ["stdio", "--home", "/data/home of mine"]
+      "args": ["stdio", "--home", "/data/home of mine"],
+      "timeout": 3600000
     }
   }
 }"#,
@@ -127,20 +128,20 @@ fn opencode_in_both_versions() {
     check(
         Client::OpenCode,
         "{\n  \"mcp\": {\n    \"a\": {\"type\": \"local\", \"command\": [\"a\"]}\n  }\n}\n",
-        "{\n  \"mcp\": {\n    \"a\": {\"type\": \"local\", \"command\": [\"a\"]},\n    \"switchboard\": {\n      \"type\": \"local\",\n      \"command\": [\"/opt/bin/switchboard\", \"stdio\", \"--home\", \"/data/home of mine\"],\n      \"enabled\": true\n    }\n  }\n}\n",
+        "{\n  \"mcp\": {\n    \"a\": {\"type\": \"local\", \"command\": [\"a\"]},\n    \"switchboard\": {\n      \"type\": \"local\",\n      \"command\": [\"/opt/bin/switchboard\", \"stdio\", \"--home\", \"/data/home of mine\"],\n      \"enabled\": true,\n      \"timeout\": 3600000\n    }\n  }\n}\n",
         None,
     );
     check(
         Client::OpenCode,
         "{\"mcp\": {\"servers\": {}}}",
-        "{\"mcp\": {\"servers\": {\"switchboard\": {\"type\": \"local\", \"command\": [\"/opt/bin/switchboard\", \"stdio\", \"--home\", \"/data/home of mine\"], \"enabled\": true}}}}",
+        "{\"mcp\": {\"servers\": {\"switchboard\": {\"type\": \"local\", \"command\": [\"/opt/bin/switchboard\", \"stdio\", \"--home\", \"/data/home of mine\"], \"enabled\": true, \"timeout\": {\"request\":3600000}}}}}",
         None,
     );
 }
 
 #[test]
 fn codex_with_comments_and_order_kept() {
-    let table = "[mcp_servers.switchboard]\ncommand = \"/opt/bin/switchboard\"\nargs = [\"stdio\", \"--home\", \"/data/home of mine\"]\n";
+    let table = "[mcp_servers.switchboard]\ncommand = \"/opt/bin/switchboard\"\nargs = [\"stdio\", \"--home\", \"/data/home of mine\"]\ntool_timeout_sec = 3600\n";
     let before = "# mine\nmodel   =  'gpt' # odd spacing\n\n[mcp_servers.b]\ncommand = \"b\"\n\n[a]\nz = 1\n";
     check(Client::Codex, before, &format!("{before}\n{table}"), None);
     let lines = before.replace('\n', "\r\n");
@@ -149,7 +150,7 @@ fn codex_with_comments_and_order_kept() {
     check(
         Client::Codex,
         "mcp_servers = { b = { command = \"b\" } } # inline\n",
-        "mcp_servers = { b = { command = \"b\" } , switchboard = { command = \"/opt/bin/switchboard\", args = [\"stdio\", \"--home\", \"/data/home of mine\"] } } # inline\n",
+        "mcp_servers = { b = { command = \"b\" } , switchboard = { command = \"/opt/bin/switchboard\", args = [\"stdio\", \"--home\", \"/data/home of mine\"], tool_timeout_sec = 3600 } } # inline\n",
         Some("mcp_servers = { b = { command = \"b\" } } # inline\n"),
     );
 }
@@ -159,7 +160,7 @@ fn gemini_with_null_where_the_servers_belong() {
     check(
         Client::GeminiCli,
         "{\n  \"mcpServers\": null,\n  \"ui\": {}\n}\n",
-        "{\n  \"mcpServers\": {\n    \"switchboard\": {\n      \"command\": \"/opt/bin/switchboard\",\n      \"args\": [\"stdio\", \"--home\", \"/data/home of mine\"]\n    }\n  },\n  \"ui\": {}\n}\n",
+        "{\n  \"mcpServers\": {\n    \"switchboard\": {\n      \"command\": \"/opt/bin/switchboard\",\n      \"args\": [\"stdio\", \"--home\", \"/data/home of mine\"],\n      \"timeout\": 3600000\n    }\n  },\n  \"ui\": {}\n}\n",
         Some("{\n  \"mcpServers\": {},\n  \"ui\": {}\n}\n"),
     );
 }
@@ -212,12 +213,12 @@ fn an_older_entry_is_brought_up_to_date_and_keeps_what_was_added_to_it() {
         (
             Client::Codex,
             "[mcp_servers.switchboard]\ncommand = \"/old/switchboard\" # mine\nargs = [\"stdio\"]\nstartup_timeout_sec = 9\n\n[z]\n",
-            "[mcp_servers.switchboard]\ncommand = \"/opt/bin/switchboard\" # mine\nargs = [\"stdio\", \"--home\", \"/data/home of mine\"]\nstartup_timeout_sec = 9\n\n[z]\n",
+            "[mcp_servers.switchboard]\ncommand = \"/opt/bin/switchboard\" # mine\nargs = [\"stdio\", \"--home\", \"/data/home of mine\"]\nstartup_timeout_sec = 9\ntool_timeout_sec = 3600\n\n[z]\n",
         ),
         (
             Client::OpenCode,
             "{\"mcp\": {\"switchboard\": {\"type\": \"local\", \"command\": [\"switchboard\", \"stdio\"], \"enabled\": false}}}",
-            "{\"mcp\": {\"switchboard\": {\"type\": \"local\", \"command\": [\"/opt/bin/switchboard\", \"stdio\", \"--home\", \"/data/home of mine\"], \"enabled\": false}}}",
+            "{\"mcp\": {\"switchboard\": {\"type\": \"local\", \"command\": [\"/opt/bin/switchboard\", \"stdio\", \"--home\", \"/data/home of mine\"], \"enabled\": false, \"timeout\": 3600000}}}",
         ),
     ] {
         machine.write(client, before);
@@ -225,6 +226,33 @@ fn an_older_entry_is_brought_up_to_date_and_keeps_what_was_added_to_it() {
         assert_eq!(plan.after, after);
         machine.apply(&plan);
         assert!(!machine.connect(client).changed);
+    }
+}
+
+#[test]
+fn timeout_of_the_user_is_kept() {
+    let machine = Machine::new();
+    for (client, before) in [
+        (
+            Client::Codex,
+            "[mcp_servers.switchboard]\ncommand = \"/opt/bin/switchboard\"\nargs = [\"stdio\", \"--home\", \"/data/home of mine\"]\ntool_timeout_sec = 7.5\n",
+        ),
+        (
+            Client::GeminiCli,
+            "{\"mcpServers\": {\"switchboard\": {\"command\": \"/opt/bin/switchboard\", \"args\": [\"stdio\", \"--home\", \"/data/home of mine\"], \"timeout\": 1000}}}",
+        ),
+        (
+            Client::OpenCode,
+            "{\"mcp\": {\"switchboard\": {\"type\": \"local\", \"command\": [\"/opt/bin/switchboard\", \"stdio\", \"--home\", \"/data/home of mine\"], \"timeout\": 1000}}}",
+        ),
+        (
+            Client::ClaudeCode,
+            "{\"mcpServers\": {\"switchboard\": {\"type\": \"stdio\", \"command\": \"/opt/bin/switchboard\", \"args\": [\"stdio\", \"--home\", \"/data/home of mine\"], \"timeout\": 1000}}}",
+        ),
+    ] {
+        machine.write(client, before);
+        let plan = machine.connect(client);
+        assert!(!plan.changed, "{client}: {}", plan.diff);
     }
 }
 

@@ -6,6 +6,15 @@ use crate::shape::{Key, Keys, Shape};
 /// The most calls at a time, or waiting, that can be given.
 const CALLS_MAX: u64 = 65_536;
 
+/// The revisions of the protocol.
+const REVISIONS: &[&str] = &[
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    "2025-11-25",
+    "2026-07-28",
+];
+
 /// A key of other programs' files that changes nothing here.
 const fn ignored(name: &'static str) -> Key {
     bare(
@@ -95,6 +104,12 @@ pub(crate) const SERVER: Keys = Keys {
             Shape::Text,
             "The file that the command or the engine led to when a person agreed to the start; empty if there was \
              none. If it leads to another one, the server is held again. Written by the gateway.",
+        ),
+        bare(
+            "revision",
+            Shape::Choice(REVISIONS),
+            "The newest protocol revision to speak with the server. Unless given, a server that speaks both 2026-07-28 \
+             and older ones is spoken to as each client speaks; 2026-07-28 means that revision alone.",
         ),
         bare(
             "start",

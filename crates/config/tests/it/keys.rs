@@ -46,6 +46,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("sampling.provider.prices.output", "0.25"),
     ("memory.enabled", "false"),
     ("memory.extract", "false"),
+    ("memory.tools", r#""all""#),
     ("search.embeddings", r#""off""#),
     ("auth.mcp", r#""none""#),
     ("shutdown.totalTimeoutMs", "1"),
@@ -74,6 +75,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("mcpServers.*.isolation.runArgs", r#"["--init"]"#),
     ("mcpServers.*.enabled", "false"),
     ("mcpServers.*.disabled", "true"),
+    ("mcpServers.*.revision", r#""2025-11-25""#),
     ("mcpServers.*.start", r#""eager""#),
     ("mcpServers.*.idleStopSeconds", "0"),
     ("mcpServers.*.requestTimeoutMs", "1"),
@@ -96,6 +98,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("results.maxBytes", "2000"),
     ("results.maxTokens", "2000"),
     ("results.keepSeconds", "2"),
+    ("sessions.idleSeconds", "60"),
     ("search.learn", "false"),
 ];
 

@@ -27,7 +27,7 @@ fn objects(schema: &Value, wrap: &dyn Fn(Value) -> Value, found: &mut Vec<(Value
 fn where_the_schema_is_closed_the_parser_is_too() {
     let mut found = Vec::new();
     objects(&schema(), &|inner| inner, &mut found);
-    assert_eq!(found.len(), 15);
+    assert_eq!(found.len(), 16);
     for (schema, text) in found {
         assert_eq!(schema["additionalProperties"], false);
         let problems = parse(&text.to_string(), "x").unwrap_err();

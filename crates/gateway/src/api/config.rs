@@ -10,8 +10,8 @@ use hyper::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_config::{
-    Approvals, Budget, Config, Guard, Inherit, McpAuth, Network, Notify, Prices, Provider,
-    ProviderKind, RemoteKind, Route, Server, Start, Transport, View, is_pasted_value,
+    Approvals, Budget, Config, Guard, Inherit, McpAuth, MemoryTools, Network, Notify, Prices,
+    Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport, View, is_pasted_value,
 };
 use switchboard_redact::origin;
 
@@ -64,6 +64,7 @@ fn without_secrets(config: &Config) -> Value {
         memory,
         search,
         results,
+        sessions,
     } = config;
     let servers: Map<_, _> = servers
         .iter()
@@ -84,13 +85,20 @@ fn without_secrets(config: &Config) -> Value {
             ("review", Some(sampling.review.into())),
             ("budget", Some(budget(&sampling.budget).into())),
         ]),
-        "memory": { "enabled": memory.enabled },
+        "memory": {
+            "enabled": memory.enabled,
+            "tools": match memory.tools {
+                MemoryTools::Compact => "compact",
+                MemoryTools::All => "all",
+            },
+        },
         "search": { "embeddings": search.embeddings.as_str(), "learn": search.learn },
         "results": {
             "maxBytes": results.max_bytes,
             "maxTokens": results.max_tokens,
             "keepSeconds": results.keep.as_secs(),
         },
+        "sessions": { "idleSeconds": sessions.idle.as_secs() },
         "auth": {
             "mcp": match auth.mcp {
                 McpAuth::Token => "token",
@@ -175,6 +183,7 @@ fn server_without_secrets(server: &Server) -> Value {
         enabled,
         transport,
         start,
+        revision,
         idle_stop,
         request_timeout,
         init_timeout,
@@ -183,6 +192,7 @@ fn server_without_secrets(server: &Server) -> Value {
         max_in_flight,
         max_queued,
         tools,
+        compact: _,
         trust,
         max_result_bytes,
         max_result_tokens,
@@ -201,6 +211,10 @@ fn server_without_secrets(server: &Server) -> Value {
     let mut entry = way(transport);
     entry.extend(sparse([
         ("enabled", Some((*enabled).into())),
+        (
+            "revision",
+            revision.map(|revision| revision.as_str().into()),
+        ),
         ("start", start.map(Into::into)),
         (
             "idleStopSeconds",

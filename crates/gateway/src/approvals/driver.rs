@@ -420,9 +420,14 @@ async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now
         Ok(Err(error)) => error,
         Err(_) => return Done::Written(id, Some(Fault::Failed(BROKEN.into()))),
     };
-    FAILED.report(|missed| {
-        tracing::error!(error = %with_hint(&error, error.hint()), approval = %id, missed, "Cannot write down what became of a request.");
-    });
+    if matches!(error, StoreError::Closed) {
+        // The gateway has stopped. What is held is asked about again by the next one.
+        tracing::debug!(approval = %id, "Nothing is written down any more.");
+    } else {
+        FAILED.report(|missed| {
+            tracing::error!(error = %with_hint(&error, error.hint()), approval = %id, missed, "Cannot write down what became of a request.");
+        });
+    }
     let failed = |error: &StoreError| Fault::Failed(with_hint(error, error.hint()).into());
     let fault = match &error {
         StoreError::Conflict => match timeout(WRITE_WITHIN, store.approval(&id)).await {
@@ -578,5 +583,24 @@ mod tests {
             panic!("it was not found");
         };
         assert_eq!(found, record);
+    }
+
+    #[tokio::test]
+    async fn closed_store_is_no_error_of_a_gateway_that_ends() {
+        let home = tempfile::tempdir().unwrap();
+        let log = home.path().join("log");
+        let writer = Arc::new(std::fs::File::create(&log).unwrap());
+        let subscriber = tracing_subscriber::fmt().with_writer(writer).finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        let store = Store::open(home.path().join("db"));
+        store.close();
+        store.closed().await;
+        let ask = r#"{"kind":"trust","server":"s","summary":"","request":{},"key":"k"}"#;
+        let record = Record::new("a".into(), serde_json::from_str(ask).unwrap(), 0);
+        let writing = write(store, Arc::new(record), Change::Created, Noted::Listed, 0);
+        let Done::Written(_, Some(Fault::Failed(_))) = writing.await else {
+            panic!("it was written");
+        };
+        assert_eq!(std::fs::read_to_string(log).unwrap(), "");
     }
 }

@@ -16,11 +16,11 @@ use switchboard_approvals::{
 };
 use switchboard_client::{InputRequired, Raw};
 use switchboard_wire::{Era, RawError, method};
-use tokio::time::timeout_at;
 
 use super::{
     Way,
     completion::{completed, expanded},
+    extension::may_pass,
     rounds::{unclear, with_result_links},
 };
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
     audit::Event,
     caller::Caller,
     context::Context,
+    extensions::is_foreign,
     failure::{Failure, cut},
     park::refused,
     scrub,
@@ -75,12 +76,18 @@ impl Way<'_> {
             // An older server has no states of its own, so that this one is nobody's: no person need be
             // asked to find that out.
             let live = self.upstream.live();
-            if live.is_some_and(|live| live.era() == Era::Legacy) {
+            let is_older = live.is_some_and(|live| live.era() == Era::Legacy);
+            if is_older && !self.upstream.may_speak(Era::Modern) {
                 return Err(Failure::Refused(refused()));
             }
         }
         let approvals = &self.context.approvals;
-        let Some(kind) = kind_of(errand.method, errand.params.as_ref()) else {
+        let Some(kind) = kind_of(&errand.method, errand.params.as_ref()) else {
+            if is_foreign(&errand.method) {
+                let (upstream, params) = (self.upstream, errand.params.as_ref());
+                let passing = may_pass(self.context, self.caller, upstream, &errand.method, params);
+                Box::pin(passing).await?;
+            }
             return Ok(plain);
         };
         if approvals.policy().is_quiet(kind) {
@@ -126,7 +133,7 @@ impl Way<'_> {
                 let of = (&**server, &*subject);
                 record_denied(
                     self.context,
-                    self.errand.method,
+                    &self.errand.method,
                     of,
                     &self.caller.client,
                     &verdict,
@@ -255,18 +262,14 @@ impl Way<'_> {
     /// Waits until it is known what the server offers: rules are about that.
     async fn known(&self) -> Result<(), Failure> {
         let (shelf, server) = (&self.context.shelf, &self.upstream.name);
-        let until = Instant::now() + self.context.wait();
-        let mut changes = shelf.changes();
-        loop {
-            changes.borrow_and_update();
-            if shelf.catalogue().server(server).is_some() {
-                return Ok(());
-            }
-            self.upstream.ready(until, None).await?;
-            if timeout_at(until.into(), changes.changed()).await.is_err() {
-                return Err(self.upstream.initializing());
-            }
+        if shelf.catalogue().server(server).is_some() {
+            return Ok(());
         }
+        let until = Instant::now() + self.upstream.request_timeout();
+        let era = Some(self.errand.guest.era());
+        let offered = self.upstream.offered(self.context, until, era);
+        // Boxed, as all that few calls come to.
+        Box::pin(self.while_starting(offered)).await.map(drop)
     }
 
     /// What a client that comes back brings along, if it was let through before: once.
@@ -448,7 +451,12 @@ pub(crate) fn may_hear(context: &Context, caller: &Caller, server: &str, uri: &s
         || judged_resource(context, caller, server, uri).action == Action::Allow
 }
 
-fn judged_resource(context: &Context, caller: &Caller, server: &str, uri: &str) -> Verdict {
+pub(super) fn judged_resource(
+    context: &Context,
+    caller: &Caller,
+    server: &str,
+    uri: &str,
+) -> Verdict {
     let arguments = of_resource(uri);
     let case = Case {
         kind: Kind::Resource,
@@ -495,7 +503,7 @@ pub(super) async fn until_rules_are_known(
     })
 }
 
-fn case<'a>(caller: &'a Caller, server: &'a str, name: &'a str) -> Case<'a> {
+pub(super) fn case<'a>(caller: &'a Caller, server: &'a str, name: &'a str) -> Case<'a> {
     Case {
         client: &caller.client,
         session: caller.session(),

@@ -38,6 +38,8 @@ use crate::{
 
 /// How often a client is shown that its call is alive.
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+/// How soon a client that wants to hear of progress is told that its server is being started.
+const START_SIGN: Duration = Duration::from_secs(1);
 /// A client is not sent away for what takes no longer than this.
 const AT_ONCE: Duration = Duration::from_millis(100);
 /// Who answers what a server asks.
@@ -174,8 +176,21 @@ impl Client {
 
     /// Waits, and shows every now and then that the call is alive, in these words.
     pub(super) async fn wait<T>(&self, words: &str, what: impl Future<Output = T>) -> T {
+        self.wait_from(SIGN_OF_LIFE, words, what).await
+    }
+
+    /// The same for the start of a server. A client that wants to hear of progress hears soon why it waits.
+    pub(super) async fn wait_for_start<T>(&self, words: &str, what: impl Future<Output = T>) -> T {
+        let first = match (&self.token, &self.told) {
+            (Some(_), Some(_)) => START_SIGN,
+            _ => SIGN_OF_LIFE,
+        };
+        self.wait_from(first, words, what).await
+    }
+
+    async fn wait_from<T>(&self, first: Duration, words: &str, what: impl Future<Output = T>) -> T {
         let mut what = std::pin::pin!(what);
-        let first = tokio::time::Instant::now() + SIGN_OF_LIFE;
+        let first = tokio::time::Instant::now() + first;
         let mut signs = interval_at(first, SIGN_OF_LIFE);
         signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -1,6 +1,7 @@
 //! A call under way on a server's connection.
 
 use std::{
+    borrow::Cow,
     future::{IntoFuture, pending},
     pin::Pin,
     sync::Arc,
@@ -123,8 +124,11 @@ impl Journey {
         questions.note(way.caller.principal);
         let ear = (live.era() == Era::Legacy)
             .then(|| questions.open(way.caller, way.tool(), way.capabilities()));
-        if let Some(ear) = ear.as_ref().filter(|_| is_about_task(errand.method)) {
+        if let Some(ear) = ear.as_ref().filter(|_| is_about_task(&errand.method)) {
             ear.set_task(errand.name.to_string());
+        }
+        if let Some(ear) = ear.as_ref().filter(|_| way.is_alone()) {
+            ear.set_alone();
         }
         let progress = way.told.is_some();
         let wanted = match errand.line {
@@ -150,7 +154,7 @@ impl Journey {
         let reason = errand
             .line
             .map_or_else(Reason::default, |line| Arc::clone(line.reason()));
-        let send = |method, params, wants| {
+        let send = |method: Cow<'static, str>, params, wants| {
             let call = request(live, method, params, ear.as_ref());
             heard(call, relay.as_ref(), wants).reason(&reason)
         };
@@ -162,10 +166,14 @@ impl Journey {
                 progress: false,
                 ..wants
             };
-            let creation = send(method::TOOLS_CALL, Some(Task::asked_for(params)), wants);
+            let creation = send(
+                method::TOOLS_CALL.into(),
+                Some(Task::asked_for(params)),
+                wants,
+            );
             Sent::Creation(Task::create(live, creation, patience))
         } else {
-            Sent::Call(send(errand.method, params, wants).into_future())
+            Sent::Call(send(errand.method.clone(), params, wants).into_future())
         };
         Self {
             upstream: Arc::clone(upstream),
@@ -404,7 +412,12 @@ impl Journey {
 }
 
 /// A request to the server. How long it may take is decided elsewhere: time in which a person is asked does not count.
-fn request(live: &Live, method: &'static str, params: Option<Raw>, ear: Option<&Ear>) -> Call<Raw> {
+fn request(
+    live: &Live,
+    method: impl Into<Cow<'static, str>>,
+    params: Option<Raw>,
+    ear: Option<&Ear>,
+) -> Call<Raw> {
     let client = live.client();
     let call = client.request(method, params).no_timeout().fail_fast();
     match ear {

@@ -23,10 +23,12 @@ use crate::{
     caller::Caller,
     context::Context,
     failure::Failure,
+    handshake,
     park::{Origin, Ticket},
     relay::Told,
     translate,
     upstream::Upstream,
+    view::View,
 };
 
 /// A call that goes on while its client is away. Dropping it withdraws the call.
@@ -52,6 +54,7 @@ pub(super) async fn carry(
     let waits = Waits {
         context,
         upstream,
+        view: errand.view,
         ticket: &|| super::ticket(caller, upstream, &errand),
     };
     let mut params = errand.params.clone();
@@ -82,7 +85,7 @@ pub(super) async fn carry(
     let bell = Arc::new(Bell::default());
     let line = errand.line.map(|line| bell.line(line, line.reason()));
     let (guest, view) = (errand.guest.clone(), errand.view.clone());
-    let (method, name) = (errand.method, Arc::clone(&errand.name));
+    let (method, name) = (errand.method.clone(), Arc::clone(&errand.name));
     let call = {
         let (context, caller) = (Arc::clone(context), caller.clone());
         let (upstream, bell) = (Arc::clone(upstream), Arc::clone(&bell));
@@ -114,6 +117,7 @@ pub(super) async fn carry(
 struct Waits<'a> {
     context: &'a Arc<Context>,
     upstream: &'a Arc<Upstream>,
+    view: &'a View,
     ticket: &'a (dyn Fn() -> Ticket + Sync),
 }
 
@@ -124,7 +128,7 @@ impl Waits<'_> {
         match timeout(HOLD, client.wait(words, &mut running.0)).await {
             // It ends with the gateway, and begins anew with the next: the client is to ask that.
             Ok(Ok(Err(_)) | Err(_)) if self.context.approvals.is_stopping() => {
-                Ok(come_back(&self.context.waiting.state_for_later()))
+                Ok(self.come_back(&self.context.waiting.state_for_later()))
             }
             Ok(ended) => ended.unwrap_or_else(|error| Err(lost(&error))),
             Err(_) => self.send_away(running),
@@ -139,16 +143,17 @@ impl Waits<'_> {
         let (server, ticket) = (&self.upstream.name, (self.ticket)());
         let state = self.context.waiting.put(server, ticket, patience, running);
         let state = state.map_err(|_| Failure::Crowded)?;
-        Ok(come_back(&state))
+        Ok(self.come_back(&state))
     }
-}
 
-/// Tells a client to come back with this.
-fn come_back(state: &str) -> Raw {
-    translate::modern(Raw::object([
-        ("resultType", Raw::string("input_required")),
-        ("requestState", Raw::string(state)),
-    ]))
+    /// Tells a client to come back with this.
+    fn come_back(&self, state: &str) -> Raw {
+        let answer = Raw::object([
+            ("resultType", Raw::string("input_required")),
+            ("requestState", Raw::string(state)),
+        ]);
+        translate::modern(answer, || handshake::info(self.context, self.view))
+    }
 }
 
 fn lost(error: &JoinError) -> Failure {

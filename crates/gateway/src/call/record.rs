@@ -1,6 +1,7 @@
 //! What is written down of a call, however it ends.
 
 use std::{
+    borrow::Cow,
     sync::Arc,
     time::{Instant, SystemTime},
 };
@@ -18,7 +19,7 @@ pub(super) struct Record {
     upstream: Arc<Upstream>,
     pub(super) started: Instant,
     at: SystemTime,
-    method: &'static str,
+    method: Cow<'static, str>,
     name: Arc<str>,
     client: Arc<str>,
     request_bytes: u64,
@@ -37,7 +38,7 @@ impl Record {
             upstream: Arc::clone(upstream),
             started: Instant::now(),
             at: SystemTime::now(),
-            method: errand.method,
+            method: errand.method.clone(),
             name: Arc::clone(&errand.name),
             client: Arc::clone(&caller.client),
             request_bytes: errand.params.as_ref().map_or(0, length),
@@ -75,7 +76,7 @@ impl Record {
             id: 0,
             at: self.at,
             server: Arc::clone(&self.upstream.name),
-            method: self.context.method(self.method),
+            method: self.context.method(&self.method),
             name: Arc::clone(&self.name),
             client: Arc::clone(&self.client),
             duration,

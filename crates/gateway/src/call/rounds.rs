@@ -231,7 +231,7 @@ fn is_task(way: &Way<'_>, result: &Raw) -> bool {
 }
 
 fn asks_of_task(way: &Way<'_>) -> bool {
-    is_about_task(way.errand.method)
+    is_about_task(&way.errand.method)
 }
 
 /// The links in a question to a model lead to the server that asks, as those in its results do, where names are the

@@ -10,13 +10,14 @@ use switchboard_catalog::{Catalogue, Item, Kind, Offers, ServerPart};
 use switchboard_client::Raw;
 use switchboard_config::Config;
 use switchboard_results::Structured;
-use switchboard_schema::{Checker, shape};
+use switchboard_schema::{Checker, Fit, Mismatches, shape};
 use switchboard_search::Found;
 use switchboard_wire::{Era, method};
 
 use super::{Room, text};
 use crate::{
     answer::{self, Detail},
+    apps::is_for_apps_alone,
     builtin,
     context::Context,
     failure::{Failure, cut},
@@ -77,9 +78,13 @@ const FEW_BYTES: usize = 24 * 1024;
 
 /// The memory does not count: whoever adds their first servers should see them.
 fn is_large(config: &Config, catalogue: &Catalogue) -> bool {
-    let memory = memory::among(config).and_then(|name| catalogue.server(name));
-    let (tools, bytes) = memory.map_or((0, 0), |part| (part.count(Kind::Tool), part.tools_bytes()));
-    catalogue.count(Kind::Tool) > FEW_TOOLS + tools || catalogue.tools_bytes() > FEW_BYTES + bytes
+    let memory = memory::among(config);
+    let others = catalogue.servers();
+    let others = others.filter(|part| memory != Some(&**part.name()));
+    let (tools, bytes) = others.fold((0, 0), |(tools, bytes), part| {
+        (tools + part.count(Kind::Tool), bytes + part.tools_bytes())
+    });
+    tools > FEW_TOOLS || bytes > FEW_BYTES
 }
 
 /// So many tools are listed unless asked otherwise, and at most.
@@ -118,7 +123,7 @@ impl Room<'_> {
     pub(super) fn own_result(&self, result: Raw) -> Raw {
         match self.guest.era() {
             Era::Legacy => result,
-            Era::Modern => translate::modern(result),
+            Era::Modern => translate::modern(result, translate::own_info),
         }
     }
 
@@ -175,7 +180,7 @@ impl Room<'_> {
         }
         let name = text(&arguments, "name")?;
         let catalogue = self.gateway.context().shelf.catalogue();
-        Ok(match look_up(&catalogue, &name) {
+        Ok(match for_models(&catalogue, &name) {
             Some(tool) => answer::described(&catalogue, &tool),
             None => self
                 .held(&name)
@@ -201,12 +206,14 @@ impl Room<'_> {
                 .map_err(|error| Failure::invalid_params(error.to_string()))?;
             return self.own_tool(&tool, &inner).await;
         }
-        if let Some(wrong) = self.check_arguments(&server, &tool, &arguments).await {
-            return Ok(self.own_result(wrong));
-        }
+        // What is sent is what rules judge and people are asked about.
+        let fit = match self.fit_arguments(&server, &tool, arguments).await {
+            Ok(fit) => fit,
+            Err(wrong) => return Ok(self.own_result(wrong)),
+        };
         let inner = params
             .with_member("name", &Raw::string(&tool))
-            .and_then(|params| params.with_member("arguments", &arguments))
+            .and_then(|params| params.with_member("arguments", &fit.arguments))
             .map_err(|error| Failure::invalid_params(error.to_string()))?;
         let question = {
             let lessons = &self.gateway.context().finder.lessons;
@@ -221,8 +228,8 @@ impl Room<'_> {
         let own_limit = outer
             .member("max_bytes")
             .and_then(|most| most.read_owned().ok());
-        self.deliver(&server, result, own_limit, Structured::MayGo)
-            .await
+        let result = self.deliver(&server, result, own_limit, Structured::MayGo);
+        Ok(answer::noted(result.await?, &remarks(&fit)))
     }
 
     /// The call that followed a question went well.
@@ -240,7 +247,7 @@ impl Room<'_> {
         let shelf = &self.gateway.context().shelf;
         let known = {
             let catalogue = shelf.catalogue();
-            look_up(&catalogue, name).map(|tool| (tool.server().clone(), tool.name().into()))
+            for_models(&catalogue, name).map(|tool| (tool.server().clone(), tool.name().into()))
         };
         if let Some(known) = known {
             return Ok(known);
@@ -257,27 +264,42 @@ impl Room<'_> {
             }
         }
         let catalogue = shelf.catalogue();
-        match look_up(&catalogue, name) {
+        match for_models(&catalogue, name) {
             Some(tool) => Ok((tool.server().clone(), tool.name().into())),
             None => Err(no_tool(&catalogue, name)),
         }
     }
 
-    /// What is wrong with these arguments, by the tool's own schema. A schema that cannot be used is left to
-    /// the server.
-    async fn check_arguments(&self, server: &str, tool: &str, arguments: &Raw) -> Option<Raw> {
+    /// These arguments as the tool may accept them, by its own schema; or what is wrong with them. A schema that cannot
+    /// be used is left to the server.
+    async fn fit_arguments(&self, server: &str, tool: &str, arguments: Raw) -> Result<Fit, Raw> {
         let schema = {
             let catalogue = self.gateway.context().shelf.catalogue();
-            let definition = catalogue.server(server)?.find(Kind::Tool, tool)?.raw();
-            definition.member("inputSchema")?
+            let part = catalogue.server(server);
+            let tool = part.and_then(|part| part.find(Kind::Tool, tool));
+            tool.and_then(|tool| tool.raw().member("inputSchema"))
         };
-        let name = format!("{server}:{tool}");
-        if schema.as_bytes().len() + arguments.as_bytes().len() <= QUICK_BYTES {
-            return misfit(&name, &schema, arguments);
+        let as_it_is = |arguments: &Raw| Fit {
+            arguments: arguments.clone(),
+            notes: Vec::new(),
+            doubts: None,
+        };
+        let Some(schema) = schema else {
+            return Ok(as_it_is(&arguments));
+        };
+        let is_quick = schema.as_bytes().len() + arguments.as_bytes().len() <= QUICK_BYTES;
+        if is_quick && Checker::compile(&schema).is_ok_and(|it| it.allows(&arguments)) {
+            return Ok(as_it_is(&arguments));
         }
-        let arguments = arguments.clone();
-        let checking = tokio::task::spawn_blocking(move || misfit(&name, &schema, &arguments));
-        checking.await.ok()?
+        let (name, sent) = (format!("{server}:{tool}"), as_it_is(&arguments));
+        let fitting = tokio::task::spawn_blocking(move || match Checker::compile(&schema) {
+            Ok(checker) => checker
+                .fit(&arguments)
+                .map_err(|wrong| misfit(&name, &schema, &wrong)),
+            Err(_) => Ok(as_it_is(&arguments)),
+        });
+        // An error means that the runtime ends.
+        fitting.await.unwrap_or(Ok(sent))
     }
 
     /// What is said of a tool that is held back; `None` if it is not.
@@ -304,14 +326,20 @@ impl Room<'_> {
 const QUICK_BYTES: usize = 16 * 1024;
 
 /// What is wrong with the arguments of a tool.
-fn misfit(name: &str, schema: &Raw, arguments: &Raw) -> Option<Raw> {
-    let wrong = Checker::compile(schema).ok()?.check(arguments).err()?;
+fn misfit(name: &str, schema: &Raw, wrong: &Mismatches) -> Raw {
     let shape = shape(schema, SHAPE_BYTES);
     let text = format!(
         "The arguments do not fit {name}, which was not called.\n{wrong}\nThe right shape of `arguments`:\n{}",
         shape.text
     );
-    Some(answer::error(&text))
+    answer::error(&text)
+}
+
+/// What an agent should know about its arguments: what was replaced, and what the server may not have understood.
+fn remarks(fit: &Fit) -> Vec<String> {
+    let replaced = (!fit.notes.is_empty()).then(|| fit.notes.join("; "));
+    let doubts = fit.doubts.as_ref().map(ToString::to_string);
+    replaced.into_iter().chain(doubts).collect()
 }
 
 /// The right shape of arguments takes so much room in an error.
@@ -373,6 +401,11 @@ pub(crate) fn look_up<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'
         part.find(Kind::Tool, &name[at + 1..])
     });
     as_pair.or_else(|| catalogue.find(Kind::Tool, name))
+}
+
+/// The same, unless it is a tool for apps alone.
+fn for_models<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'a>> {
+    look_up(catalogue, name).filter(|tool| !is_for_apps_alone(tool.raw()))
 }
 
 /// The server that a name of a tool begins with, in either way of writing it, and what comes after.

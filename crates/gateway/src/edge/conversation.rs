@@ -31,6 +31,7 @@ use super::{
 use crate::{
     caller::{Caller, Guest, Principal, said},
     desk::{self, Inquiry},
+    extensions,
     gateway::Gateway,
     handshake,
     line::{Cancel, Cancelled, Line, Outlet, withdrawal},
@@ -261,6 +262,9 @@ impl<S: Sink> Conversation<S> {
             if let Some(cancel) = self.in_flight.remove(&id) {
                 cancel.cancel(why.as_deref());
             }
+        } else if era_of(notification.params.as_ref()) == Era::Modern {
+            let guest = Guest::Modern;
+            extensions::hand_on(&self.gateway, &self.view, &self.caller, guest, notification);
         } else if let Some(session) = &self.session {
             heed(&self.gateway, session, notification);
         }

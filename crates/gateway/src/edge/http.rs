@@ -30,6 +30,7 @@ use crate::{
     api::BODY_PATIENCE,
     caller::{Caller, Guest, Principal, said},
     desk::{self, Inquiry},
+    extensions,
     gateway::Gateway,
     handshake,
     line::{Line, Outlet as _},
@@ -431,8 +432,12 @@ impl Visitor<'_> {
 
     /// Takes what has no answer.
     fn message(&self, message: Message) -> Response<Answer> {
-        // 2026-07-28 has no sessions, and nothing to say in one.
+        // 2026-07-28 has no sessions, and what it says in none belongs to an extension.
         let is_modern = self.text(&PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
+        if is_modern && let Message::Notification(told) = &message {
+            let caller = Caller::new(self.key, nameless(), self.principal).over_http();
+            extensions::hand_on(self.gateway, &self.view, &caller, Guest::Modern, told);
+        }
         let Some(id) = self.text(&SESSION_ID).filter(|_| !is_modern) else {
             return status(StatusCode::ACCEPTED);
         };

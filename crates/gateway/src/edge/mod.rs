@@ -22,7 +22,7 @@ use bytes::Bytes;
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
 use switchboard_wire::{Era, Name, Notification, code, encode, meta, method};
 
-use crate::{caller::said, context::Context, gateway::Gateway, session::Session};
+use crate::{caller::said, context::Context, extensions, gateway::Gateway, session::Session};
 
 /// The era of a request, which is the newer one if the request says its revision itself. Most do not,
 /// which a search in the bytes shows.
@@ -84,7 +84,10 @@ fn heed(gateway: &Arc<Gateway>, session: &Arc<Session>, notification: &Notificat
         method::ROOTS_CHANGED => true,
         // Servers that were running already have asked somebody else, or nobody.
         method::INITIALIZED => matches!(session.view, crate::view::View::Server(_)),
-        _ => false,
+        _ => {
+            let (view, caller) = (&session.view, &session.caller);
+            return extensions::hand_on(gateway, view, caller, session.guest(), notification);
+        }
     };
     if roots && session.has_roots() {
         gateway.roots_changed(session);

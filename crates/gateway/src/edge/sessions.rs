@@ -8,10 +8,11 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustc_hash::FxHashMap;
+use tokio::time::Instant;
 
 use super::{
     stock::{STOCK_BYTES, Stock},
@@ -110,10 +111,14 @@ const SAID_BYTES: usize = 32 * 1024 * 1024;
 const SHORT_BYTES: usize = 1024;
 /// So many fit into that in any case.
 const SESSIONS_SURE: usize = SAID_BYTES / handshake::SAID_BYTES;
-/// A session without a sign of life for so long is ended.
-const SILENT: Duration = Duration::from_hours(1);
-/// How often silent sessions and ended streams are looked for.
-pub(crate) const SWEEP: Duration = Duration::from_mins(5);
+/// How often idle sessions and ended streams are looked for, at least and at most.
+const SWEEP_RARELY: Duration = Duration::from_mins(1);
+const SWEEP_OFTEN: Duration = Duration::from_secs(1);
+
+/// The pause between two looks for sessions that have been idle for this long.
+pub(crate) fn sweep_pause(idle: Duration) -> Duration {
+    (idle / 4).clamp(SWEEP_OFTEN, SWEEP_RARELY)
+}
 
 impl Sessions {
     pub(crate) fn new() -> Self {
@@ -162,23 +167,33 @@ impl Sessions {
         has_room.then_some(session)
     }
 
-    /// Ends the sessions that have been silent for too long, and drops streams that ended a while before.
-    pub(crate) fn sweep(&self) {
+    /// Ends the sessions that have been idle for this long: without a request, under way or new, and without an open
+    /// stream. Drops streams that ended a while before. Returns how many sessions it has ended.
+    pub(crate) fn sweep(&self, idle: Duration) -> usize {
         for stock in [&self.stock, &self.strangers] {
-            stock.sweep(tokio::time::Instant::now());
+            stock.sweep(Instant::now());
         }
-        let silent = u64::try_from(SILENT.as_millis()).unwrap_or(u64::MAX);
+        let idle = u64::try_from(idle.as_millis()).unwrap_or(u64::MAX);
         let now = self.now();
         let stays = |session: &HttpSession| {
-            session.is_busy() || now.saturating_sub(session.last_seen.load(Relaxed)) < silent
+            if session.is_busy() {
+                // Idle from when it is busy no more, as far as sweeps can tell.
+                session.last_seen.store(now, Relaxed);
+            }
+            now.saturating_sub(session.last_seen.load(Relaxed)) < idle
         };
         let ended: Vec<_> = {
             let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
-            by_id.extract_if(|_, session| !stays(session)).collect()
+            let ended = by_id.extract_if(|_, session| !stays(session)).collect();
+            if by_id.len() < by_id.capacity() / 4 {
+                by_id.shrink_to_fit();
+            }
+            ended
         };
-        for (_, session) in ended {
+        for (_, session) in &ended {
             session.session.end();
         }
+        ended.len()
     }
 
     /// The session of this name in this view, if it is this principal's. Its client has given a sign
@@ -285,7 +300,7 @@ mod tests {
         let params = serde_json::json!({ "clientInfo": { "name": client, "version": "1" } });
         let params = Raw::from_value(&params).unwrap();
         let session = Session::open(View::All(Face::Direct), caller, Some(&params));
-        sessions.open(session, Shown::NOTHING)
+        sessions.open(session, Shown::default())
     }
 
     #[test]
@@ -298,6 +313,54 @@ mod tests {
         assert!(!get(View::All(Face::Direct), Principal::Anyone));
         sessions.end(&session.id);
         assert!(!get(View::All(Face::Direct), OWNER));
+    }
+
+    const IDLE: Duration = Duration::from_mins(30);
+    const ALMOST: Duration = Duration::from_secs(30 * 60 - 1);
+
+    fn is_known(sessions: &Sessions, session: &HttpSession) -> bool {
+        let view = View::All(Face::Direct);
+        sessions.get(&session.id, &view, OWNER).is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_session_ends_and_used_one_stays() {
+        let sessions = Sessions::new();
+        let [idle, used] = [(); 2].map(|()| open(&sessions).unwrap());
+        tokio::time::advance(ALMOST).await;
+        assert_eq!(sessions.sweep(IDLE), 0);
+        assert!(is_known(&sessions, &used));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(sessions.sweep(IDLE), 1);
+        assert!(!is_known(&sessions, &idle));
+        assert!(is_known(&sessions, &used));
+        assert_eq!(sessions.count(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn session_is_idle_only_once_its_call_and_stream_ended() {
+        let sessions = Sessions::new();
+        let [calling, streaming] = [(); 2].map(|()| open(&sessions).unwrap());
+        let id = switchboard_client::Id::from(1);
+        let call = calling.session.take_in(&id).unwrap();
+        let stream = streaming.general.play();
+        for _ in 0..3 {
+            tokio::time::advance(IDLE).await;
+            assert_eq!(sessions.sweep(IDLE), 0);
+        }
+        drop((call, stream));
+        calling.session.done(&id);
+        tokio::time::advance(ALMOST).await;
+        assert_eq!(sessions.sweep(IDLE), 0);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(sessions.sweep(IDLE), 2);
+    }
+
+    #[test]
+    fn sweeps_follow_the_idle_time_within_bounds() {
+        assert_eq!(sweep_pause(IDLE), SWEEP_RARELY);
+        assert_eq!(sweep_pause(Duration::from_secs(1)), SWEEP_OFTEN);
+        assert_eq!(sweep_pause(Duration::MAX), SWEEP_RARELY);
     }
 
     #[test]

@@ -2,30 +2,29 @@
 //! asked of it for good.
 
 use std::{
-    sync::{Arc, PoisonError, atomic::Ordering::Relaxed},
-    time::{Duration, Instant},
+    sync::{Arc, LazyLock, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+    time::Instant,
 };
 
-use switchboard_catalog::Kind;
-use switchboard_client::{Era, Raw, model::LogLevel};
+use switchboard_catalog::{Kind, Offers};
+use switchboard_client::{Era, Raw, model::LogLevel, throttle::Limited};
 use switchboard_config::Trust;
-use switchboard_wire::method;
+use switchboard_wire::{meta, method};
 
 use super::Upstream;
 use crate::{
+    apps,
     call::Items,
-    caller::Principal,
+    caller::{Principal, said},
     context::Context,
+    extensions::{is_declared, is_foreign},
     failure::{Failure, cut},
     health::Reason,
     judgement::{Judged, Judgements},
-    learn::{self, Learnt, Lists},
+    learn::{self, HURRIED_RETRY, Learnt, Lists, Missing, list_method},
     line::Line,
     live::Live,
 };
-
-/// When a call may be tried again that a list was missing for.
-const RETRY_UNLISTED: Duration = Duration::from_secs(1);
 
 impl Upstream {
     /// Somebody wants log messages from this level on, now and of every connection to come.
@@ -34,7 +33,7 @@ impl Upstream {
             let mut wanted = self.level.lock().unwrap_or_else(PoisonError::into_inner);
             *wanted = Some(wanted.map_or(level, |wanted| wanted.min(level)));
         }
-        if let Some(live) = self.live() {
+        for live in self.lives() {
             live.want_level(level).await;
         }
     }
@@ -54,9 +53,47 @@ impl Upstream {
         let Some(live) = self.live().filter(|_| self.is_stale(kind)) else {
             return;
         };
-        if let Some(learnt) = learn::learn(&self.name, live.client(), Lists::of(kind)).await {
+        let lists = Lists::of(kind);
+        if let Some(learnt) = learn::learn(live.client(), lists).await {
+            let missing = learnt.missing.clone();
             self.take_in(context, learnt).await;
+            self.note_lists(context, lists, &missing);
         }
+    }
+
+    /// Notes which of these lists could not be had, and tells of what is new in that: a list that fails for one reason
+    /// again and again is told of once.
+    pub(super) fn note_lists(&self, context: &Context, lists: Lists, missing: &Missing) {
+        let news = {
+            let mut known = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = known.clone();
+            known.retain(|(kind, _)| !lists.has(*kind));
+            known.extend_from_slice(missing);
+            known.sort_by_key(|(kind, _)| *kind);
+            if *known == before {
+                return;
+            }
+            let news = missing.iter().filter(|one| !before.contains(one));
+            news.cloned().collect::<Missing>()
+        };
+        for (kind, reason) in news {
+            static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
+            let list = list_method(kind);
+            TOLD.report(|missed| {
+                tracing::warn!(server = %self.name, list, %reason, missed, "Cannot learn what the server offers.");
+            });
+            let line = format!("{list} failed: {reason}");
+            context.logs.remark(&self.name, &line);
+        }
+        if self.era.is_none() {
+            context.events.server(&self.name, &self.health());
+        }
+    }
+
+    /// The lists that could not be had when they were last asked for.
+    pub(crate) fn missing(&self) -> Missing {
+        let missing = self.missing.lock();
+        missing.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether this connection may be asked about these items: waits until the lists that they stand in
@@ -131,6 +168,9 @@ impl Upstream {
         deadline: Instant,
     ) -> Judged {
         if let Some(judged) = live.judgements.now(kind) {
+            if let Judged::Failed(_) = judged {
+                self.hurry(kind);
+            }
             return judged;
         }
         let until = (Instant::now() + context.wait()).min(deadline);
@@ -143,7 +183,7 @@ impl Upstream {
         Failure::Initializing {
             server: Arc::clone(&self.name),
             reason: Some(reason),
-            retry_after: RETRY_UNLISTED,
+            retry_after: HURRIED_RETRY,
         }
     }
 
@@ -152,11 +192,22 @@ impl Upstream {
         if self.ending.load(Relaxed) {
             return false;
         }
+        let shelf = &context.shelf;
+        if self.era.is_some() {
+            // What a server says of itself is what its first connection says.
+            let taking_in = shelf.put(&self.name, |known| learnt.merge_lists(known));
+            return taking_in.await;
+        }
         for (kind, hints) in learnt.hints() {
             self.freshness.set(kind, hints);
         }
-        let shelf = &context.shelf;
-        let taking_in = shelf.put(&self.name, |known| learnt.merge(known));
+        let is_open = !self.eras.is_refuted(Era::Modern);
+        let taking_in = shelf.put(&self.name, move |known| {
+            let offers = learnt.merge(known);
+            // A server that was not probed may be of both eras.
+            let era = offers.era.filter(|era| *era == Era::Modern || !is_open);
+            Offers { era, ..offers }
+        });
         taking_in.await
     }
 
@@ -164,7 +215,7 @@ impl Upstream {
     /// and ask when they are told.
     pub(crate) async fn roots_changed(&self, principal: Principal, line: Line) {
         self.questions.set_roots(principal, line);
-        if let Some(live) = self.live().filter(|live| live.era() == Era::Legacy) {
+        for live in self.lives().filter(|live| live.era() == Era::Legacy) {
             // A server that is gone asks when it is back.
             let _ = live.client().notify(method::ROOTS_CHANGED, None).await;
         }
@@ -172,7 +223,7 @@ impl Upstream {
 
     /// The server says something that is no part of a call.
     pub(super) fn told(
-        &self,
+        self: &Arc<Self>,
         context: &Context,
         judgements: &Judgements,
         said: &str,
@@ -182,6 +233,10 @@ impl Upstream {
             if lists.has(Kind::Resource) {
                 context.reads.forget(&self.name);
             }
+            if self.is_announced(params) {
+                let mut announced = self.announced();
+                *announced = announced.and(lists);
+            }
             judgements.change(lists);
             self.wake.notify_one();
             return;
@@ -190,6 +245,7 @@ impl Upstream {
             // Nobody has approved anything of it: what it says goes nowhere.
             return;
         }
+        let Some(first) = self.first() else { return };
         match (said, params) {
             (method::RESOURCE_UPDATED, Some(params)) => {
                 let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) else {
@@ -200,21 +256,52 @@ impl Upstream {
                 if context.shelf.permits(&self.name, item).is_err() {
                     return;
                 }
-                self.watched.updated(context, &self.name, params);
+                first.watched.updated(context, &self.name, params);
             }
             (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
-                context.audience.hear(self, said, params);
+                context.audience.hear(&first, said, params);
+            }
+            _ if is_foreign(said) && is_declared(context, &self.name) => {
+                context.audience.hand_on(self, said, params);
             }
             _ => {}
         }
     }
 }
 
+impl Upstream {
+    /// Tests if the server itself says that a list has changed: of one of 2026-07-28 the connection says so, too, when
+    /// it begins to listen.
+    fn is_announced(&self, params: Option<&Raw>) -> bool {
+        let on_stream = || said(params, meta::SUBSCRIPTION_ID).is_some();
+        self.live()
+            .is_some_and(|live| live.era() == Era::Legacy || on_stream())
+    }
+
+    /// Takes the announced changes of these lists, which have been asked for since.
+    pub(super) fn take_announced(&self, lists: Lists) -> Lists {
+        let mut announced = self.announced();
+        let taken = announced.within(lists);
+        *announced = announced.without(lists);
+        taken
+    }
+
+    fn announced(&self) -> MutexGuard<'_, Lists> {
+        let announced = self.announced.lock();
+        announced.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What the gateway says it can do. Servers of the older revisions are told once, before it is known who
-/// will call them: what the client of a call cannot do is refused when it is asked for.
+/// will call them: what the client of a call cannot do is refused when it is asked for. Lists are asked for on behalf of
+/// all clients, of which some may show apps; the others ignore what is for those.
 pub(super) fn capabilities() -> Raw {
     let nothing = Raw::empty_object;
     Raw::object([
+        (
+            "extensions",
+            Raw::object([(apps::EXTENSION, apps::capability())]),
+        ),
         ("roots", Raw::object([("listChanged", Raw::from(true))])),
         (
             "sampling",

@@ -7,21 +7,22 @@ use std::{
 };
 
 use switchboard_client::{Client, Era, State as Connection};
-use switchboard_config::{Server, Start, shell_word};
+use switchboard_config::{Server, Start, Transport, shell_word};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::sleep_until,
 };
 
-use super::{Answer, Control, Known, Upstream, talk};
+use super::{Answer, Control, Known, Upstream, advice, talk};
 use crate::{
     context::Context,
     health::{Health, Reason, ServerState},
     hold,
     judgement::Judgements,
     launch,
-    learn::{self, Curiosity, Lists},
+    learn::{self, Curiosity, Lists, Missing},
     live::Live,
+    pace::Place,
     restart::{Fault, NotStarted, Restart, Settings, State},
     stderr::{self, LastWords},
 };
@@ -38,8 +39,12 @@ pub(super) struct Task {
     runs: u64,
     known: bool,
     era: Option<Era>,
+    /// Whether this life began in the older era although the server may speak the newer one.
+    is_unprobed: bool,
     /// Whether its settings keep it from running, or the file that it would start.
     is_off: bool,
+    /// Why it failed, until it is up again.
+    failed: Option<Reason>,
 }
 
 /// One life of the server.
@@ -56,6 +61,8 @@ struct Run {
     since: Instant,
     /// How many calls there had been before.
     uses: u64,
+    /// Held while it is started only to be learnt from, until it is.
+    place: Option<Place>,
 }
 
 /// Whether the server is to run.
@@ -89,22 +96,32 @@ impl Task {
             runs: 0,
             known: known.offers,
             era: known.era,
+            is_unprobed: false,
             is_off,
+            failed: None,
         }
     }
 
     pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Control>) {
+        // Kept while other things happen: it would lose its place in the queue.
+        let mut queued = None;
         loop {
             let wanted = match *self.restart.state() {
                 State::Idle => self.wanted(),
                 _ => Wanted::No,
             };
             if wanted == Wanted::Now {
-                self.launch().await;
+                self.launch(None).await;
+            }
+            if wanted == Wanted::Sometime {
+                let (context, upstream) = (&self.context, &self.upstream);
+                let queue = || Box::pin(turn(Arc::clone(context), Arc::clone(upstream)));
+                queued.get_or_insert_with(queue);
+            } else {
+                queued = None;
             }
             let due = self.due();
             let upstream = Arc::clone(&self.upstream);
-            let context = Arc::clone(&self.context);
             let next = tokio::select! {
                 biased;
                 // The task has a sender itself, so that there is always one to come.
@@ -117,8 +134,9 @@ impl Task {
                     self.heed_changes();
                     Next::Go
                 }
-                () = context.pace.turn(), if wanted == Wanted::Sometime => {
-                    self.launch().await;
+                place = come(queued.as_mut()) => {
+                    queued = None;
+                    self.launch(place).await;
                     Next::Go
                 }
                 () = at(due) => {
@@ -144,18 +162,25 @@ impl Task {
             Wanted::No
         } else if self.upstream.demand.load(Relaxed) > 0 {
             Wanted::Now
-        } else if is_kept_up(&settings) || !self.known {
+        } else if self.is_kept_up(&settings) || !self.known {
             Wanted::Sometime
         } else {
             Wanted::No
         }
     }
 
+    /// Whether it runs all the time; a second connection does not.
+    fn is_kept_up(&self, settings: &Server) -> bool {
+        is_kept_up(settings) && self.upstream.era.is_none()
+    }
+
     /// When to look again without being asked.
     fn due(&self) -> Option<Instant> {
         let run = self.run.as_ref().filter(|run| run.ready);
         let question = run.and_then(|run| run.curiosity.due());
-        [self.restart.due(), self.idle_due(), question]
+        let place = self.run.as_ref().and_then(|run| run.place.as_ref());
+        let place = place.map(|place| place.until.into());
+        [self.restart.due(), self.idle_due(), question, place]
             .into_iter()
             .flatten()
             .min()
@@ -165,7 +190,7 @@ impl Task {
     fn idle_due(&self) -> Option<Instant> {
         let run = self.run.as_ref().filter(|run| run.ready)?;
         let settings = self.upstream.settings.load();
-        if is_kept_up(&settings) || !self.known {
+        if self.is_kept_up(&settings) || !self.known {
             return None;
         }
         let unused = run.uses == self.upstream.limiter.uses();
@@ -174,20 +199,25 @@ impl Task {
             patience if unused => patience.min(LEARN_LINGER),
             patience => patience,
         };
-        let in_use = !self.upstream.watched.is_empty() || !self.upstream.questions.is_empty();
+        let first = self.upstream.first();
+        let watched = first.is_some_and(|first| !first.watched.is_empty());
+        let in_use = watched || !self.upstream.questions.is_empty();
         let used = self.upstream.limiter.last_used().filter(|_| !in_use);
         // While it is in use, it is looked at again later.
         let used = used.unwrap_or_else(Instant::now);
         Some(used.max(run.since) + patience)
     }
 
-    async fn launch(&mut self) {
+    /// Starts the server; one that no call waits for, in its place.
+    async fn launch(&mut self, place: Option<Place>) {
         let settings = self.upstream.settings();
+        let era = self.opening_era();
         self.runs += 1;
         self.is_off = false;
+        self.upstream.launched.store(true, Relaxed);
         let name = &self.upstream.name;
         self.restart.starting();
-        self.tell(Health::new(ServerState::Starting));
+        self.tell(self.again(ServerState::Starting));
         let upstream = Arc::downgrade(&self.upstream);
         let context = Arc::clone(&self.context);
         let judgements = Arc::new(Judgements::new());
@@ -220,7 +250,10 @@ impl Task {
                     }
                 }
             });
-        if let Some(era) = self.era {
+        if let Some(revision) = self.upstream.newest_revision() {
+            builder = builder.newest_revision(revision);
+        }
+        if let Some(era) = era {
             builder = builder.known_era(era);
         }
         let said = LastWords::default();
@@ -240,7 +273,51 @@ impl Task {
             curiosity: Curiosity::new(Instant::now()),
             since: Instant::now(),
             uses: self.upstream.limiter.uses(),
+            place,
         });
+    }
+
+    /// The era to begin in. A call that waits is answered in its own, if the server may speak that.
+    fn opening_era(&mut self) -> Option<Era> {
+        self.is_unprobed = false;
+        if let Some(newest) = self.upstream.newest_revision() {
+            return Some(newest.era());
+        }
+        let eras = &self.upstream.eras;
+        self.is_unprobed = self.upstream.may_speak(Era::Legacy)
+            && !eras.is_ruled_out(Era::Modern)
+            && eras.wished() == Some(Era::Legacy);
+        if self.is_unprobed {
+            Some(Era::Legacy)
+        } else {
+            self.era
+        }
+    }
+
+    /// Notes the eras that the server has shown to speak, and those that it does not. Whether this is one that it is
+    /// to be spoken to in.
+    fn learn_era(&mut self, era: Era) -> bool {
+        let newest = self.upstream.newest_revision();
+        if newest.is_some_and(|newest| newest.era() != era) {
+            return false;
+        }
+        let eras = &self.upstream.eras;
+        match era {
+            Era::Legacy if self.is_unprobed || newest.is_some() => self.era = None,
+            Era::Legacy => {
+                eras.set_refuted(Era::Modern, true);
+                eras.forget_unreached();
+                self.era = Some(era);
+            }
+            Era::Modern => {
+                if self.is_unprobed {
+                    // It was asked in the older one, and refused.
+                    eras.set_refuted(Era::Legacy, true);
+                }
+                self.era = Some(era);
+            }
+        }
+        true
     }
 
     /// The connection has changed its state.
@@ -249,19 +326,35 @@ impl Task {
         let state = run.state.borrow_and_update().clone();
         match state {
             Connection::Ready(session) if !run.ready => {
+                if !self.learn_era(session.revision.era()) {
+                    let newest = self.upstream.newest_revision();
+                    let newest = newest.map_or("", |newest| newest.as_str());
+                    return self.fail(Fault {
+                        reason: Reason::plain(&format!("it does not speak {newest}")),
+                        permanent: true,
+                    });
+                }
+                let Some(run) = &mut self.run else { return };
                 run.ready = true;
                 run.since = Instant::now();
-                self.era = Some(session.revision.era());
                 self.context.reads.forget(&self.upstream.name);
                 let judgements = Arc::clone(&run.judgements);
                 let live = Arc::new(Live::new(run.client.clone(), session, judgements));
-                talk::restore(&self.upstream, &live);
+                if let Some(first) = self.upstream.first() {
+                    talk::restore(&first, &live);
+                }
+                // One connection in this era is enough.
+                if let Some(other) = self.upstream.close_other(Some(live.era())) {
+                    tokio::spawn(async move { other.leave().await });
+                }
                 self.upstream.live.store(Some(live));
                 self.restart.up(Instant::now());
+                self.failed = None;
                 self.tell(Health::new(ServerState::Ready));
                 self.learn();
             }
             Connection::Backoff { reason, wrote, .. } => {
+                let reason = advice::advised(&reason, &self.upstream.settings.load());
                 let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
                 self.fail(Fault {
                     reason,
@@ -269,6 +362,7 @@ impl Task {
                 });
             }
             Connection::Failed { reason, wrote } => {
+                let reason = advice::advised(&reason, &self.upstream.settings.load());
                 let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
                 self.fail(Fault {
                     reason,
@@ -284,16 +378,54 @@ impl Task {
 
     /// The server could not be started, or was lost.
     fn fail(&mut self, fault: Fault) {
+        let was_ready = self.run.as_ref().is_some_and(|run| run.ready);
         self.let_go();
-        // What was known of its era may be what was wrong.
-        self.era = None;
+        if self.is_unprobed && !was_ready && !fault.permanent {
+            // It may be of the newer era and end, or keep silent, when it is asked in the older one.
+            let line = format!(
+                "did not start in an older revision and is started in the newest: {}",
+                fault.reason
+            );
+            self.context.logs.note(&self.upstream.name, &line);
+            self.upstream.eras.set_unreached(Era::Legacy);
+            self.restart.stopped(Instant::now());
+            if self.wanted() == Wanted::No {
+                self.tell(Health::new(ServerState::Idle));
+            }
+            self.upstream.wake.notify_one();
+            return;
+        }
+        self.doubt_era(was_ready);
         tracing::warn!(server = %self.upstream.name, reason = %fault.reason, "Server failed.");
-        self.context
-            .logs
-            .note(&self.upstream.name, &format!("failed: {}", fault.reason));
+        let failed = match self.upstream.era.and(self.upstream.newest_revision()) {
+            None => format!("failed: {}", fault.reason),
+            Some(revision) => format!("cannot be spoken to in {revision}: {}", fault.reason),
+        };
+        self.context.logs.note(&self.upstream.name, &failed);
+        self.failed = Some(fault.reason.clone());
+        if !self.known {
+            let contact = &self.context.first_contact;
+            contact.fail(&self.upstream.name, &self.upstream.settings.load());
+            contact.save_soon(self.context.config.load_full());
+        }
+        self.upstream.set_new(false);
         self.restart.failed(Instant::now(), fault);
         let health = self.unwell();
         self.tell(health);
+    }
+
+    /// What was known of its era may be what was wrong.
+    fn doubt_era(&mut self, was_ready: bool) {
+        let upstream = &self.upstream;
+        if let Some(era) = upstream.era {
+            if !was_ready && let Some(first) = upstream.first() {
+                first.eras.set_unreached(era);
+            }
+            return;
+        }
+        self.era = None;
+        upstream.eras.set_refuted(Era::Modern, false);
+        upstream.eras.forget_unreached();
     }
 
     /// The server would start another file than a person has agreed to.
@@ -309,6 +441,15 @@ impl Task {
             ..self.unwell()
         });
         self.context.shelf.ask_again();
+    }
+
+    /// The health of a server that is, or may be, tried again. One that failed has a reason until it is up.
+    fn again(&self, state: ServerState) -> Health {
+        let failed = self.failed.as_ref();
+        Health {
+            reason: failed.map(|reason| reason.within("it failed before")),
+            ..Health::new(state)
+        }
     }
 
     /// The health of a server that is being left alone for a while.
@@ -328,7 +469,7 @@ impl Task {
             } => {
                 let action = if *permanent {
                     format!(
-                        "mend what the reason says, then `switchboard restart {name}`; `switchboard doctor` helps to find it"
+                        "fix what the reason says, then `switchboard restart {name}`; `switchboard doctor` helps to find it"
                     )
                 } else {
                     format!("see `switchboard logs {name}`, then `switchboard restart {name}`")
@@ -348,10 +489,15 @@ impl Task {
     }
 
     fn tick(&mut self) {
+        if let Some(run) = &mut self.run {
+            // Others have waited for long enough.
+            run.place
+                .take_if(|place| place.until.into_std() <= Instant::now());
+        }
         let was = self.restart.state().clone();
         self.restart.tick(Instant::now());
         if was != *self.restart.state() && self.wanted() == Wanted::No {
-            self.tell(Health::new(ServerState::Idle));
+            self.tell(self.again(ServerState::Idle));
         }
         self.learn();
         if self.idle_due().is_some_and(|due| due <= Instant::now()) {
@@ -371,6 +517,7 @@ impl Task {
         }
         tracing::info!(server = %self.upstream.name, "Stopping an idle server.");
         self.let_go();
+        self.upstream.eras.forget_unreached();
         self.restart.stopped(Instant::now());
         self.tell(Health::new(ServerState::Idle));
     }
@@ -393,6 +540,7 @@ impl Task {
                 let off = off(&self.upstream.name, &self.upstream.settings.load());
                 let was_off = std::mem::replace(&mut self.is_off, off.is_some());
                 if let Some(off) = off {
+                    self.upstream.set_new(false);
                     if !was_off {
                         self.let_go();
                     }
@@ -400,6 +548,8 @@ impl Task {
                     self.tell(off);
                 } else if was_off {
                     self.restart.pardon();
+                    self.failed = None;
+                    self.upstream.set_new(!self.known);
                     let state = match self.wanted() {
                         Wanted::No => ServerState::Idle,
                         Wanted::Now | Wanted::Sometime => ServerState::Starting,
@@ -411,8 +561,11 @@ impl Task {
             Control::Restart(done) => {
                 self.end(ServerState::Starting).await;
                 self.restart.pardon();
+                self.era = None;
+                self.upstream.eras.forget();
+                self.failed = None;
                 match off(&self.upstream.name, &self.upstream.settings.load()) {
-                    None => self.launch().await,
+                    None => self.launch(None).await,
                     Some(off) => self.tell(off),
                 }
                 let _ = done.send(());
@@ -451,9 +604,8 @@ impl Task {
         for lists in parts {
             let (number, client) = (run.number, run.client.clone());
             let control = self.upstream.control.clone();
-            let name = Arc::clone(&self.upstream.name);
             tokio::spawn(async move {
-                let learnt = learn::learn(&name, &client, lists).await.map(Box::new);
+                let learnt = learn::learn(&client, lists).await.map(Box::new);
                 let answer = Answer {
                     run: number,
                     lists,
@@ -477,24 +629,35 @@ impl Task {
         let Some(run) = self.run.as_mut().filter(|run| run.number == number) else {
             return;
         };
-        run.curiosity.answered(lists, Instant::now());
-        let mut missing = match &learnt {
+        let place = run.place.take();
+        let all_missing = |why: &str| {
+            let why = Reason::plain(why);
+            lists.kinds().map(|kind| (kind, why.clone())).collect()
+        };
+        let mut missing: Missing = match &learnt {
             Some(learnt) => learnt.missing.clone(),
-            None => Some((lists, Reason::plain("the connection was lost"))),
+            None => all_missing("the connection was lost"),
         };
         if let Some(learnt) = learnt {
             self.known |= learnt.has_tools();
+            let had = lists.without(missing.iter().map(|(kind, _)| *kind).collect());
+            // Clients look at it when they are told of a change: they hear once of what has changed and was announced.
+            let announced = self.upstream.take_announced(had);
+            let shelf = &self.context.shelf;
+            shelf.announce(&self.upstream.name, announced);
             if !self.upstream.take_in(&self.context, *learnt).await {
-                let reason = Reason::plain("what it offers could not be judged");
-                missing = Some((lists, reason));
+                missing = all_missing("what it offers could not be judged");
+            }
+            self.upstream.note_lists(&self.context, lists, &missing);
+            if announced != Lists::NONE {
+                shelf.touch();
             }
         }
-        if let Some((missing, reason)) = &missing {
-            let line = format!("cannot read its lists: {reason}");
-            self.context.logs.remark(&self.upstream.name, &line);
-            run.curiosity.want(*missing);
-        }
-        run.judgements.finish(lists, due, missing.as_ref());
+        drop(place);
+        let lacking = missing.iter().map(|(kind, _)| *kind).collect();
+        run.curiosity.answered(lists, lacking, Instant::now());
+        run.judgements.finish(lists, due, &missing);
+        self.upstream.set_new(false);
     }
 
     /// Ends the run and waits until its process is gone.
@@ -510,7 +673,9 @@ impl Task {
 
     fn tell(&self, health: Health) {
         let name = &self.upstream.name;
-        self.context.events.server(name, &health);
+        if self.upstream.era.is_none() {
+            self.context.events.server(name, &health);
+        }
         tracing::debug!(server = %name, state = health.state.as_str(), reason = health.reason.as_ref().map(tracing::field::display), "Server state.");
         self.upstream.health.send_replace(health);
     }
@@ -554,6 +719,26 @@ pub(super) fn off(name: &str, settings: &Server) -> Option<Health> {
 /// Whether the server runs all the time.
 pub(super) fn is_kept_up(settings: &Server) -> bool {
     settings.start == Some(Start::Eager)
+}
+
+/// Waits for the turn of a server that no call waits for, and for a place if it is to run on this machine.
+async fn turn(context: Arc<Context>, upstream: Arc<Upstream>) -> Option<Place> {
+    let settings = upstream.settings();
+    match settings.transport {
+        Transport::Command(_) | Transport::Container(_) => Some(context.pace.turn().await),
+        Transport::Remote(_) | Transport::BuiltIn => {
+            context.pace.open().await;
+            None
+        }
+    }
+}
+
+/// Waits for what is waited for, if anything is.
+async fn come<T>(waited_for: Option<&mut (impl Future<Output = T> + Unpin)>) -> T {
+    match waited_for {
+        Some(waited_for) => waited_for.await,
+        None => pending().await,
+    }
 }
 
 async fn state_changed(run: Option<&mut Run>) {

@@ -35,6 +35,31 @@ async fn health_is_open_and_everything_else_wants_the_token() {
     rig.stop().await;
 }
 
+/// Clients that were refused for want of a token look for metadata without one.
+#[tokio::test]
+async fn well_known_addresses_hold_nothing_for_anyone() {
+    let rig = Rig::with(json!({})).await;
+    let token = format!("Authorization: Bearer {TOKEN}\r\n");
+    for path in [
+        "/.well-known",
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp/s/x",
+        "/.well-known/oauth-authorization-server",
+        "/mcp/.well-known/openid-configuration",
+    ] {
+        for verb in ["GET", "HEAD", "POST", "OPTIONS", "DELETE"] {
+            for headers in ["", &*token] {
+                let answer = rig.ask_with(verb, path, headers, "").await;
+                assert_eq!((answer.status, &*answer.body), (404, ""), "{verb} {path}");
+                assert!(!answer.headers.contains("www-authenticate"), "{answer:?}");
+            }
+        }
+    }
+    let other = rig.ask_with("GET", "/.well-knownx", "", "").await;
+    assert_eq!(other.status, 401, "{other:?}");
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn the_socket_wants_no_token() {
     let rig = Rig::with(json!({})).await;

@@ -120,7 +120,7 @@ async fn each_way_to_get_no_answer_has_its_status() {
         "mcpServers": {
             "slow": { "command": FIXTURE, "args": ["mcp"], "requestTimeoutMs": 300 },
             "dying": fixture(),
-            "mute": fixture_as("mute"),
+            "mute": { "command": FIXTURE, "args": ["mute"], "requestTimeoutMs": 300 },
             "gone": { "command": "/does/not/exist" },
             "off": { "command": "x", "enabled": false },
         },

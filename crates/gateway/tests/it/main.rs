@@ -6,18 +6,23 @@
     reason = "a test may fail"
 )]
 
+mod announced;
 mod api;
 mod api_calls;
 mod api_config;
 mod api_rig;
 mod api_servers;
 mod api_streams;
+mod apps;
 mod bounds;
 mod console;
 mod containers;
+mod eras;
 mod events;
+mod extensions;
 mod heard;
 mod hold;
+mod identity;
 mod index;
 mod learning;
 mod mcp_rig;
@@ -28,6 +33,7 @@ mod search_call;
 mod search_changes;
 mod search_menu;
 mod search_retrieve;
+mod sessions;
 mod stage_rig;
 mod streams;
 mod tasks;

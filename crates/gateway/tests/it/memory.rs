@@ -56,15 +56,102 @@ async fn two_agents_share_it_whatever_they_speak_and_see() {
 async fn its_tools_are_listed_at_once_and_do_not_make_a_menu_of_few() {
     let rig = Rig::configured(remembering()).await;
     let mut client = Pipe::open_as(&rig, configured(), LEGACY).await;
-    // Its own two, and the seventeen of the memory.
-    assert_eq!(client.tools().await.len(), 19);
+    // Its own two, and the five of the memory.
+    assert_eq!(client.tools().await.len(), 7);
     let status = rig.get("/api/v1/status").await.json();
+    assert_eq!(status["tools"], 7);
     let memory = &status["servers"][0];
     assert_eq!(
         (&memory["name"], &memory["kind"]),
         (&json!("memory"), &json!("built-in"))
     );
     assert_eq!(memory["tools"], 17);
+    rig.stop().await;
+}
+
+/// The tools of the memory that merged views list.
+const COMPACT: [&str; 5] = [
+    "memory__store_memory",
+    "memory__recall",
+    "memory__get_memory",
+    "memory__update_memory",
+    "memory__delete_memory",
+];
+
+/// The tools of the memory among those of all servers.
+async fn of_memory(client: &mut Pipe) -> Vec<Value> {
+    let list = client.result("tools/list", json!({})).await;
+    let tools = list["tools"].as_array().unwrap().iter();
+    let is_own = |tool: &&Value| tool["name"].as_str().unwrap().starts_with("memory__");
+    tools.filter(is_own).cloned().collect()
+}
+
+#[tokio::test]
+async fn merged_views_list_a_compact_set_of_tools() {
+    let rig = Rig::configured(remembering()).await;
+    for revision in REVISIONS {
+        for view in [configured(), direct()] {
+            let mut client = Pipe::open_as(&rig, view, revision).await;
+            let tools = of_memory(&mut client).await;
+            let names: Vec<_> = tools.iter().map(|tool| tool["name"].clone()).collect();
+            assert_eq!(names, COMPACT, "{revision}");
+            let bytes: usize = tools.iter().map(|tool| tool.to_string().len()).sum();
+            assert!(bytes < 4 * 1024, "{bytes}");
+        }
+        let mut alone = Pipe::open_as(&rig, server("memory"), revision).await;
+        assert_eq!(alone.tools().await.len(), 17, "{revision}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn tools_that_are_not_listed_are_found_and_called() {
+    let mut config = remembering();
+    let rule = json!({ "action": "deny", "server": "memory", "tool": "export_memory" });
+    config["approvals"]["rules"] = json!([rule]);
+    let rig = Rig::configured(config).await;
+    let mut client = Pipe::open_as(&rig, direct(), LEGACY).await;
+    let stored = json!({ "content": "The release is cut on Thursdays", "metadata": { "a": 1 } });
+    let stored = given(&mut client, "memory__store_memory", stored).await;
+    let listed = given(&mut client, "memory__list_memories", json!({})).await;
+    assert_eq!(listed["memories"][0]["id"], stored["id"]);
+    let update = json!({ "id": stored["id"], "valid_until": "2020-01-01T00:00:00Z" });
+    given(&mut client, "memory__update_memory", update).await;
+    let valid = given(&mut client, "memory__get_valid", json!({})).await;
+    assert_eq!(valid["total"], 0, "{valid}");
+    let denied = called(&mut client, "memory__export_memory", json!({})).await;
+    assert!(denied.to_string().contains("rule"), "{denied}");
+    let mut finds = Pipe::open_as(&rig, search(), MODERN).await;
+    let found = finds
+        .retrieve("list memories, the one learned last first")
+        .await;
+    assert!(
+        found.contains(&"memory:list_memories".to_owned()),
+        "{found:?}"
+    );
+    let found = finds.call_found("memory:list_memories", json!({})).await;
+    assert_eq!(found["structuredContent"]["total"], 0, "{found}");
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn setting_lists_all_tools_and_clients_are_told() {
+    let rig = Rig::configured(remembering()).await;
+    let mut client = Pipe::open_as(&rig, direct(), LEGACY).await;
+    assert_eq!(of_memory(&mut client).await.len(), 5);
+    let mut config = remembering();
+    config["memory"]["tools"] = json!("all");
+    rig.reconfigure(&config).await;
+    client.until_told("notifications/tools/list_changed").await;
+    let tools = of_memory(&mut client).await;
+    assert_eq!(tools.len(), 17);
+    assert!(tools.iter().all(|tool| tool["outputSchema"].is_object()));
+    let shown = rig.get("/api/v1/config").await.json();
+    assert_eq!(shown["config"]["memory"]["tools"], "all", "{shown}");
+    client.forget();
+    rig.reconfigure(&remembering()).await;
+    client.until_told("notifications/tools/list_changed").await;
+    assert_eq!(of_memory(&mut client).await.len(), 5);
     rig.stop().await;
 }
 

@@ -64,9 +64,11 @@ async fn a_result_is_byte_for_byte_what_the_server_sent() {
                 let call = json!({ "name": "call_tool", "arguments": arguments });
                 let found = menu.ask("tools/call", call).await;
                 let found = result_text(&found.text);
-                // Links lead to where they are read in this view.
-                let exposed =
-                    |result: &str| result.replace(r#""uri":""#, r#""uri":"switchboard://s/"#);
+                // Links lead to where they are read in this view, which has a name of its own.
+                let exposed = |result: &str| {
+                    let result = result.replace(r#""uri":""#, r#""uri":"switchboard://s/"#);
+                    result.replace(r#"{"name":"stage","version":"1"}"#, &gateway_info())
+                };
                 assert_eq!(found, exposed(result_text(&direct.text)), "{revision}");
                 if revision == LEGACY {
                     assert_eq!(found, exposed(result));
@@ -75,6 +77,12 @@ async fn a_result_is_byte_for_byte_what_the_server_sent() {
         }
     }
     rig.stop().await;
+}
+
+/// What the gateway calls itself.
+fn gateway_info() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(r#"{{"name":"switchboard","title":"Switchboard","version":"{version}"}}"#)
 }
 
 #[tokio::test]
@@ -178,9 +186,11 @@ async fn wrong_arguments_never_reach_the_server() {
             (json!({ "what": 1 }), "what"),
             (json!({ "what": "tea", "count": "two" }), "count"),
             (json!({ "what": "tea", "count": 0 }), "count"),
-            (json!({ "what": "tea", "sugar": true }), "sugar"),
             (json!({ "what": "tea", "to": {} }), "to.street"),
-            (json!({ "what": "tea", "to": { "street": 7 } }), "to.street"),
+            (
+                json!({ "what": "tea", "to": { "street": [7] } }),
+                "to.street",
+            ),
         ] {
             let wrong = pipe.call_found("s:order", arguments.clone()).await;
             assert_eq!(wrong["isError"], true, "{arguments}: {wrong}");
@@ -200,6 +210,83 @@ async fn wrong_arguments_never_reach_the_server() {
     let called = pipe.call_found("s:order", arguments).await;
     assert_eq!(text_of(&called), "order was called");
     assert_eq!(stage.calls(), 1);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn arguments_of_another_type_are_passed_on_as_they_are_meant() {
+    let (stage, rig) = staged().await;
+    for revision in [LEGACY, MODERN] {
+        let mut pipe = Pipe::open_as(&rig, search(), revision).await;
+        let arguments = json!({ "what": "tea", "count": "3", "to": r#"{"street":"High"}"# });
+        let called = pipe.call_found("s:order", arguments).await;
+        let told = called["content"][1]["text"].as_str().unwrap();
+        assert_eq!(
+            text_of(&json!({ "content": [called["content"][0]] })),
+            "order was called"
+        );
+        assert!(
+            told.contains(r#"arguments.count is "3" and was passed on as 3"#),
+            "{told}"
+        );
+        assert!(told.contains("arguments.to"), "{told}");
+        let sent = &stage.calls_of("order").pop().unwrap()["arguments"];
+        let meant = json!({ "what": "tea", "count": 3, "to": { "street": "High" } });
+        assert_eq!(*sent, meant);
+    }
+    rig.stop().await;
+}
+
+/// A server may know a parameter by a second name.
+#[tokio::test]
+async fn members_that_a_schema_does_not_name_are_left_to_the_server() {
+    let (stage, rig) = staged().await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for arguments in [
+        json!({ "what": "tea", "sugar": true }),
+        json!({ "drink": "tea" }),
+    ] {
+        let called = pipe.call_found("s:order", arguments.clone()).await;
+        let content = called["content"].as_array().unwrap();
+        assert_eq!(content[0]["text"], "order was called");
+        // Also of a call that succeeds: what the server does not know it may have left out.
+        let told = content[1]["text"].as_str().unwrap();
+        assert!(told.contains("is not known"), "{told}");
+        let sent = &stage.calls_of("order").pop().unwrap()["arguments"];
+        assert_eq!(*sent, arguments);
+    }
+    // A slip is none.
+    let calls = stage.calls_of("order").len();
+    let refused = pipe.call_found("s:order", json!({ "waht": "tea" })).await;
+    let told = refused["content"][0]["text"].as_str().unwrap();
+    assert!(told.contains("did you mean `what`?"), "{told}");
+    assert_eq!(stage.calls_of("order").len(), calls);
+    rig.stop().await;
+}
+
+/// A rule about a part of an object is not escaped by writing the object as a text.
+#[tokio::test]
+async fn rules_judge_the_arguments_that_are_sent() {
+    let stage = Stage::new(&tools());
+    let rule = json!({
+        "action": "deny", "server": "s", "tool": "order", "arguments": { "$.to.street": "Secret*" },
+    });
+    let rig = Rig::configured(json!({
+        "mcpServers": { "s": stage.entry() },
+        "approvals": { "rules": [rule] },
+    }))
+    .await;
+    rig.until_tools("s", tools().len()).await;
+    let mut pipe = Pipe::open(&rig, search()).await;
+    for to in [
+        json!({ "street": "Secret Lane" }),
+        json!(r#"{"street":"Secret Lane"}"#),
+    ] {
+        let order = json!({ "name": "s:order", "arguments": { "what": "tea", "to": to } });
+        let said = pipe.refusal("call_tool", order).await;
+        assert!(said.contains("deny"), "{said}");
+    }
+    assert_eq!(stage.calls(), 0);
     rig.stop().await;
 }
 

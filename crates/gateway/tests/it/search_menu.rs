@@ -103,6 +103,33 @@ async fn what_a_model_is_told_of_the_menu_names_the_servers_and_stays_short() {
 }
 
 #[tokio::test]
+async fn definitions_that_clients_reject_are_mended_among_others() {
+    let sent =
+        json!({ "name": "branch", "description": null, "inputSchema": { "properties": {} } });
+    let stage = Stage::new(&[sent.clone(), tool("paint", "Paints a wall.")]);
+    let rig = Rig::with(json!({ "git": stage.entry() })).await;
+    rig.until_tools("git", 2).await;
+    let shown = json!({ "properties": {}, "type": "object" });
+    let among = Web::open(&rig, "/mcp/direct", LEGACY).await;
+    let list = among.result("tools/list", json!({})).await;
+    let among = &list["tools"][0];
+    assert_eq!(among["name"], "git__branch", "{list}");
+    assert_eq!(among["inputSchema"], shown);
+    assert_eq!(among.get("description"), None);
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let described = pipe.call("describe_tool", json!({ "name": "git:branch" }));
+    let described = described.await;
+    assert_eq!(described["structuredContent"]["inputSchema"], shown);
+    // Alone it is as it was sent.
+    let alone = Web::open(&rig, "/mcp/s/git", LEGACY).await;
+    let list = alone.result("tools/list", json!({})).await;
+    assert_eq!(list["tools"][0], sent);
+    let status = rig.get("/api/v1/servers/git").await.json();
+    assert_eq!(status["mended"], 1, "{status}");
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn the_configured_view_is_the_one_that_is_shown() {
     let stage = three();
     for (view, is_menu) in [("search", true), ("direct", false), ("auto", false)] {

@@ -65,6 +65,12 @@ impl Stage {
         self.entry_with(&json!({ "args": ["stage", folder, "modern"] }))
     }
 
+    /// The same as a server of both eras.
+    pub(crate) fn entry_of_both(&self) -> Value {
+        let folder = self.folder.path();
+        self.entry_with(&json!({ "args": ["stage", folder, "both"] }))
+    }
+
     /// One that is started when it is used.
     pub(crate) fn lazy_entry(&self) -> Value {
         self.entry_with(&json!({ "start": "lazy" }))
@@ -97,7 +103,12 @@ impl Stage {
     }
 
     pub(crate) fn release_list(&self, what: &str) {
-        fs::remove_file(self.path(&format!("{what}.hold"))).unwrap();
+        self.release(&format!("{what}.hold"));
+    }
+
+    /// Removes a file.
+    pub(crate) fn release(&self, name: &str) {
+        fs::remove_file(self.path(name)).unwrap();
     }
 
     /// Has it answer with an error when it is asked for this list.
@@ -136,7 +147,8 @@ impl Stage {
         self.set(&file, answer);
     }
 
-    fn set(&self, name: &str, text: &str) {
+    /// Writes a file for it.
+    pub(crate) fn set(&self, name: &str, text: &str) {
         // The server never finds half of it.
         let new = self.path("new");
         fs::write(&new, text).unwrap();
@@ -203,8 +215,36 @@ impl Stage {
 
     /// What it was asked so far.
     pub(crate) fn asked(&self) -> Vec<String> {
-        let log = fs::read_to_string(self.path("asked.log")).unwrap_or_default();
+        self.asked_in("asked")
+    }
+
+    /// The same in one era (`older`, `newer`), of a server of both.
+    pub(crate) fn asked_in(&self, era: &str) -> Vec<String> {
+        let log = fs::read_to_string(self.path(&format!("{era}.log"))).unwrap_or_default();
         log.lines().map(str::to_owned).collect()
+    }
+
+    /// Whether its process in this era is there.
+    pub(crate) fn is_up_in(&self, era: &str) -> bool {
+        let control = self.path(&format!("{era}.control"));
+        std::os::unix::net::UnixStream::connect(control).is_ok()
+    }
+
+    /// Ends its process in this era, as a crash would.
+    pub(crate) async fn die_in(&self, era: &str) {
+        let control = self.path(&format!("{era}.control"));
+        let mut control = UnixStream::connect(control).await.unwrap();
+        control.write_all(b"die\n").await.unwrap();
+    }
+
+    /// Has its process in this era tell that a resource has changed.
+    pub(crate) async fn tell_updated_in(&self, era: &str, uri: &str) {
+        let control = self.path(&format!("{era}.control"));
+        let mut control = UnixStream::connect(control).await.unwrap();
+        let method = "notifications/resources/updated";
+        let line = json!({ "jsonrpc": "2.0", "method": method, "params": { "uri": uri } });
+        let line = format!("{line}\n");
+        control.write_all(line.as_bytes()).await.unwrap();
     }
 
     /// How often a tool of it was called.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api_rig::Rig,
-    mcp_rig::{Pipe, direct, refusal_of, server, text_of},
+    mcp_rig::{Pipe, direct, refusal_of, search, server, text_of, until},
     stage_rig::{Stage, tool},
 };
 
@@ -222,5 +222,51 @@ async fn broken_templates_do_not_hold_up_listed_resources() {
         let answer = pipe.ask("resources/read", params).await.json;
         assert_eq!(answer["error"]["code"], -32002, "{answer}");
     }
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn list_that_fails_is_shown_and_told_once() {
+    let stage = Stage::new(&good());
+    stage.set_prompts(&json!([{ "name": "greet" }]));
+    stage.fail_list("tools");
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    let path = "/api/v1/servers/s";
+    let is_known = |server: &Value| server["prompts"] == 1 && server["failedLists"].is_array();
+    let status = rig.until(path, is_known).await;
+    let failed = json!([{
+        "list": "tools/list",
+        "reason": "the server answered with error -32603; it last said: the list is broken",
+    }]);
+    assert_eq!(status["failedLists"], failed);
+    let part = |status: &Value| {
+        let parts = status["parts"].as_array().unwrap().iter();
+        let mut notes = parts.filter(|part| part["name"] == "server:s");
+        notes.next().unwrap()["note"].to_string()
+    };
+    let status = rig.get("/api/v1/status").await.json();
+    assert!(part(&status).contains("tools/list failed"), "{status}");
+    // What a server says is for people.
+    let mut pipe = Pipe::open(&rig, search()).await;
+    let told = pipe.call("get_status", json!({})).await.to_string();
+    assert!(told.contains("tools/list"), "{told}");
+    assert!(!told.contains("the list is broken"), "{told}");
+    // It is asked for again, and nobody hears of it again.
+    let times = || {
+        let asked = stage.asked();
+        asked
+            .iter()
+            .filter(|line| line.starts_with("tools/list"))
+            .count()
+    };
+    until("it is asked again", Duration::from_secs(20), async || {
+        times() > 3
+    })
+    .await;
+    let log = rig.get("/api/v1/servers/s/logs").await.json().to_string();
+    assert_eq!(log.matches("tools/list failed").count(), 1, "{log}");
+    stage.mend_list("tools");
+    let is_well = |server: &Value| server["tools"] == 2 && server.get("failedLists").is_none();
+    rig.until(path, is_well).await;
     rig.stop().await;
 }

@@ -49,6 +49,7 @@ impl Machine {
                         message: format!("the answer cannot be read: {error}").into(),
                         said: None,
                         sent: true,
+                        challenged: false,
                     };
                     self.request_failed(now, id, failure);
                 }
@@ -127,6 +128,12 @@ impl Machine {
             self.hold(Message::Request(request), via, bytes);
         } else if !pings {
             self.violation("a request from a server that may only answer");
+            // It may wait for the answer all the same.
+            let why = "a server of this revision asks through its results";
+            self.send_answer(
+                &request.id,
+                Err(ErrorObject::new(code::METHOD_NOT_FOUND, why)),
+            );
         } else if self.server_requests.iter().any(|(id, _)| *id == request.id) {
             self.violation("two requests under one id");
         } else {

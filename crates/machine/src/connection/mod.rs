@@ -27,6 +27,10 @@ use crate::{
 };
 use calls::Entry;
 
+/// Begins the reason why a server is given up whose handshake took longer than
+/// [`Settings::handshake_timeout`].
+pub const NO_HANDSHAKE: &str = "no handshake within";
+
 /// One connection to one server. See the [crate] for how to drive it.
 #[derive(Debug)]
 pub struct Machine {
@@ -275,9 +279,7 @@ impl Machine {
                 Timer::Handshake => {
                     self.era = None;
                     let after = self.settings.handshake_timeout;
-                    let reason = format!(
-                        "no handshake within {after:.1?}; a server that takes longer to start wants a longer handshake timeout"
-                    );
+                    let reason = format!("{NO_HANDSHAKE} {after:.1?}");
                     self.give_up(now, false, &reason, None);
                 }
                 Timer::Probe => self.probe_unanswered(now),

@@ -22,6 +22,7 @@ impl Machine {
             handshake: Handshake {
                 asked: Asked::Discover(0),
                 open_probe: None,
+                is_probed: self.settings.newest.era() == Era::Legacy,
                 rounds: 0,
             },
             held: Vec::new(),
@@ -46,7 +47,8 @@ impl Machine {
                 true
             }
             Asked::Initialize(asked) if asked == id => {
-                let verdict = handshake::judge_initialize(&self.settings, outcome);
+                let is_probed = handshake.is_probed;
+                let verdict = handshake::judge_initialize(&self.settings, outcome, is_probed);
                 self.follow(now, verdict);
                 true
             }
@@ -80,7 +82,7 @@ impl Machine {
             Asked::Initialize(asked) if asked == id => false,
             Asked::Discover(_) | Asked::Initialize(_) | Asked::Confirming(_) => return false,
         };
-        let verdict = handshake::judge_failure(probe, failure);
+        let verdict = handshake::judge_failure(probe, handshake.is_probed, failure);
         self.follow(now, verdict);
         true
     }
@@ -130,6 +132,7 @@ impl Machine {
                 let id = self.ids.draw();
                 handshake.asked = Asked::Discover(id);
                 handshake.open_probe = Some(id);
+                handshake.is_probed = true;
                 let frame = handshake::discover_frame(&self.settings, id);
                 self.ask(id, method::DISCOVER, frame);
                 self.timers

@@ -7,6 +7,7 @@
 )]
 
 mod checks;
+mod fits;
 mod hostile;
 mod outlines;
 mod properties;

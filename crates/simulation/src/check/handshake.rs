@@ -46,6 +46,8 @@ pub(super) struct Handshake {
     /// The first question.
     pub(super) opening: Option<Asked>,
     probe: Probe,
+    /// It has been asked in the newest revision.
+    probed: bool,
     rounds: u8,
     negotiated: Option<Revision>,
     /// What the server said before its time.
@@ -155,6 +157,7 @@ impl Checker<'_> {
         };
         if asked == Asked::Discover {
             handshake.probe = Probe::Sent(id);
+            handshake.probed = true;
         }
         Ok(())
     }
@@ -240,6 +243,9 @@ impl Checker<'_> {
                     (_, Asked::Discover) => {
                         Next::Ask(Asked::Initialize, Some(Revision::LATEST_LEGACY))
                     }
+                    (Some(_), Asked::Initialize) if self.may_be_probed() => {
+                        Next::Ask(Asked::Discover, None)
+                    }
                     (_, Asked::Initialize) => Next::Backoff,
                 };
                 self.follow(next);
@@ -249,6 +255,11 @@ impl Checker<'_> {
         if self.calls.awaits_answer(id) {
             self.calls.due.push((id, Due::RequestFailed));
         }
+    }
+
+    /// Whether a server that refuses `initialize` is asked in the newest revision.
+    fn may_be_probed(&self) -> bool {
+        self.settings.newest.era() == Era::Modern && !self.handshake.probed
     }
 
     /// Whether the handshake waits for the answer to this request.
@@ -265,7 +276,7 @@ impl Checker<'_> {
         }
         match self.handshake.turn {
             Turn::Answer(asked, expected) if expected == id => {
-                let next = judge(asked, how, self.settings.newest);
+                let next = judge(asked, how, self.settings.newest, self.may_be_probed());
                 self.follow(next);
                 self.expect_loss();
             }
@@ -299,6 +310,7 @@ impl Checker<'_> {
                 self.handshake.since = self.now;
                 if asked == Asked::Discover {
                     self.handshake.probe = Probe::Queued;
+                    self.handshake.probed = true;
                 }
             }
             Next::Backoff => self.due_phase = Phase::Backoff,
@@ -328,7 +340,7 @@ impl Checker<'_> {
 }
 
 /// Where an answer leads, as the protocol and the habits of real servers have it.
-fn judge(asked: Asked, how: Welcome, newest: Revision) -> Next {
+fn judge(asked: Asked, how: Welcome, newest: Revision, may_be_probed: bool) -> Next {
     let initialize = |offer| Next::Ask(Asked::Initialize, Some(offer));
     match (asked, how) {
         (Asked::Discover, Welcome::Modern) => Next::Ready,
@@ -339,6 +351,12 @@ fn judge(asked: Asked, how: Welcome, newest: Revision) -> Next {
         (Asked::Discover, Welcome::NamesStrange) => Next::Failed,
         (Asked::Discover, Welcome::ModernError) => Next::Backoff,
         (Asked::Discover, _) => initialize(Revision::LATEST_LEGACY),
+        // It may know the newest revision alone.
+        (Asked::Initialize, Welcome::V2026_07_28 | Welcome::NotFound | Welcome::ModernError)
+            if may_be_probed =>
+        {
+            Next::Ask(Asked::Discover, None)
+        }
         (Asked::Initialize, Welcome::NamesModern) if newest == Revision::LATEST => {
             Next::Ask(Asked::Discover, None)
         }

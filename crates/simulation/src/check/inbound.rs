@@ -98,10 +98,8 @@ impl Checker<'_> {
             Note::Stray => self.inbox.unknown += 1,
             Note::Garbage => self.inbox.malformed += 1,
             Note::Ping(own) => {
-                if phase == Phase::Initializing || !self.life.modern {
-                    self.inbox.answers[usize::from(own)] += 1;
-                    self.inbox.ping = true;
-                }
+                self.inbox.answers[usize::from(own)] += 1;
+                self.inbox.ping = true;
             }
             Note::Log { serial } => match self.logging_call(via) {
                 Some(id) => self.inbox.told.push_back((id, Told::Log(serial))),
@@ -130,11 +128,12 @@ impl Checker<'_> {
         match note {
             Note::News { serial } => self.expect_delivery(Delivery::News(serial, via)),
             Note::Ask(own) => {
-                let known = self.inbox.outstanding.contains(&own);
-                if self.life.modern || known {
+                if self.inbox.outstanding.contains(&own) {
                     return;
                 }
-                if self.inbox.outstanding.len() >= self.settings.server_requests_max {
+                let has_room = self.inbox.outstanding.len() < self.settings.server_requests_max;
+                // A newer server may ask nothing, and is told so.
+                if self.life.modern || !has_room {
                     self.inbox.answers[usize::from(own)] += 1;
                 } else {
                     self.inbox.outstanding.push(own);

@@ -27,6 +27,7 @@ fn fail(rig: &mut Rig, status: u16) -> Vec<Action> {
         message: "no".into(),
         said: None,
         sent: true,
+        challenged: false,
     };
     rig.event(Event::RequestFailed { epoch, id, failure })
 }

@@ -207,7 +207,7 @@ proptest! {
                 3 => Event::RequestFailed {
                     epoch,
                     id: call,
-                    failure: RequestFailure { status: Some(401), message: "stale".into(), said: None, sent: true },
+                    failure: RequestFailure { status: Some(401), message: "stale".into(), said: None, sent: true, challenged: false },
                 },
                 4 => Event::Frame { epoch, frame: "garbage".into(), via: None },
                 _ => Event::Frame {

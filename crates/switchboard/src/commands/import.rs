@@ -20,7 +20,7 @@ use super::{
     backups::{self, ImportNote},
     config_file::ConfigFile,
     difference::difference,
-    launching,
+    launching, learning,
     secret::{
         Store,
         moving::{self, Mover, Secrets},
@@ -30,6 +30,7 @@ use super::{
     visible::{escaped, folded, spelled, visible_line},
 };
 use crate::{
+    cli,
     failure::Failure,
     link::Link,
     print::{self, shell_word},
@@ -39,7 +40,8 @@ use crate::{
 ///
 /// Without an argument, looks through your own configurations of all known clients. Shows what would
 /// change in switchboard.json and asks first. Names that are taken are skipped. Values of your own files
-/// that look like secrets are moved to `switchboard secret`; on a terminal you are asked first. A copy
+/// that look like secrets are moved to `switchboard secret`; on a terminal you are asked first. The servers
+/// are started once, so that their tools are known to the first client that connects. A copy
 /// of switchboard.json is kept, and --undo takes the import back.
 ///
 /// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
@@ -67,12 +69,15 @@ pub(crate) struct Import {
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
+    /// Do not start the servers to learn their tools; the next gateway does
+    #[arg(long)]
+    no_start: bool,
     /// Take the last import back
     #[arg(long, conflicts_with_all = ["from", "dry_run", "project", "secrets"])]
     undo: bool,
 }
 
-pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
+pub(crate) fn run(home: &Home, place: &cli::Place, args: &Import) -> Result<(), Failure> {
     if args.undo {
         return undo(home);
     }
@@ -155,6 +160,9 @@ pub(crate) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
         print::say(&format!("what the file was is in {}", backup.display()));
     }
     reload(home)?;
+    if !args.no_start {
+        learning::learn(home, place, &names);
+    }
     print::hint("`switchboard connect CLIENT` puts the gateway into a client");
     Ok(())
 }

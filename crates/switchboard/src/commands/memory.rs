@@ -9,7 +9,6 @@ mod forget;
 mod import;
 mod list;
 mod pages;
-mod progress;
 mod recall;
 mod repair;
 mod scope;

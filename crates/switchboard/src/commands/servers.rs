@@ -10,18 +10,19 @@ use switchboard_wire::Raw;
 
 use super::{
     config_file::ConfigFile,
-    launching,
+    launching, learning,
     secret::{
         Store,
         moving::{self, Mover, Secrets},
     },
     shapes,
 };
-use crate::{failure::Failure, link::Link, print};
+use crate::{cli::Place, failure::Failure, link::Link, print};
 
 /// Add a server.
 ///
-/// It is written into switchboard.json, and a running gateway takes it up at once. Values may hold
+/// It is written into switchboard.json, and a running gateway takes it up at once. The server is started
+/// once, so that its tools are known to the first client that connects. Values may hold
 /// ${env:NAME}, a variable of the gateway's environment, and ${secret:NAME}, a secret of
 /// `switchboard secret`, so that secrets stay out of the file. Values that look like secrets are moved
 /// there; on a terminal you are asked first.
@@ -68,6 +69,9 @@ pub(crate) struct Add {
     /// Add it switched off
     #[arg(long)]
     disabled: bool,
+    /// Do not start it to learn its tools; the next gateway does
+    #[arg(long)]
+    no_start: bool,
     /// Treatment of values that look like secrets
     #[arg(long, value_name = "HOW")]
     secrets: Option<Secrets>,
@@ -110,7 +114,7 @@ pub(crate) struct Named {
 pub(super) const REPLACES_MEMORY: &str = "it takes the place of the built-in memory, which keeps what it remembers; under \
                                           another name both can be used";
 
-pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
+pub(crate) fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Failure> {
     let mut entry = entry(args)?;
     let name = &args.name;
     // What is wrong with it is told in the same way whether a gateway runs or not.
@@ -134,6 +138,9 @@ pub(crate) fn add(home: &Home, args: &Add) -> Result<(), Failure> {
     }
     if name == Memory::NAME {
         print::hint(REPLACES_MEMORY);
+    }
+    if !args.no_start && !args.disabled {
+        learning::learn(home, place, std::slice::from_ref(name));
     }
     Ok(())
 }

@@ -30,6 +30,23 @@ pub(super) struct Server {
     pub(super) errors: u64,
     #[serde(default)]
     pub(super) problems: Vec<String>,
+    #[serde(default)]
+    pub(super) failed_lists: Vec<FailedList>,
+    #[serde(default)]
+    pub(super) mended: u64,
+}
+
+/// A list that a server did not give.
+#[derive(Debug, Deserialize)]
+pub(super) struct FailedList {
+    pub(super) list: String,
+    pub(super) reason: String,
+}
+
+impl FailedList {
+    pub(super) fn words(&self) -> String {
+        format!("{} failed: {}", self.list, self.reason)
+    }
 }
 
 impl Server {
@@ -40,6 +57,7 @@ impl Server {
         if let Some(next) = &self.next_try {
             parts.push(format!("next try at {next}"));
         }
+        parts.extend(self.failed_lists.iter().map(FailedList::words));
         if let Some(problem) = self.problems.first() {
             parts.push(problem.clone());
         }

@@ -134,9 +134,10 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), 
         match relay.carry(current).await {
             Ended::ClientLeft(None) => return Ok(()),
             Ended::ClientLeft(Some(host)) => {
-                // Those who have joined keep the gateway for as long as they need it.
+                // Those who have joined keep the gateway for as long as they need it, and so do servers that are
+                // being learnt.
                 tokio::select! {
-                    () = host.gateway.abandoned() => host.gateway.stop().await,
+                    () = host.gateway.deserted() => host.gateway.stop().await,
                     () = host.gateway.stopped() => {}
                 }
                 let _ = host.gone.await;

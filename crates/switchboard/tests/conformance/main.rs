@@ -21,6 +21,8 @@ mod alone;
 mod behind;
 mod bounds;
 mod fixture;
+mod sdks;
+mod skills;
 mod suite;
 #[path = "../e2e/support/mod.rs"]
 #[allow(

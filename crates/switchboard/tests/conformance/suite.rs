@@ -51,6 +51,14 @@ impl Suite {
         found.failures
     }
 
+    /// Runs one scenario of an extension, which belongs to no revision, in the newest one.
+    pub(crate) fn extension(&self, url: &str, scenario: &str) -> Failures {
+        let newest = ["--spec-version", "2026-07-28", "--force"];
+        let found = self.run(url, &[&["--scenario", scenario], &newest[..]].concat());
+        assert_eq!(found.scenarios, 1, "{}", found.said);
+        found.failures
+    }
+
     fn run(&self, url: &str, args: &[&str]) -> Found {
         let results = tempfile::tempdir().unwrap();
         let output = Command::new(&self.node)

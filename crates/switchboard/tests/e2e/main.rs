@@ -17,6 +17,7 @@ mod bad_input;
 mod crowds;
 mod environment;
 mod faults;
+mod first_contact;
 mod hostile_floods;
 mod hostile_peer;
 mod hostile_repository;

@@ -288,18 +288,19 @@ fn a_signal_in_the_first_moment_is_heard_too() {
 
 #[test]
 fn servers_that_are_still_starting_do_not_hold_it_up() {
-    let servers: Value = (0..5)
+    // As many as are started at a time on any machine.
+    let servers: Value = (0..2)
         .map(|n| (format!("s{n}"), eager(server(&["--mute"]))))
         .collect();
     let home = Home::new(servers);
     let mut serve = home.serve();
-    for n in 0..5 {
+    for n in 0..2 {
         serve.until_state(&format!("s{n}"), "starting");
     }
     let mut waiting = Client::try_open_at(serve.http(), "/mcp/s/s0").unwrap();
     waiting.begin(&json!(1), "echo", json!({}));
     within(SOON, "they are there", || {
-        (home.people().len() == 10).then_some(())
+        (home.people().len() == 4).then_some(())
     });
     let began = Instant::now();
     serve.signal(Signal::TERM);

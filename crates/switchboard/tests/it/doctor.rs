@@ -4,7 +4,7 @@ use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Comm
 
 use serde_json::{Value, json};
 
-use crate::support::Place;
+use crate::support::{Gateway, Place, until};
 
 /// What it says of one check.
 fn findings(place: &Place, check: &str) -> Vec<(String, String, String)> {
@@ -342,4 +342,43 @@ fn doctor_runs_no_program_of_the_repository() {
         assert!(given.contains("PWD=/\n"), "{given}");
     }
     assert!(!place.user().join("foreign").exists());
+}
+
+/// A server that has tools and cannot list them.
+const BROKEN: &str = r#"
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer = {"error": {"code": -32603, "message": "no database"}}
+    if asked["method"] == "initialize":
+        answer = {"result": {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                             "serverInfo": {"name": "broken", "version": "1"}}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"#;
+
+#[test]
+fn list_that_fails_is_told() {
+    let place = Place::new();
+    let script = place.write("broken.py", BROKEN);
+    let server = json!({"command": "python3", "args": [script], "start": "eager"});
+    let config = json!({"listen": "127.0.0.1:0", "memory": {"enabled": false}, "mcpServers": {"broken": server}});
+    place.write_config(&config.to_string());
+    let _gateway = Gateway::start(&place, &[]);
+    until("its list fails", || {
+        let listed = crate::support::json(&place, &["list", "--json"]);
+        listed["servers"][0]["failedLists"].is_array()
+    });
+    let failed =
+        "tools/list failed: the server answered with error -32603; it last said: no database";
+    let fix = "switchboard logs broken";
+    check(&place, "server:broken", "problem", failed, fix);
+    for command in ["list", "status"] {
+        let done = place.run(&[command]);
+        let words: Vec<_> = done.out.split_whitespace().collect();
+        assert!(words.join(" ").contains("tools/list failed"), "{done:?}");
+    }
+    let log = place.run(&["logs", "broken"]).out;
+    assert_eq!(log.matches(failed).count(), 1, "{log}");
 }

@@ -136,3 +136,23 @@ fn removed_server_leaves_its_directory_and_says_so() {
     assert!(dir.join("notes.db").exists());
     place.check(&["remove", "b"], 0, "", "removed `b`\n");
 }
+
+/// The gateway that `add` starts has no terminal of its own to say why it does not start.
+#[test]
+fn add_says_why_its_gateway_does_not_start() {
+    let place = Place::without_memory();
+    // The folder of the socket cannot be made.
+    place.write("home/run", "");
+    let mut command = place.command(&[]);
+    let output = command.args(["add", "a", "--", "true"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    let reason = "warning: the tools are not known yet: the gateway does not start: ";
+    let rest = said
+        .split(reason)
+        .nth(1)
+        .unwrap_or_else(|| panic!("{said}"));
+    assert!(rest.contains("/run"), "{said}");
+    assert!(!said.contains("error: "), "{said}");
+    assert!(servers(&place).contains("a"));
+}

@@ -306,8 +306,8 @@ fn a_running_gateway_takes_an_import_up() {
     );
 }
 
-/// A server that lets nobody in; where it is.
-fn closed_server() -> String {
+/// A server that answers everything with this status and text; where it is.
+fn closed_server(status: &'static str, text: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -316,8 +316,10 @@ fn closed_server() -> String {
             let mut request = [0; 4096];
             // Whatever is asked.
             let _ = stream.read(&mut request);
-            let refused =
-                "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let length = text.len();
+            let refused = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+            );
             let _ = stream.write_all(refused.as_bytes());
         }
     });
@@ -329,7 +331,7 @@ fn a_refused_token_is_to_be_renewed() {
     let place = Place::new();
     let _gateway = Gateway::start(&place, &[]);
     place.write_secret("key", "old");
-    let url = closed_server();
+    let url = closed_server("401 Unauthorized", "");
     let header = "Authorization=Bearer ${secret:key}";
     let add = ["add", "far", &url, "--start", "eager", "--header", header];
     place.check(&add, 0, "", "added `far`\n");
@@ -338,6 +340,55 @@ fn a_refused_token_is_to_be_renewed() {
     assert_eq!(done.code, Some(1));
     let fix = "fix: the token was refused: renew it, put it into DIR/home/secrets/key, and run `switchboard restart far`\n";
     assert!(done.out.contains(fix), "{done:?}");
+}
+
+#[test]
+fn refusal_without_a_challenge_is_not_about_credentials() {
+    let place = Place::without_memory();
+    let _gateway = Gateway::start(&place, &[]);
+    let says = "Access is only allowed at localhost:8931";
+    let url = closed_server("403 Forbidden", says);
+    let add = ["add", "near", &url, "--start", "eager"];
+    place.check(&add, 0, "", "added `near`\n");
+    until("near is parked", || state(&place) == "parked");
+    let done = place.run(&["doctor"]);
+    assert_eq!(done.code, Some(1));
+    for said in [
+        "the server refused the connection: ",
+        "HTTP 403 Forbidden",
+        "write `localhost` in place of `127.0.0.1` in its `url`",
+        says,
+    ] {
+        assert!(done.out.contains(said), "{done:?}");
+    }
+    let (_, about) = done.out.split_once("server:near").unwrap();
+    for advice in ["credentials", "token"] {
+        assert!(!about.contains(advice), "{done:?}");
+    }
+}
+
+#[test]
+fn doctor_tells_of_a_server_that_is_tried_again() {
+    let place = Place::without_memory();
+    let _gateway = Gateway::start(&place, &[]);
+    let been = place.home().join("been");
+    let been = been.to_str().unwrap();
+    // One attempt is two starts: a server may end because it was asked in the newest revision.
+    let script = "if [ -e \"$0.again\" ]; then exec sleep 60; fi; if [ -e \"$0\" ]; then touch \"$0.again\"; fi; \
+        touch \"$0\"; echo 'Error: broken' >&2; exit 1";
+    let add = [
+        "add", "bad", "--start", "eager", "--", "sh", "-c", script, been,
+    ];
+    place.check(&add, 0, "", "added `bad`\n");
+    until("it is tried again", || {
+        let listed = json(&place, &["list", "--json"]);
+        let bad = &listed["servers"][0];
+        bad["state"] == "starting" && bad["reason"].is_string()
+    });
+    let done = place.run(&["doctor"]);
+    let found = "warning  server:bad: it is starting: it failed before: ";
+    assert!(done.out.contains(found), "{done:?}");
+    assert!(done.out.contains("Error: broken"), "{done:?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
 
 /// The longest that anything here may take before the test has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server with two tools, which says on standard error what it is asked. The argument `refuse` is the error that it
 /// answers with.
@@ -147,7 +147,17 @@ impl Place {
         ["python3".into(), "-S".into(), script, file]
     }
 
+    /// The program with these words. Servers that are added are not started: most tests are about the entry.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
+        match args {
+            [adding @ ("add" | "import"), rest @ ..] => {
+                self.bare_command(&[&[*adding, "--no-start"], rest].concat())
+            }
+            args => self.bare_command(args),
+        }
+    }
+
+    fn bare_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command
             .env_remove("SWITCHBOARD_HOME")

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 use crate::{support::within, tools::Tools};
 
+/// Everything that does not come costs a client its own patience, and there may be a lot of that.
+const PATIENCE: Duration = Duration::from_secs(270);
+
 /// What a client is made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Client {
@@ -102,8 +105,6 @@ impl Client {
             Self::Rust => script(&tools.rust_peer(), "client new"),
             Self::OldRust => script(&tools.rust_peer(), "client old"),
         };
-        // Everything that does not come costs a client its patience, and there may be a lot of that.
-        let patience = Duration::from_secs(60 + 30 * tours.len() as u64);
         let child = command
             .arg(json!({ "tours": tours }).to_string())
             .env_remove("SWITCHBOARD_HOME")
@@ -119,7 +120,7 @@ impl Client {
             let _ = output.read_to_string(&mut said);
             said
         });
-        within(patience, "the client is done", || {
+        within(PATIENCE, "the client is done", || {
             child.0.try_wait().unwrap()
         });
         let said = reader.join().unwrap();

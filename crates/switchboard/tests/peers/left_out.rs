@@ -52,6 +52,13 @@ const TABLE: &[LeftOut] = &[
         ..ANY
     },
     LeftOut {
+        part: "update",
+        era: Some(Era::Legacy),
+        server: Some(Server::Python),
+        why: "in the older revisions, in which the gateway speaks to it for an older client, it knows no subscriptions",
+        ..ANY
+    },
+    LeftOut {
         part: "log",
         era: Some(Era::Legacy),
         server: Some(Server::Python),

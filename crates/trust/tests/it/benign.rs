@@ -189,6 +189,23 @@ fn own_parameters_are_not_tools_of_other_servers() {
     assert_eq!(scan(&definition, &others), []);
 }
 
+/// A parameter of a server's other tool may be called like a tool of another server.
+#[test]
+fn parameters_of_own_tools_are_not_tools_of_other_servers() {
+    let mut others = Others::default();
+    others.add("markitdown", ["convert_to_markdown"]);
+    let get_page = r#"{"name":"get_page","inputSchema":{"properties":{"convert_to_markdown":{"type":"boolean"}}}}"#;
+    others.own_parameters(&Raw::parse(get_page).unwrap());
+    for text in [
+        "Gets a page. When the content is not needed, convert_to_markdown has no effect.",
+        "The content, in Markdown if `convert_to_markdown` is true, else in HTML.",
+        "Updates a page; read it with convert_to_markdown=False before that.",
+        "Use get_page first, not with the convert_to_markdown option.",
+    ] {
+        assert_eq!(scan(&tool("update_page", text), &others), []);
+    }
+}
+
 #[test]
 fn findings_say_where_and_what() {
     let definition = Raw::parse(

@@ -70,7 +70,7 @@ fn the_file_can_be_read_by_a_person() {
     let file = String::from_utf8(ledger("math").encode()).unwrap();
     let lines: Vec<_> = file.lines().collect();
     assert_eq!(lines.len(), 5);
-    assert!(lines[0].starts_with(r#"{"version":2,"checksum":""#));
+    assert!(lines[0].starts_with(r#"{"version":3,"checksum":""#));
     assert!(lines[0].contains(r#""server":"math""#));
     assert!(lines[1].starts_with(r#""a":{"approved":{"fingerprint":""#));
     assert!(lines[1].contains(r#""why":"rejected""#));

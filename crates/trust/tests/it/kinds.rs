@@ -238,7 +238,7 @@ fn old_ledgers_load_and_their_pins_are_renewed_once() {
     assert!(
         String::from_utf8(ledger.encode())
             .unwrap()
-            .starts_with(r#"{"version":2,"#)
+            .starts_with(r#"{"version":3,"#)
     );
     let mut ledger = Ledger::decode(&ledger.encode()).unwrap();
     let again = judge(&mut ledger, Policy::First, &[old_tool("ui://good")], 6);

@@ -13,6 +13,7 @@ mod files;
 mod fuzz;
 mod kinds;
 mod ledger;
+mod noise;
 mod properties;
 
 use switchboard_wire::Raw;

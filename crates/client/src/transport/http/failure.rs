@@ -27,6 +27,7 @@ pub(super) fn failure(
         message: message.into(),
         said: None,
         sent: true,
+        challenged: false,
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Method, Response, StatusCode, header::WWW_AUTHENTICATE};
 use switchboard_wire::{header, method};
 use tokio::{
     sync::watch,
@@ -323,8 +323,13 @@ impl Post {
         if self.lost_session(&response) {
             return Err(End::SessionGone);
         }
+        let challenged = response.headers().contains_key(WWW_AUTHENTICATE);
         let body = read_refusal(response, self.peer.endpoint.limit).await;
-        let end = saying(self.failed(Some(status), ""), &body);
+        let failure = RequestFailure {
+            challenged,
+            ..self.failed(Some(status), "")
+        };
+        let end = saying(failure, &body);
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Err(end);
         }

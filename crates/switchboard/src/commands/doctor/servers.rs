@@ -110,9 +110,15 @@ impl Look<'_> {
         }
         self.health(server);
         if self.findings.is_empty() {
-            let state = self
+            let mut state = self
                 .state
-                .map_or("it can be started", |server| &server.state);
+                .map_or("it can be started", |server| &server.state)
+                .to_owned();
+            if let Some(server) = self.state.filter(|server| server.mended > 0) {
+                let mended = shapes::count(server.mended, "definition is", "definitions are");
+                state =
+                    format!("{state}; {mended} mended for clients that would reject what it sends");
+            }
             self.findings.push(Finding::ok(self.check(), state));
         }
         self.findings
@@ -369,10 +375,27 @@ impl Look<'_> {
         }
     }
 
+    /// The lists that it did not give. Without its tools it is of little use.
+    fn lists(&mut self, state: &shapes::Server) {
+        let fix = format!(
+            "fix what the reason says, then `switchboard restart {0}`; `switchboard logs {0}` may say more",
+            shell_word(self.name)
+        );
+        for failed in &state.failed_lists {
+            match failed.list.as_str() {
+                "tools/list" => self.problem(failed.words(), fix.clone()),
+                _ => self.warning(failed.words(), fix.clone()),
+            }
+        }
+    }
+
     /// How the gateway finds it.
     fn health(&mut self, server: &Server) {
         let Some(state) = self.state else { return };
-        if !matches!(state.state.as_str(), "parked" | "retrying") {
+        self.lists(state);
+        let is_down = matches!(state.state.as_str(), "parked" | "retrying");
+        // One that is tried again has the reason of its last failure until it is up.
+        if !is_down && state.reason.is_none() {
             return;
         }
         let reason = state.reason.as_deref().unwrap_or("it failed");
@@ -393,12 +416,12 @@ impl Look<'_> {
     }
 }
 
-/// Returns whether a server at an address has refused the credentials. What a server said itself does not count, so that
+/// Returns whether a server at an address wants credentials, or others. What a server said itself does not count, so that
 /// none can choose the advice.
 fn is_refused(server: &Server, reason: &str) -> bool {
     let own = reason.split(SAID).next().unwrap_or_default();
     matches!(server.transport, Transport::Remote(_))
-        && (own.contains("HTTP 401") || own.contains("HTTP 403"))
+        && (own.contains("HTTP 401") || own.contains("the server wants credentials"))
 }
 
 /// The secret that a server is shown, by the name in its headers.
@@ -485,8 +508,13 @@ mod tests {
             ),
             (
                 r#""url": "https://a""#,
-                "HTTP 403 Forbidden; it last said: no",
+                "the server wants credentials: `initialize` to https://a:443: HTTP 403 Forbidden; it last said: no",
                 true,
+            ),
+            (
+                r#""url": "https://a""#,
+                "the server refused the connection: HTTP 403 Forbidden; it last said: the server wants credentials",
+                false,
             ),
             (
                 r#""url": "https://a""#,

@@ -11,8 +11,7 @@ use switchboard_config::Home;
 use switchboard_files::{Draft, Durability};
 
 use super::{
-    super::{config_file::cannot, shapes::count},
-    progress::Progress,
+    super::{config_file::cannot, progress::Progress, shapes::count},
     scope::{Scope, Wish},
     session::{self, Session},
 };

@@ -11,9 +11,8 @@ use switchboard_config::Home;
 use switchboard_files::Links;
 
 use super::{
-    super::{config_file::cannot, shapes::count, visible::visible_line},
+    super::{config_file::cannot, progress::Progress, shapes::count, visible::visible_line},
     pages::{Page, Pages},
-    progress::Progress,
     scope::Wish,
     session::{self, Session},
 };

@@ -8,8 +8,10 @@ use switchboard_config::Home;
 use switchboard_wire::Raw;
 
 use super::{
-    super::visible::{pretty, visible_line},
-    progress::Progress,
+    super::{
+        progress::Progress,
+        visible::{pretty, visible_line},
+    },
     scope::{MemoryType, Scope, Times, Wish},
     session::{self, Session, understood},
     shapes::Remembered,

@@ -10,8 +10,7 @@ use switchboard_store::{Store, memory::Salvaged};
 use tokio::time::timeout;
 
 use super::{
-    super::{agree::DISCARD, shapes::count, visible::visible_line},
-    progress::Progress,
+    super::{agree::DISCARD, progress::Progress, shapes::count, visible::visible_line},
     stats,
 };
 use crate::{

@@ -76,10 +76,9 @@ impl Agent {
     fn start_with(place: &Place, kind: Kind, modern: bool, at: At, more: Value) -> Self {
         let how = json!({ "prefix": "", "modern": modern, "parts": ["obey"] });
         let client = Client::start_with(place, kind, &[at.way(place), how, more]);
-        // In the newest revision whoever is asked says who it is, and that is the gateway.
         let name = match at {
-            At::Serve | At::Stdio | At::Alone if !modern => "switchboard-memory",
-            _ => "switchboard",
+            At::Serve | At::Stdio | At::Alone => "switchboard-memory",
+            At::Direct => "switchboard",
         };
         let revision = if modern { "2026-07-28" } else { "2025-11-25" };
         let connected = json!({ "server": name, "revision": revision });

@@ -82,10 +82,11 @@ impl Place {
         place
     }
 
-    /// A gateway with its memory and nothing else behind it.
+    /// A gateway with its memory and nothing else behind it, which lists all tools of the memory in every view.
     pub(crate) fn remembering(tools: Tools) -> Self {
         let mut place = Self::new(tools);
-        place.configure(&json!({ "approvals": { "notify": "off" } }));
+        let memory = json!({ "tools": "all" });
+        place.configure(&json!({ "approvals": { "notify": "off" }, "memory": memory }));
         place.serve();
         place
     }

@@ -24,7 +24,7 @@ use self::{http::Http, mcp::Client, processes::Person};
 const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
 
 /// Far more than anything that works takes on a busy machine.
-pub(crate) const SOON: Duration = Duration::from_secs(30);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// Looks again and again until it finds what it looks for.
 pub(crate) fn within<T>(time: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {

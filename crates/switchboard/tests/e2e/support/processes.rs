@@ -21,11 +21,15 @@ impl Person {
 /// Every process that carries the mark of this instance: servers, their children, and guards; zombies are left
 /// out.
 pub(crate) fn contained(instance: &str) -> Vec<Person> {
-    let mark = format!("SWITCHBOARD_CONTAINED={instance}:");
+    with_variable(&format!("SWITCHBOARD_CONTAINED={instance}:"))
+}
+
+/// Every process with a variable that begins so, name and value; zombies are left out.
+pub(crate) fn with_variable(beginning: &str) -> Vec<Person> {
     let is_one = |pid: &i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let mut entries = environment.split(|byte| *byte == 0);
-        entries.any(|entry| entry.starts_with(mark.as_bytes()))
+        entries.any(|entry| entry.starts_with(beginning.as_bytes()))
     };
     all()
         .filter(is_one)

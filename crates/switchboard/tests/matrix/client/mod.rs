@@ -26,7 +26,7 @@ pub(crate) use self::{
 use crate::revision::{Revision, Side, Way};
 
 /// Far more than anything that works takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Why something is not as it has to be.
 pub(crate) type Reason = String;

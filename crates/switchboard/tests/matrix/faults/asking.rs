@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{MODERN, MODERN_PIPE, OLDER, OLDER_PIPE, at_work, in_front, open, with_gateway};
 use crate::{
-    client::{Client, PATIENCE, Person, Reason, Sent, Setup, call_of, check, text_of},
+    client::{Client, Person, Reason, Sent, Setup, call_of, check, text_of},
     features::counted,
     revision::Side,
     rig::{NAME, Upstream, clients_answer, through, through_direct},
@@ -123,8 +123,7 @@ fn while_another_works(
 fn nobody_is_asked_for_the_call_of_another() {
     with_gateway(OLDER_PIPE, clients_answer(), |serve| {
         while_another_works(serve, OLDER, |able, waiting, mute, asking| {
-            // The gateway waits for about as long as a client here does.
-            let answer = mute.wait(asking).or_else(|_| mute.wait(asking));
+            let answer = mute.wait(asking);
             able.cancel(waiting)?;
             answer
         })
@@ -144,7 +143,8 @@ fn nobody_is_asked_for_a_call_that_goes_on_alone() {
             let since = Instant::now();
             let answer = mute.wait(asking);
             let took = since.elapsed();
-            check!(took < PATIENCE / 2, "it took {took:?}");
+            // Otherwise the gateway asks around for ten seconds.
+            check!(took < Duration::from_secs(8), "it took {took:?}");
             answer
         })
     });

@@ -6,7 +6,7 @@
 // tour goes on, so that one run shows all that is wrong.
 
 const job = JSON.parse(process.argv[2]);
-const PATIENCE = 10_000;
+const PATIENCE = 30_000;
 
 const text = (result) => result.content.map((part) => part.text).join("\n");
 const names = (items) => items.map((item) => item.name).sort();

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-PATIENCE = 10
+PATIENCE = 30
 
 
 class News:

@@ -32,12 +32,17 @@ impl Progress {
         // Nobody is hurt if it is not seen.
         let _ = write!(to, "\r\u{1b}[K{text}").and_then(|()| to.flush());
     }
+
+    /// Takes the line away, so that another can stand there.
+    pub(super) fn clear(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            let _ = write!(io::stderr(), "\r\u{1b}[K");
+        }
+    }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.is_shown {
-            let _ = write!(io::stderr(), "\r\u{1b}[K");
-        }
+        self.clear();
     }
 }

@@ -1,0 +1,351 @@
+//! Definitions that clients accept which check them.
+//!
+//! A client that checks what it is sent (the official SDKs do) rejects a whole page for one definition that is not
+//! as the protocol wants it, and with it the tools of every other server. So the views that show several servers
+//! together show a mended definition in its place. What the server sent stays as it is for everything else: the
+//! server's own view, the snapshot, the pins.
+
+use std::collections::HashMap;
+
+use switchboard_wire::Raw;
+
+use crate::Kind;
+
+/// What becomes of a member.
+enum Fix {
+    Keep,
+    Drop,
+    Set(Raw),
+}
+
+/// A value that becomes another one, if it is mended at all.
+impl From<Option<Raw>> for Fix {
+    fn from(mended: Option<Raw>) -> Self {
+        mended.map_or(Self::Keep, Self::Set)
+    }
+}
+
+impl Fix {
+    fn keep_if(is_good: bool) -> Self {
+        if is_good { Self::Keep } else { Self::Drop }
+    }
+}
+
+/// The definition with everything mended that a client may reject it for; `None` if there is nothing to mend. It
+/// takes time in proportion to the length of the definition.
+pub(crate) fn mend(kind: Kind, definition: &Raw) -> Option<Raw> {
+    // Half a surrogate pair is rejected wherever it stands, in the name of a member too.
+    let whole = definition.whole_surrogates();
+    mend_members(kind, whole.as_ref().unwrap_or(definition)).or(whole)
+}
+
+fn mend_members(kind: Kind, definition: &Raw) -> Option<Raw> {
+    match kind {
+        Kind::Tool => rebuild(definition, tool_member, &[("inputSchema", &any_object)]),
+        Kind::Prompt => rebuild(definition, prompt_member, &[]),
+        Kind::Resource | Kind::Template => {
+            let named = || definition.member(kind.key_member());
+            let name = || named().unwrap_or_else(|| Raw::string(""));
+            let fix = |member: &str, value: &Raw| match member {
+                "name" if !is_text(value) => Fix::Set(name()),
+                _ => resource_member(member, value),
+            };
+            rebuild(definition, fix, &[("name", &name)])
+        }
+    }
+}
+
+fn tool_member(name: &str, value: &Raw) -> Fix {
+    match name {
+        "inputSchema" if value.is_object() => schema(value).into(),
+        "inputSchema" => Fix::Set(any_object()),
+        "outputSchema" => output_schema(value),
+        "annotations" if value.is_object() => rebuild(value, hint, &[]).into(),
+        "annotations" => Fix::Drop,
+        "execution" => Fix::keep_if(is_execution(value)),
+        _ => common_member(name, value),
+    }
+}
+
+fn prompt_member(name: &str, value: &Raw) -> Fix {
+    match name {
+        "arguments" => prompt_arguments(value),
+        _ => common_member(name, value),
+    }
+}
+
+fn resource_member(name: &str, value: &Raw) -> Fix {
+    match name {
+        "mimeType" => Fix::keep_if(is_text(value)),
+        "size" => Fix::keep_if(is_size(value)),
+        "annotations" if value.is_object() => rebuild(value, resource_annotation, &[]).into(),
+        "annotations" => Fix::Drop,
+        _ => common_member(name, value),
+    }
+}
+
+/// The members that definitions of all kinds have.
+fn common_member(name: &str, value: &Raw) -> Fix {
+    match name {
+        "title" | "description" => Fix::keep_if(is_text(value)),
+        "icons" => Fix::keep_if(are_icons(value)),
+        "_meta" => Fix::keep_if(value.is_object()),
+        _ => Fix::Keep,
+    }
+}
+
+/// The schema that every object fits.
+fn any_object() -> Raw {
+    Raw::object([("type", object_type())])
+}
+
+fn object_type() -> Raw {
+    Raw::string("object")
+}
+
+/// Arguments and structured results are objects, so that is what their schema is of.
+fn schema(schema: &Raw) -> Option<Raw> {
+    rebuild(schema, schema_member, &[("type", &object_type)])
+}
+
+fn schema_member(name: &str, value: &Raw) -> Fix {
+    match name {
+        "type" if !is_object_type(value) => Fix::Set(object_type()),
+        "properties" if value.is_object() => rebuild(value, property, &[]).into(),
+        "properties" => Fix::Drop,
+        "required" => Fix::keep_if(are_all(value, is_text)),
+        _ => Fix::Keep,
+    }
+}
+
+/// Some clients know of no schema that is `true` or `false`.
+fn property(_: &str, schema: &Raw) -> Fix {
+    match schema.as_bytes() {
+        [b'{', ..] => Fix::Keep,
+        b"false" => Fix::Set(Raw::object([("not", Raw::empty_object())])),
+        _ => Fix::Set(Raw::empty_object()),
+    }
+}
+
+/// A schema of results that are no objects says nothing to a client that knows only those, so it is left out.
+fn output_schema(value: &Raw) -> Fix {
+    let is_good = match value.member("type") {
+        Some(types) => is_object_type(&types),
+        None => value.member("properties").is_some_and(|of| of.is_object()),
+    };
+    if is_good {
+        schema(value).into()
+    } else {
+        Fix::Drop
+    }
+}
+
+fn is_object_type(value: &Raw) -> bool {
+    value.to_text().as_deref() == Some("object")
+}
+
+/// What a tool says of itself in a way that cannot be read counts as not said: then the worst is assumed.
+fn hint(name: &str, value: &Raw) -> Fix {
+    match name {
+        "title" => Fix::keep_if(is_text(value)),
+        "readOnlyHint" | "destructiveHint" | "idempotentHint" | "openWorldHint" => {
+            Fix::keep_if(is_bool(value))
+        }
+        _ => Fix::Keep,
+    }
+}
+
+fn is_execution(value: &Raw) -> bool {
+    let is_known = |support: Raw| {
+        let known = ["forbidden", "optional", "required"];
+        support.to_text().is_some_and(|it| known.contains(&&*it))
+    };
+    value.is_object() && value.member("taskSupport").is_none_or(is_known)
+}
+
+fn prompt_arguments(value: &Raw) -> Fix {
+    let Some(arguments) = value.elements() else {
+        return Fix::Drop;
+    };
+    let mut changed = false;
+    let is_named = |argument: &Raw| argument.member("name").is_some_and(|name| is_text(&name));
+    let mended: Vec<_> = arguments
+        .iter()
+        .filter_map(|argument| {
+            let mended = rebuild(argument, prompt_argument, &[]);
+            changed |= mended.is_some() || !is_named(argument);
+            is_named(argument).then(|| mended.unwrap_or_else(|| argument.clone()))
+        })
+        .collect();
+    changed.then(|| Raw::array(mended)).into()
+}
+
+fn prompt_argument(name: &str, value: &Raw) -> Fix {
+    match name {
+        "title" | "description" => Fix::keep_if(is_text(value)),
+        "required" => Fix::keep_if(is_bool(value)),
+        _ => Fix::Keep,
+    }
+}
+
+fn resource_annotation(name: &str, value: &Raw) -> Fix {
+    Fix::keep_if(match name {
+        "audience" => are_all(value, |of| {
+            matches!(of.to_text().as_deref(), Some("user" | "assistant"))
+        }),
+        "priority" => {
+            let priority: Option<f64> = value.read().ok();
+            priority.is_some_and(|priority| (0.0..=1.0).contains(&priority))
+        }
+        "lastModified" => value.to_text().is_some_and(|time| is_time(&time)),
+        _ => true,
+    })
+}
+
+/// Whether this is a date and a time with its distance from UTC that clients accept: as RFC 3339 spells it, in capitals,
+/// and a day and a time that exist. Leap seconds are not accepted.
+fn is_time(text: &str) -> bool {
+    const TIME: &[u8] = b"0000-00-00T00:00:00";
+    let Some((time, rest)) = text.as_bytes().split_at_checked(TIME.len()) else {
+        return false;
+    };
+    let zone = match rest.strip_prefix(b".") {
+        None => rest,
+        Some(rest) => match rest.iter().position(|c| !c.is_ascii_digit()) {
+            None | Some(0) => return false,
+            Some(end) => &rest[end..],
+        },
+    };
+    let zone = match zone {
+        b"Z" => b"00:00",
+        [b'+' | b'-', zone @ ..] => zone,
+        _ => return false,
+    };
+    let Some([century, year, month, day, hour, minute, second]) = numbers(time, TIME) else {
+        return false;
+    };
+    let Some([zone_hour, zone_minute]) = numbers(zone, b"00:00") else {
+        return false;
+    };
+    (1..=days(u16::from(century) * 100 + u16::from(year), month)).contains(&day)
+        && hour.max(zone_hour) < 24
+        && minute.max(second).max(zone_minute) < 60
+}
+
+/// The numbers of two digits in a text of this form, in which `0` stands for a digit.
+fn numbers<const N: usize>(text: &[u8], form: &[u8]) -> Option<[u8; N]> {
+    let mut digits = Vec::with_capacity(2 * N);
+    if text.len() != form.len() {
+        return None;
+    }
+    for (c, like) in text.iter().zip(form) {
+        match like {
+            b'0' if c.is_ascii_digit() => digits.push(c - b'0'),
+            like if c == like && *like != b'0' => {}
+            _ => return None,
+        }
+    }
+    let (pairs, []) = digits.as_chunks::<2>() else {
+        return None;
+    };
+    let numbers: Vec<_> = pairs.iter().map(|[ten, one]| ten * 10 + one).collect();
+    numbers.try_into().ok()
+}
+
+/// The number of days in a month; 0 if there is no such month.
+fn days(year: u16, month: u8) -> u8 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        _ => 0,
+    }
+}
+
+fn are_icons(value: &Raw) -> bool {
+    are_all(value, |icon| {
+        let is = |member: &str, fits: &dyn Fn(&Raw) -> bool| {
+            icon.member(member).is_none_or(|value| fits(&value))
+        };
+        let is_theme = |theme: &Raw| matches!(theme.to_text().as_deref(), Some("light" | "dark"));
+        icon.member("src").is_some_and(|src| is_text(&src))
+            && is("mimeType", &is_text)
+            && is("sizes", &|sizes| are_all(sizes, is_text))
+            && is("theme", &is_theme)
+    })
+}
+
+/// Whether this is an array whose elements all fit.
+fn are_all(value: &Raw, fits: impl Fn(&Raw) -> bool) -> bool {
+    let elements = value.elements();
+    elements.is_some_and(|elements| elements.iter().all(fits))
+}
+
+fn is_text(value: &Raw) -> bool {
+    value.as_bytes().first() == Some(&b'"')
+}
+
+/// Whether this is a number of bytes that clients in every language read as it is meant: some read no fractions, some
+/// no infinity, and some round above 2^53.
+fn is_size(value: &Raw) -> bool {
+    const MOST: u64 = 1 << 53;
+    value.read::<u64>().is_ok_and(|size| size <= MOST)
+}
+
+fn is_bool(value: &Raw) -> bool {
+    matches!(value.as_bytes(), b"true" | b"false")
+}
+
+/// An object with its members fixed, and with those that it lacks; `None` if it stays as it is. Of several members
+/// of one name the last counts, as for the clients that check it, and is the only one left in an object that
+/// changes.
+fn rebuild(
+    object: &Raw,
+    fix: impl Fn(&str, &Raw) -> Fix,
+    wanted: &[(&str, &dyn Fn() -> Raw)],
+) -> Option<Raw> {
+    let mut members = object.members()?;
+    let last: HashMap<String, usize> = if is_distinct(&members) {
+        HashMap::new()
+    } else {
+        let places = members.iter().enumerate();
+        places.map(|(at, (name, _))| (name.clone(), at)).collect()
+    };
+    let mut at = 0;
+    members.retain(|(name, _)| {
+        at += 1;
+        last.get(name).is_none_or(|last| *last == at - 1)
+    });
+    let mut changed = false;
+    let mut kept: Vec<(&str, Raw)> = Vec::with_capacity(members.len() + wanted.len());
+    for (name, value) in &members {
+        let value = match fix(name, value) {
+            Fix::Keep => value.clone(),
+            Fix::Set(value) => {
+                changed = true;
+                value
+            }
+            Fix::Drop => {
+                changed = true;
+                continue;
+            }
+        };
+        kept.push((name, value));
+    }
+    for (name, make) in wanted {
+        if !members.iter().any(|(known, _)| known == name) {
+            changed = true;
+            kept.push((name, make()));
+        }
+    }
+    changed.then(|| Raw::object(kept))
+}
+
+/// Whether no two members have one name.
+fn is_distinct(members: &[(String, Raw)]) -> bool {
+    let mut names: Vec<_> = members.iter().map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.windows(2).all(|pair| pair[0] != pair[1])
+}

@@ -1,0 +1,76 @@
+//! Changes that a server announces, whether or not there is one.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{LEGACY, LIST_CHANGED, MODERN, Pipe, direct, server, until},
+    stage_rig::{Stage, many_tools},
+};
+
+const LISTEN: &str = "subscriptions/listen";
+const LISTENS: &str = "notifications/subscriptions/acknowledged";
+
+/// How often a change was told.
+fn changes(told: &[&Value]) -> usize {
+    let changes = told.iter().filter(|said| said["method"] == LIST_CHANGED);
+    changes.count()
+}
+
+#[tokio::test]
+async fn announced_change_is_handed_on_without_a_difference() {
+    let stage = Stage::new(&many_tools(1));
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", 1).await;
+    let mut older = Pipe::open_as(&rig, server("s"), LEGACY).await;
+    let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
+    let wanted = json!({ "notifications": { "toolsListChanged": true } });
+    newer.send(LISTEN, wanted).await;
+    newer.until_told(LISTENS).await;
+    let mut merged = Pipe::open(&rig, direct()).await;
+    for _ in 0..2 {
+        stage.tell_changed().await;
+        older.until_told(LIST_CHANGED).await;
+        newer.until_told(LIST_CHANGED).await;
+    }
+    merged.result("ping", json!({})).await;
+    assert_eq!(merged.told(), Vec::<&Value>::new());
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn announced_change_that_is_one_is_told_once() {
+    let stage = Stage::new(&many_tools(1));
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", 1).await;
+    let mut pipe = Pipe::open(&rig, server("s")).await;
+    stage.change_tools(&many_tools(2)).await;
+    pipe.until_told(LIST_CHANGED).await;
+    rig.until_tools("s", 2).await;
+    // The next one comes behind whatever was said of the first.
+    stage.tell("notifications/prompts/list_changed").await;
+    pipe.until_told("notifications/prompts/list_changed").await;
+    assert_eq!(changes(&pipe.told()), 0);
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn flood_of_announcements_is_handed_on_as_a_few() {
+    let stage = Stage::new(&many_tools(1));
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", 1).await;
+    let mut pipe = Pipe::open(&rig, server("s")).await;
+    for _ in 0..300 {
+        stage.tell_changed().await;
+    }
+    stage.change_tools(&many_tools(2)).await;
+    let within = Duration::from_secs(30);
+    let shown = async || rig.get("/api/v1/servers/s").await.json()["tools"] == 2;
+    until("the last list is shown", within, shown).await;
+    pipe.result("ping", json!({})).await;
+    let told = changes(&pipe.told());
+    assert!((1..30).contains(&told), "{told}");
+    rig.stop().await;
+}

@@ -1,0 +1,280 @@
+//! Servers of both eras: each client is spoken for in its own.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{
+    api_rig::Rig,
+    mcp_rig::{LEGACY, MODERN, Pipe, server, text_of, until},
+    stage_rig::{Stage, tool},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const CALL: &str = "tools/call ";
+
+fn stage() -> Stage {
+    Stage::new(&[
+        tool("elicit", "Asks."),
+        tool("ask", "Asks."),
+        tool("echo", "Says."),
+    ])
+}
+
+/// A gateway with this server, which is up in the newer era: nobody has called yet.
+async fn rig(entry: Value) -> Rig {
+    rig_with(json!({ "mcpServers": { "s": entry } })).await
+}
+
+async fn rig_with(config: Value) -> Rig {
+    let rig = Rig::configured(config).await;
+    rig.until_tools("s", 3).await;
+    rig
+}
+
+/// A gateway with this server, which is known and does not run: it is stopped whenever nobody uses it.
+async fn idle_rig(mut entry: Value) -> Rig {
+    entry["start"] = json!("lazy");
+    entry["idleStopSeconds"] = json!(1);
+    let rig = rig(entry).await;
+    until_idle(&rig).await;
+    rig
+}
+
+async fn until_idle(rig: &Rig) {
+    rig.until("/api/v1/servers/s", |server| server["state"] == "idle")
+        .await;
+}
+
+fn calls_in(stage: &Stage, era: &str) -> usize {
+    let asked = stage.asked_in(era);
+    asked.iter().filter(|line| line.starts_with(CALL)).count()
+}
+
+#[tokio::test]
+async fn client_is_asked_in_its_own_era() {
+    let stage = stage();
+    let rig = rig(stage.entry_of_both()).await;
+    let mut older = Pipe::open(&rig, server("s")).await;
+    let result = older.call("elicit", json!({})).await;
+    assert!(text_of(&result).contains("Ada"), "{result}");
+    // The other one gets what such a server says in its era.
+    let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
+    let refused = newer.refusal("elicit", json!({})).await;
+    assert_eq!(refused, "not in 2026-07-28");
+    assert_eq!(
+        (calls_in(&stage, "older"), calls_in(&stage, "newer")),
+        (1, 1)
+    );
+}
+
+#[tokio::test]
+async fn first_call_opens_its_own_era() {
+    let stage = stage();
+    let entry = stage.entry_of_both();
+    let rig = rig(entry.clone()).await;
+    let mut lazy = entry;
+    lazy["start"] = json!("lazy");
+    let config = json!({ "mcpServers": { "s": lazy }, "memory": { "enabled": false } });
+    let rig = rig
+        .restarted(|home| std::fs::write(home.config_file(), config.to_string()).unwrap())
+        .await;
+    let before = stage.asked_in("newer").len();
+    let mut older = Pipe::open(&rig, server("s")).await;
+    let result = older.call("elicit", json!({})).await;
+    assert!(text_of(&result).contains("Ada"), "{result}");
+    assert_eq!(stage.asked_in("newer").len(), before);
+    // A client of the other era brings the other process.
+    let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
+    newer.call("echo", json!({})).await;
+    assert_eq!(calls_in(&stage, "newer"), 1);
+}
+
+#[tokio::test]
+async fn client_that_cannot_be_asked_brings_no_second_process() {
+    let stage = stage();
+    let approvals = json!({ "route": "client" });
+    let servers = json!({ "s": stage.entry_of_both() });
+    let rig = rig_with(json!({ "mcpServers": servers, "approvals": approvals })).await;
+    let mut older = Pipe::open_able(&rig, server("s"), LEGACY, json!({})).await;
+    older.call("echo", json!({})).await;
+    let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
+    newer.call("echo", json!({})).await;
+    assert_eq!(
+        (calls_in(&stage, "older"), calls_in(&stage, "newer")),
+        (0, 2)
+    );
+    assert!(!stage.is_up_in("older"));
+    // One that can be asked brings it, for itself alone.
+    let mut able = Pipe::open(&rig, server("s")).await;
+    able.call("elicit", json!({})).await;
+    older.call("echo", json!({})).await;
+    assert_eq!(
+        (calls_in(&stage, "older"), calls_in(&stage, "newer")),
+        (1, 3)
+    );
+}
+
+#[tokio::test]
+async fn server_of_one_era_is_tried_once_and_translated() {
+    let stage = stage();
+    let rig = rig(stage.modern_entry()).await;
+    let mut older = Pipe::open(&rig, server("s")).await;
+    for _ in 0..3 {
+        let result = older.call("elicit", json!({})).await;
+        assert!(text_of(&result).contains("Ada"), "{result}");
+    }
+    let asked = stage.asked();
+    let tried = asked.iter().filter(|line| line.starts_with("initialize "));
+    assert_eq!(tried.count(), 1, "{asked:?}");
+}
+
+#[tokio::test]
+async fn refused_era_is_not_tried_in_the_next_life() {
+    let stage = stage();
+    let rig = idle_rig(stage.modern_entry()).await;
+    let mut older = Pipe::open(&rig, server("s")).await;
+    for _ in 0..3 {
+        older.call("echo", json!({})).await;
+        until_idle(&rig).await;
+    }
+    let asked = stage.asked();
+    let count = |method: &str| {
+        let asked = asked.iter();
+        asked.filter(|line| line.starts_with(method)).count()
+    };
+    // The first call asks in its own era; one start is for the lists.
+    assert_eq!(
+        (count("initialize "), count("server/discover ")),
+        (1, 4),
+        "{asked:?}"
+    );
+}
+
+#[tokio::test]
+async fn server_that_leaves_when_it_is_initialised_serves_older_clients() {
+    let stage = stage();
+    stage.set("older.leaves", "");
+    let rig = idle_rig(stage.entry_of_both()).await;
+    let mut older = Pipe::open(&rig, server("s")).await;
+    for calls in 1..3 {
+        older.call("echo", json!({})).await;
+        assert_eq!(calls_in(&stage, "newer"), calls);
+    }
+}
+
+#[tokio::test]
+async fn tools_of_the_second_process_alone_are_listed_besides() {
+    let stage = stage();
+    let rig = rig(stage.entry_of_both()).await;
+    let other = [tool("elicit", "Asks."), tool("extra", "Says.")];
+    stage.set("older.tools.json", &Value::from(&other[..]).to_string());
+    let mut older = Pipe::open(&rig, server("s")).await;
+    older.call("elicit", json!({})).await;
+    rig.until_tools("s", 4).await;
+}
+
+#[tokio::test]
+async fn second_process_is_judged_before_its_first_call() {
+    let stage = stage();
+    let rig = rig(stage.entry_of_both()).await;
+    let other = [
+        tool("elicit", "Asks."),
+        tool("ask", "Asks."),
+        tool("echo", "Sends it elsewhere."),
+    ];
+    stage.set("older.tools.json", &Value::from(&other[..]).to_string());
+    let mut older = Pipe::open(&rig, server("s")).await;
+    let refused = older.refusal("echo", json!({})).await;
+    assert!(refused.contains("approve"), "{refused}");
+    assert_eq!(calls_in(&stage, "older"), 0);
+}
+
+#[tokio::test]
+async fn second_process_tells_of_watched_resources() {
+    let stage = stage();
+    stage.set_resources(&json!([{ "uri": "file:///a", "name": "a" }]));
+    let rig = rig(stage.entry_of_both()).await;
+    let mut older = Pipe::open(&rig, server("s")).await;
+    older.call("elicit", json!({})).await;
+    let watch = json!({ "uri": "file:///a" });
+    older.result("resources/subscribe", watch).await;
+    stage.tell_updated_in("older", "file:///a").await;
+    let told = older.until_told("notifications/resources/updated").await;
+    assert_eq!(told["uri"], "file:///a");
+}
+
+#[tokio::test]
+async fn second_process_ends_with_the_server() {
+    let stage = stage();
+    let rig = rig(stage.entry_of_both()).await;
+    let mut older = Pipe::open(&rig, server("s")).await;
+    older.call("elicit", json!({})).await;
+    assert!(stage.is_up_in("older") && stage.is_up_in("newer"));
+    let mut entry = stage.entry_of_both();
+    entry["enabled"] = json!(false);
+    rig.reconfigure(&json!({ "mcpServers": { "s": entry } }))
+        .await;
+    let gone = || async { !stage.is_up_in("older") && !stage.is_up_in("newer") };
+    until("both are gone", PATIENCE, gone).await;
+    let refused = older.refusal("echo", json!({})).await;
+    assert!(refused.contains("disabled"), "{refused}");
+}
+
+#[tokio::test]
+async fn second_process_that_dies_is_started_again() {
+    let stage = stage();
+    let rig = rig(stage.entry_of_both()).await;
+    let mut older = Pipe::open(&rig, server("s")).await;
+    older.call("elicit", json!({})).await;
+    stage.die_in("older").await;
+    until("it is gone", PATIENCE, || async {
+        !stage.is_up_in("older")
+    })
+    .await;
+    let result = older.call("elicit", json!({})).await;
+    assert!(text_of(&result).contains("Ada"), "{result}");
+}
+
+#[tokio::test]
+async fn revision_settles_the_era() {
+    let stage = stage();
+    let mut entry = stage.entry_of_both();
+    entry["revision"] = json!("2025-06-18");
+    let rig = rig(entry).await;
+    let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
+    let result = newer.call("elicit", json!({})).await;
+    assert!(text_of(&result).contains("Ada"), "{result}");
+    assert_eq!(
+        (calls_in(&stage, "older"), stage.asked_in("newer").len()),
+        (1, 0)
+    );
+
+    let older = Stage::new(&[tool("echo", "Says.")]);
+    let entry = older.entry_with(&json!({ "revision": MODERN }));
+    rig.reconfigure(&json!({ "mcpServers": { "o": entry } }))
+        .await;
+    let parked = rig
+        .until("/api/v1/servers/o", |server| server["state"] == "parked")
+        .await;
+    assert!(
+        parked.to_string().contains("it does not speak 2026-07-28"),
+        "{parked}"
+    );
+}
+
+#[tokio::test]
+async fn question_out_of_turn_is_answered_at_once() {
+    let stage = stage();
+    let rig = rig(stage.modern_entry()).await;
+    let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
+    newer.call("echo", json!({})).await;
+    let params =
+        json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } });
+    stage.request_with(7, "elicitation/create", params).await;
+    let answer = stage.until_asked("answer ").await;
+    assert!(
+        answer.contains("-32601") && answer.contains("\"id\":7"),
+        "{answer}"
+    );
+}

@@ -1,0 +1,303 @@
+//! Arguments that fit once they are read as models mean them: `"3"` for 3, a list in a text.
+
+use switchboard_wire::Raw;
+
+use crate::check::Checker;
+use crate::limits::{FRAMES, MISMATCHES};
+use crate::mismatch::{Mismatches, Segment, path};
+use crate::reference;
+use crate::run::{Run, Verdict};
+use crate::scalar::is_of;
+use crate::text;
+use crate::value::{Object, Value};
+
+/// Arguments that a server may accept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fit {
+    /// What to send. Values of another type are replaced; every other value stays as it is spelled.
+    pub arguments: Raw,
+    /// What was replaced, a sentence each.
+    pub notes: Vec<String>,
+    /// What the schema does not allow and the server may: members that it does not name may be other names of those
+    /// that it does.
+    pub doubts: Option<Mismatches>,
+}
+
+/// A search for values of another type.
+pub(crate) struct Coercion<'c> {
+    /// The steps that are left.
+    run: Run<'c, 'c>,
+    path: Vec<Step>,
+    notes: Vec<String>,
+    more: usize,
+}
+
+enum Step {
+    Name(String),
+    Index(usize),
+}
+
+impl<'c> Coercion<'c> {
+    pub(crate) fn new(run: Run<'c, 'c>) -> Self {
+        Self {
+            run,
+            path: Vec::new(),
+            notes: Vec::new(),
+            more: 0,
+        }
+    }
+
+    /// The arguments with values replaced, if there are any to be replaced.
+    pub(crate) fn replace(&mut self, value: &Value, raw: &Raw) -> Option<Raw> {
+        let checker: &'c Checker = self.run.checker;
+        self.part(&checker.schema, value, raw, 0)
+    }
+
+    pub(crate) fn into_notes(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.notes.push(format!("{} more likewise", self.more));
+        }
+        self.notes
+    }
+
+    fn part(&mut self, schema: &'c Value, value: &Value, raw: &Raw, depth: usize) -> Option<Raw> {
+        let keywords = schema.as_object()?;
+        if depth >= FRAMES || !self.run.charge(1) {
+            return None;
+        }
+        if let Some(target) = self.target(keywords) {
+            return self.part(target, value, raw, depth + 1);
+        }
+        if let Some(types) = keywords.get("type") {
+            let types = types.as_array().unwrap_or(std::slice::from_ref(types));
+            if !self.charge_for(types.len(), value) {
+                return None;
+            }
+            if !types.iter().any(|kind| is_of(value, kind)) {
+                return self.convert(schema, types, value);
+            }
+        }
+        for branches in ["anyOf", "oneOf"].map(|name| keywords.get(name)) {
+            let branches = branches.and_then(Value::as_array).unwrap_or_default();
+            if let Some(replaced) = self.branch(branches, value, raw, depth) {
+                return Some(replaced);
+            }
+        }
+        match value {
+            Value::Object(object) => self.members(keywords, object, raw, depth),
+            Value::Array(elements) => self.elements(keywords, elements, raw, depth),
+            _ => None,
+        }
+    }
+
+    /// Takes steps for reading a number or a text as each of so many types. `false` if there are not enough.
+    fn charge_for(&mut self, types: usize, value: &Value) -> bool {
+        let length = match value {
+            Value::Number(text) | Value::Text(text) => text.len() as u64,
+            _ => 0,
+        };
+        self.run.charge(types as u64 * (1 + length / 16))
+    }
+
+    /// Takes steps for taking a value apart. `false` if there are not enough.
+    fn charge_parts(&mut self, raw: &Raw) -> bool {
+        self.run.charge(raw.as_bytes().len() as u64 / 64)
+    }
+
+    /// What a schema refers to. One that is the only part of all parts is the same.
+    fn target(&self, keywords: &'c Object) -> Option<&'c Value> {
+        let checker: &'c Checker = self.run.checker;
+        if let Some(reference) = keywords.get("$ref") {
+            let reference = reference.as_text().filter(|_| checker.references)?;
+            return reference::resolve(&checker.schema, reference);
+        }
+        match keywords.get("allOf").and_then(Value::as_array)? {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The value as the first form has it that it fits then, if it fits none as it is.
+    fn branch(
+        &mut self,
+        branches: &'c [Value],
+        value: &Value,
+        raw: &Raw,
+        depth: usize,
+    ) -> Option<Raw> {
+        for branch in branches {
+            if self.run.aside(branch, value) != Verdict::No {
+                return None;
+            }
+        }
+        branches.iter().find_map(|branch| {
+            let (notes, more) = (self.notes.len(), self.more);
+            let replaced = self.part(branch, value, raw, depth + 1);
+            let replaced = replaced.filter(|replaced| self.fits(branch, replaced));
+            if replaced.is_none() {
+                self.notes.truncate(notes);
+                self.more = more;
+            }
+            replaced
+        })
+    }
+
+    fn members(
+        &mut self,
+        keywords: &'c Object,
+        object: &Object,
+        raw: &Raw,
+        depth: usize,
+    ) -> Option<Raw> {
+        let mut members = self.charge_parts(raw).then(|| raw.members())??;
+        // What stands there twice, or has a name that text cannot hold, is not to be spelled anew.
+        if members.len() != object.len()
+            || members.iter().any(|(name, _)| name.contains('\u{FFFD}'))
+        {
+            return None;
+        }
+        let mut changed = false;
+        for (name, raw) in &mut members {
+            let Some(value) = object.get(name) else {
+                continue;
+            };
+            for schema in self.schemas_of(keywords, name) {
+                let step = Step::Name(name.clone());
+                if self.replace_part(step, schema, value, raw, depth) {
+                    changed = true;
+                    // The others are about the value as it was.
+                    break;
+                }
+            }
+        }
+        let members = members.iter().map(|(name, raw)| (&**name, raw.clone()));
+        changed.then(|| Raw::object(members))
+    }
+
+    /// The schemas of a member of this name. Those for all others are left out if a pattern may match it.
+    fn schemas_of(&mut self, keywords: &'c Object, name: &str) -> Vec<&'c Value> {
+        let object = |keyword| keywords.get(keyword).and_then(Value::as_object);
+        let known = object("properties").and_then(|properties| properties.get(name));
+        let mut schemas: Vec<_> = known.into_iter().collect();
+        let mut is_other = known.is_none();
+        let patterns = object("patternProperties").into_iter();
+        for (pattern, schema) in patterns.flat_map(Object::iter) {
+            if !self.run.charge(1) {
+                return Vec::new();
+            }
+            let matches = self.run.matches(pattern, name);
+            is_other &= matches == Some(false);
+            if matches == Some(true) {
+                schemas.push(schema);
+            }
+        }
+        schemas.extend(keywords.get("additionalProperties").filter(|_| is_other));
+        schemas
+    }
+
+    fn elements(
+        &mut self,
+        keywords: &'c Object,
+        elements: &[Value],
+        raw: &Raw,
+        depth: usize,
+    ) -> Option<Raw> {
+        let items = keywords.get("items");
+        // An array of schemas in `items` was what `prefixItems` is now.
+        let (first, rest) = match (keywords.get("prefixItems"), items) {
+            (Some(first), rest) => (first.as_array(), rest),
+            (None, Some(Value::Array(first))) => (Some(&**first), keywords.get("additionalItems")),
+            (None, rest) => (None, rest),
+        };
+        let first = first.unwrap_or_default();
+        if first.is_empty() && rest.is_none() {
+            return None;
+        }
+        let mut all = self.charge_parts(raw).then(|| raw.elements())??;
+        let mut changed = false;
+        for (at, (raw, value)) in all.iter_mut().zip(elements).enumerate() {
+            if let Some(schema) = first.get(at).or(rest) {
+                changed |= self.replace_part(Step::Index(at), schema, value, raw, depth);
+            }
+        }
+        changed.then(|| Raw::array(all))
+    }
+
+    /// Whether a part was replaced.
+    fn replace_part(
+        &mut self,
+        step: Step,
+        schema: &'c Value,
+        value: &Value,
+        raw: &mut Raw,
+        depth: usize,
+    ) -> bool {
+        self.path.push(step);
+        let replaced = self.part(schema, value, raw, depth + 1);
+        self.path.pop();
+        let is_new = replaced.is_some();
+        if let Some(replaced) = replaced {
+            *raw = replaced;
+        }
+        is_new
+    }
+
+    /// The same value as one of these types, if it fits then.
+    fn convert(&mut self, schema: &'c Value, types: &[Value], value: &Value) -> Option<Raw> {
+        let kinds = types.iter().filter_map(Value::as_text);
+        let converted: Vec<Raw> = kinds.filter_map(|kind| as_kind(kind, value)).collect();
+        let fitting = converted
+            .into_iter()
+            .find(|converted| self.fits(schema, converted))?;
+        self.note(value, &fitting);
+        Some(fitting)
+    }
+
+    fn fits(&mut self, schema: &'c Value, raw: &Raw) -> bool {
+        // To read a value takes longer than to take it apart, and each form around it reads it again.
+        if !self.run.charge(raw.as_bytes().len() as u64 / 32) {
+            return false;
+        }
+        Value::read(raw).is_ok_and(|value| self.run.aside(schema, &value) != Verdict::No)
+    }
+
+    fn note(&mut self, before: &Value, after: &Raw) {
+        if self.notes.len() >= MISMATCHES {
+            self.more += 1;
+            return;
+        }
+        let steps = self.path.iter().map(|step| match step {
+            Step::Name(name) => Segment::Name(name),
+            Step::Index(index) => Segment::Index(*index),
+        });
+        let path = path(steps);
+        let after = Value::read(after).map_or_else(|_| String::new(), |it| text::value(&it));
+        let before = text::value(before);
+        self.notes
+            .push(format!("{path} is {before} and was passed on as {after}"));
+    }
+}
+
+/// The same value as one of another type, if there is no doubt what it is.
+fn as_kind(kind: &str, value: &Value) -> Option<Raw> {
+    match (kind, value) {
+        ("integer" | "number", Value::Text(text)) => {
+            let text = text.trim();
+            let is_number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+            Raw::parse(text.to_owned()).ok().filter(|_| is_number)
+        }
+        ("boolean", Value::Text(text)) => match text.trim() {
+            "true" | "True" => Some(Raw::from(true)),
+            "false" | "False" => Some(Raw::from(false)),
+            _ => None,
+        },
+        ("string", Value::Number(number)) => Some(Raw::string(number)),
+        ("string", Value::Bool(value)) => Some(Raw::string(if *value { "true" } else { "false" })),
+        ("array" | "object", Value::Text(text)) => {
+            let text = text.trim();
+            let is_one = text.starts_with(if kind == "array" { '[' } else { '{' });
+            Raw::parse(is_one.then(|| text.to_owned())?).ok()
+        }
+        _ => None,
+    }
+}

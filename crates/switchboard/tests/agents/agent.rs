@@ -1,0 +1,298 @@
+//! The agents: where they are installed, how they are configured and run.
+
+use std::{
+    env, fs,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{
+    dialect::Dialect,
+    model::{Model, Turn},
+    support::{Home, within},
+};
+
+/// Far more than a whole run takes on a busy machine: some agents take half a minute to start.
+pub(crate) const RUN: Duration = Duration::from_mins(4);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Agent {
+    ClaudeCode,
+    Codex,
+    OpenCode,
+    GeminiCli,
+}
+
+impl Agent {
+    /// What `switchboard connect` calls it.
+    fn client(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::OpenCode => "opencode",
+            Self::GeminiCli => "gemini",
+        }
+    }
+
+    fn dialect(self) -> Dialect {
+        match self {
+            Self::ClaudeCode => Dialect::Messages,
+            Self::Codex => Dialect::Responses,
+            Self::OpenCode => Dialect::Chat,
+            Self::GeminiCli => Dialect::Generate,
+        }
+    }
+
+    /// Its program; `None` if it is not installed and nobody asked for agents, or the tests against software of others are
+    /// left out.
+    pub(crate) fn find(self) -> Option<PathBuf> {
+        let quick = env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1");
+        let arch = env::consts::ARCH;
+        let (system, plain) = match arch {
+            "aarch64" => ("linux-arm64", "linux-arm64"),
+            // One that runs on every processor.
+            _ => ("linux-x64", "linux-x64-baseline"),
+        };
+        let program = tools().join("agents/node_modules").join(match self {
+            Self::ClaudeCode => format!("@anthropic-ai/claude-code-{system}/claude"),
+            Self::Codex => {
+                format!("@openai/codex-{system}/vendor/{arch}-unknown-linux-musl/bin/codex")
+            }
+            Self::OpenCode => format!("opencode-{plain}/bin/opencode"),
+            Self::GeminiCli => "@google/gemini-cli/bundle/gemini.js".to_owned(),
+        });
+        let is_there = program.exists();
+        let is_wanted = env::var_os("SWITCHBOARD_TEST_AGENTS").is_some_and(|wanted| wanted == "1");
+        assert!(is_there || !is_wanted, "{} is missing", program.display());
+        if quick || !is_there {
+            eprintln!("left out: {self:?} is not installed; ./test agents installs it");
+            return None;
+        }
+        Some(program)
+    }
+
+    /// What its user has configured before the gateway is connected.
+    fn configure(self, place: &Path, model: &str) {
+        let write = |name: &str, text: String| {
+            let file = place.join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        match self {
+            Self::ClaudeCode => {
+                let answer = json!({ "hookSpecificOutput": {
+                    "hookEventName": "Elicitation",
+                    "action": "accept",
+                    "content": { "username": "ada", "email": "ada@example.org" },
+                } });
+                write("answer.json", answer.to_string());
+                let command = format!("cat {}", place.join("answer.json").display());
+                let hook = json!({ "hooks": [{ "type": "command", "command": command }] });
+                let settings = json!({ "hooks": { "Elicitation": [hook] } });
+                write(".claude/settings.json", settings.to_string());
+            }
+            Self::Codex => write(
+                ".codex/config.toml",
+                format!(
+                    "model = \"scripted\"\nmodel_provider = \"stub\"\ncheck_for_update_on_startup = false\n\n\
+                     [analytics]\nenabled = false\n\n\
+                     [model_providers.stub]\nname = \"stub\"\nbase_url = \"{model}/v1\"\n\
+                     wire_api = \"responses\"\nenv_key = \"STUB_KEY\"\n"
+                ),
+            ),
+            Self::OpenCode => {
+                let options = json!({ "baseURL": format!("{model}/v1"), "apiKey": "none" });
+                let settings = json!({
+                    "autoupdate": false,
+                    "share": "disabled",
+                    "enabled_providers": ["stub"],
+                    "model": "stub/m",
+                    "small_model": "stub/m",
+                    "provider": { "stub": {
+                        "npm": "@ai-sdk/openai-compatible",
+                        "name": "stub",
+                        "options": options,
+                        "models": { "m": { "name": "m", "tool_call": true } },
+                    } },
+                });
+                write(".config/opencode/opencode.json", settings.to_string());
+            }
+            Self::GeminiCli => {
+                let settings = json!({
+                    "security": {
+                        "auth": { "selectedType": "gemini-api-key" },
+                        "folderTrust": { "enabled": false },
+                    },
+                    "general": { "enableAutoUpdate": false, "disableAutoUpdate": true },
+                    "privacy": { "usageStatisticsEnabled": false },
+                    "telemetry": { "enabled": false },
+                });
+                write(".gemini/settings.json", settings.to_string());
+            }
+        }
+    }
+
+    fn command(self, program: &Path, model: &str) -> Command {
+        let mut command = Command::new(program);
+        match self {
+            Self::ClaudeCode => {
+                command
+                    .args(["-p", "Go on.", "--allowedTools", "mcp__switchboard"])
+                    .env("ANTHROPIC_BASE_URL", model)
+                    .env("ANTHROPIC_API_KEY", "sk-ant-none")
+                    .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+                    .env("DISABLE_AUTOUPDATER", "1")
+                    .env("ENABLE_TOOL_SEARCH", "false");
+            }
+            Self::Codex => {
+                command
+                    .args(["exec", "--skip-git-repo-check"])
+                    .args(["--dangerously-bypass-approvals-and-sandbox", "Go on."])
+                    .env("STUB_KEY", "none");
+            }
+            Self::OpenCode => {
+                command
+                    .args(["run", "--model", "stub/m", "Go on."])
+                    .env("OPENCODE_DISABLE_AUTOUPDATE", "1")
+                    .env("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1")
+                    .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
+                    .env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+            }
+            Self::GeminiCli => {
+                command = Command::new(tools().join("node/bin/node"));
+                command
+                    .arg(program)
+                    .args(["--yolo", "-m", "gemini-2.5-flash", "-p", "Go on."])
+                    .env("GEMINI_API_KEY", "none")
+                    .env("GEMINI_CLI_NO_RELAUNCH", "true")
+                    .env("GOOGLE_GEMINI_BASE_URL", model);
+            }
+        }
+        command
+    }
+}
+
+/// The directory into which `scripts/tools.sh` installs.
+fn tools() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let given = env::var_os("SWITCHBOARD_TOOLS").map(PathBuf::from);
+    given.unwrap_or_else(|| workspace.join(".tools"))
+}
+
+/// An agent at work, in a home of its own. It is killed with the test if it has not left.
+pub(crate) struct Run {
+    agent: Agent,
+    place: TempDir,
+    pub(crate) model: Model,
+    child: Child,
+}
+
+impl Run {
+    /// Connects an agent to the gateway of this home, and has it follow this script.
+    pub(crate) fn start(agent: Agent, program: &Path, gateway: &Home, turns: &[Turn]) -> Self {
+        let place = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
+        let model = Model::start(agent.dialect(), turns);
+        let address = format!("http://{}", model.address);
+        agent.configure(place.path(), &address);
+        fs::create_dir(place.path().join("work")).unwrap();
+        let mut connect = gateway.command(&["connect", agent.client(), "--yes"]);
+        let connected = at(&mut connect, place.path()).output().unwrap();
+        assert!(connected.status.success(), "{agent:?}: {connected:?}");
+        let log = fs::File::create(place.path().join("log")).unwrap();
+        let mut command = agent.command(program, &address);
+        let child = at(&mut command, place.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            // A group of its own, so that whatever it starts can be ended with it.
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        Self {
+            agent,
+            place,
+            model,
+            child,
+        }
+    }
+
+    /// Waits until it leaves.
+    #[track_caller]
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        let what = format!("{:?} has ended", self.agent);
+        within(RUN, &what, || self.child.try_wait().unwrap())
+    }
+
+    /// What it has said.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(self.place.path().join("log")).unwrap_or_default()
+    }
+
+    /// Interrupts it, as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        kill_process(self.pid(), Signal::INT).unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{:?} said:\n{}", self.agent, self.said());
+            eprintln!("it asked:\n{}", self.model.requests());
+            eprintln!("results: {:#?}", self.model.results());
+        }
+        let _ = kill_process_group(self.pid(), Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// The command in a place of its own: nothing of the user's, and no way but loopback.
+fn at<'a>(command: &'a mut Command, place: &Path) -> &'a mut Command {
+    const NOWHERE: &str = "http://127.0.0.1:9";
+    let wanted: Vec<(_, Option<_>)> = command
+        .get_envs()
+        .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
+        .collect();
+    command.env_clear();
+    for (name, value) in wanted {
+        command.envs(value.map(|value| (name, value)));
+    }
+    let folder = |name: &str| {
+        let folder = place.join(name);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    };
+    command
+        .current_dir(folder("work"))
+        .env("HOME", place)
+        .env("TMPDIR", folder("tmp"))
+        .env("XDG_CONFIG_HOME", folder(".config"))
+        .env("XDG_DATA_HOME", folder(".local/share"))
+        .env("XDG_STATE_HOME", folder(".local/state"))
+        .env("XDG_CACHE_HOME", folder(".cache"))
+        .env("PATH", env::var_os("PATH").unwrap_or_default())
+        .env("LANG", "C.UTF-8")
+        .env("TERM", "dumb")
+        .env("NO_COLOR", "1")
+        .env("DO_NOT_TRACK", "1")
+        .env("HTTP_PROXY", NOWHERE)
+        .env("HTTPS_PROXY", NOWHERE)
+        .env("NO_PROXY", "127.0.0.1,localhost")
+}
+
+/// The requests that wait for a person.
+pub(crate) fn waiting(gateway: &Home) -> Vec<Value> {
+    let output = gateway.run(&["approvals", "--json"]);
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    listed["approvals"].as_array().cloned().unwrap_or_default()
+}

@@ -1,0 +1,21 @@
+//! Agents that nobody here wrote, driven by a model that follows a script: each is connected with `switchboard connect`,
+//! in a home of its own, and uses servers through the gateway.
+//!
+//! `./test agents` installs them and runs this. Without them, each test says that it is left out.
+#![allow(
+    clippy::expect_used,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may fail, and say why it is left out"
+)]
+#![cfg(target_os = "linux")]
+
+mod agent;
+mod dialect;
+mod model;
+#[path = "../e2e/support/mod.rs"]
+#[allow(dead_code, reason = "another test binary uses the rest")]
+mod support;
+mod tours;

@@ -1,0 +1,304 @@
+//! What each agent goes through.
+
+use std::{path::Path, process::Output};
+
+use serde_json::{Value, json};
+
+use crate::{
+    agent::{Agent, RUN, Run, waiting},
+    model::{DONE, Turn},
+    support::{Home, Serve, server, within},
+};
+
+/// A home with a server that does as it is told, and one that asks.
+fn home(route: &str) -> Home {
+    let home = Home::new(json!({}));
+    let beside = Path::new(env!("CARGO_BIN_EXE_switchboard")).with_file_name("examples");
+    let seen = home.text("seen");
+    home.set_config(json!({
+        "mcpServers": {
+            "fixture": server(&["--seen", &seen]),
+            "asker": {
+                "command": beside.join("protocol_fixture"),
+                "args": ["--revisions", "2025-11-25", "--transport", "stdio"],
+                "tools": { "allow": ["test_elicitation"] },
+            },
+        },
+        // The long result of the tour is cut far below what an agent would cut itself.
+        "results": { "maxBytes": 4_096 },
+        "approvals": {
+            "route": route,
+            "notify": "off",
+            "rules": [{ "action": "ask", "server": "fixture", "tool": "env" }],
+        },
+    }));
+    home
+}
+
+fn served(home: &Home) -> Serve<'_> {
+    let gateway = home.serve();
+    gateway.until_known("fixture");
+    gateway.until_known("asker");
+    gateway
+}
+
+/// Waits for the one request that a person has to answer.
+fn request(home: &Home) -> Value {
+    within(RUN, "a person is asked", || waiting(home).pop())
+}
+
+fn answer(home: &Home, request: &Value, more: &[&str]) {
+    let id = request["id"].as_str().unwrap();
+    let words = [&["approvals", "approve", id, "--yes"], more].concat();
+    let done: Output = home.run(&words);
+    assert!(done.status.success(), "{done:?}");
+}
+
+/// Reads on where the last result was cut: it says with which id, and from where.
+fn read_on(results: &[String]) -> Value {
+    let last = results.last().map(String::as_str).unwrap_or_default();
+    let call = last.rsplit("read_result").next().unwrap_or_default();
+    let id = call.find("r_").map(|at| &call[at..]).unwrap_or_default();
+    let is_end = |letter: char| letter != '_' && letter != '-' && !letter.is_ascii_alphanumeric();
+    let id = id.split(is_end).next().unwrap_or_default();
+    let offset = call.split("offset").nth(1).unwrap_or_default();
+    let offset = offset.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    let offset: String = offset.chars().take_while(char::is_ascii_digit).collect();
+    json!({ "id": id, "offset": offset.parse::<u64>().unwrap_or_default() })
+}
+
+/// Calls a tool, reads on in a long result, and waits for a person in the middle.
+#[track_caller]
+fn tour(agent: Agent) {
+    const TURNS: [Turn; 4] = [
+        ("fixture__echo", |_| json!({ "text": "hello from a tool" })),
+        ("fixture__big", |_| json!({ "bytes": 6_000 })),
+        ("switchboard__read_result", read_on),
+        ("fixture__env", |_| json!({ "name": "PATH" })),
+    ];
+    let Some(program) = agent.find() else { return };
+    let home = home("human");
+    let gateway = served(&home);
+    let mut run = Run::start(agent, &program, &home, &TURNS);
+    let asked = request(&home);
+    assert_eq!(run.model.results().len(), 3, "it waits for the person");
+    answer(&home, &asked, &[]);
+    let status = run.ended();
+    assert!(status.success(), "{status}");
+    let said = run.said();
+    assert!(said.contains(DONE), "{said}");
+    let results = run.model.results();
+    assert_eq!(results.len(), TURNS.len());
+    assert!(results[0].contains("hello from a tool"), "{}", results[0]);
+    let letters = |text: &str| text.matches('x').count();
+    assert!(
+        (2_000..6_000).contains(&letters(&results[1])),
+        "{}",
+        results[1]
+    );
+    assert!(letters(&results[1]) + letters(&results[2]) >= 6_000);
+    assert!(results[3].contains("/bin"), "{}", results[3]);
+    gateway.stop();
+}
+
+/// How a server comes into a fresh home.
+#[derive(Clone, Copy)]
+enum Contact {
+    /// With `switchboard add`.
+    Added,
+    /// Written into the configuration by hand.
+    Pasted,
+}
+
+/// One run, of which the gateway is a part: nobody has used the server before.
+#[track_caller]
+fn first_contact(agent: Agent, contact: Contact) {
+    const TURNS: [Turn; 1] = [(
+        "fixture__echo",
+        |_| json!({ "text": "hello at first sight" }),
+    )];
+    let Some(program) = agent.find() else { return };
+    let home = Home::new(json!({}));
+    let entry = server(&[]);
+    match contact {
+        Contact::Added => {
+            let mut words = vec!["add", "fixture", "--", entry["command"].as_str().unwrap()];
+            let args = entry["args"].as_array().unwrap().iter();
+            words.extend(args.map(|word| word.as_str().unwrap()));
+            let done: Output = home.run(&words);
+            assert!(done.status.success(), "{done:?}");
+        }
+        Contact::Pasted => home.set_servers(json!({ "fixture": entry })),
+    }
+    let mut run = Run::start(agent, &program, &home, &TURNS);
+    let status = run.ended();
+    assert!(status.success(), "{status}");
+    let results = run.model.results();
+    assert_eq!(results.len(), 1);
+    assert!(
+        results[0].contains("hello at first sight"),
+        "{}",
+        results[0]
+    );
+}
+
+/// Who answers what a server asks.
+#[derive(Clone, Copy)]
+enum Answers {
+    /// The agent can be asked, and gives this answer.
+    Agent(&'static str),
+    /// The agent cannot be asked, so a person is.
+    Person,
+}
+
+#[track_caller]
+fn asked(agent: Agent, answers: Answers) {
+    const TURNS: [Turn; 1] = [(
+        "asker__test_elicitation",
+        |_| json!({ "message": "Who are you?" }),
+    )];
+    let Some(program) = agent.find() else { return };
+    let home = home("auto");
+    let gateway = served(&home);
+    let mut run = Run::start(agent, &program, &home, &TURNS);
+    let expected = match answers {
+        Answers::Agent(expected) => expected,
+        Answers::Person => {
+            let fields = [
+                "--field",
+                "username=ada",
+                "--field",
+                "email=ada@example.org",
+            ];
+            answer(&home, &request(&home), &fields);
+            ACCEPTED
+        }
+    };
+    let status = run.ended();
+    assert!(status.success(), "{status}");
+    let results = run.model.results();
+    assert_eq!(results.len(), 1);
+    assert!(results[0].contains(expected), "{}", results[0]);
+    gateway.stop();
+}
+
+const ACCEPTED: &str = "action=accept";
+
+/// Interrupts a call that does not end, which the server is told.
+#[track_caller]
+fn cancelled(agent: Agent) {
+    const TURNS: [Turn; 1] = [("fixture__hang", |_| json!({}))];
+    let Some(program) = agent.find() else { return };
+    let home = home("human");
+    let gateway = served(&home);
+    let mut run = Run::start(agent, &program, &home, &TURNS);
+    let seen = |what: &str| {
+        let lines = home.lines("seen");
+        lines.iter().any(|line| line.contains(what)).then_some(())
+    };
+    within(RUN, "the server has the call", || seen("hangs"));
+    run.interrupt();
+    within(RUN, "the call is withdrawn", || seen("requestId"));
+    run.ended();
+    gateway.stop();
+}
+
+#[test]
+fn claude_code_calls_reads_on_and_waits() {
+    tour(Agent::ClaudeCode);
+}
+
+#[test]
+fn claude_code_answers_a_server() {
+    asked(Agent::ClaudeCode, Answers::Agent(ACCEPTED));
+}
+
+#[test]
+fn claude_code_cancels_a_call() {
+    cancelled(Agent::ClaudeCode);
+}
+
+#[test]
+fn codex_calls_reads_on_and_waits() {
+    tour(Agent::Codex);
+}
+
+#[test]
+fn codex_answers_a_server() {
+    asked(Agent::Codex, Answers::Agent("action=decline"));
+}
+
+#[test]
+fn codex_cancels_a_call() {
+    cancelled(Agent::Codex);
+}
+
+#[test]
+fn opencode_calls_reads_on_and_waits() {
+    tour(Agent::OpenCode);
+}
+
+#[test]
+fn person_answers_a_server_for_opencode() {
+    asked(Agent::OpenCode, Answers::Person);
+}
+
+#[test]
+fn opencode_cancels_a_call() {
+    cancelled(Agent::OpenCode);
+}
+
+#[test]
+fn gemini_calls_reads_on_and_waits() {
+    tour(Agent::GeminiCli);
+}
+
+#[test]
+fn person_answers_a_server_for_gemini() {
+    asked(Agent::GeminiCli, Answers::Person);
+}
+
+#[test]
+fn gemini_cancels_a_call() {
+    cancelled(Agent::GeminiCli);
+}
+
+#[test]
+fn claude_code_uses_a_server_that_was_just_added() {
+    first_contact(Agent::ClaudeCode, Contact::Added);
+}
+
+#[test]
+fn claude_code_uses_a_server_that_was_just_pasted() {
+    first_contact(Agent::ClaudeCode, Contact::Pasted);
+}
+
+#[test]
+fn codex_uses_a_server_that_was_just_added() {
+    first_contact(Agent::Codex, Contact::Added);
+}
+
+#[test]
+fn codex_uses_a_server_that_was_just_pasted() {
+    first_contact(Agent::Codex, Contact::Pasted);
+}
+
+#[test]
+fn opencode_uses_a_server_that_was_just_added() {
+    first_contact(Agent::OpenCode, Contact::Added);
+}
+
+#[test]
+fn opencode_uses_a_server_that_was_just_pasted() {
+    first_contact(Agent::OpenCode, Contact::Pasted);
+}
+
+#[test]
+fn gemini_uses_a_server_that_was_just_added() {
+    first_contact(Agent::GeminiCli, Contact::Added);
+}
+
+#[test]
+fn gemini_uses_a_server_that_was_just_pasted() {
+    first_contact(Agent::GeminiCli, Contact::Pasted);
+}

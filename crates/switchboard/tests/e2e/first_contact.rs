@@ -1,0 +1,270 @@
+//! The first time that a server is seen: its tools are there for the first client, and it is met once.
+
+use std::{
+    fs,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, SOON, fixture, pipe::Pipe, processes, server, with, within};
+
+/// A server that does not start before it is let.
+struct Gated<'a> {
+    home: &'a Home,
+    gate: String,
+}
+
+impl<'a> Gated<'a> {
+    fn new(home: &'a Home) -> Self {
+        let gate = home.text("gate");
+        Self { home, gate }
+    }
+
+    /// Its command line.
+    fn words(&self) -> [&str; 5] {
+        let script =
+            "echo >> \"$0.knocks\"; while [ ! -e \"$0\" ]; do sleep 0.02; done; exec \"$1\"";
+        ["sh", "-c", script, &self.gate, fixture()]
+    }
+
+    fn entry(&self) -> Value {
+        let [command, args @ ..] = self.words();
+        json!({ "command": command, "args": args })
+    }
+
+    /// How often it was started.
+    fn starts(&self) -> usize {
+        self.home.lines("gate.knocks").len()
+    }
+
+    fn until_started(&self) {
+        within(SOON, "the server is started", || {
+            (self.starts() > 0).then_some(())
+        });
+    }
+
+    fn open(&self) {
+        fs::write(&self.gate, "").unwrap();
+    }
+}
+
+fn tools(pipe: &mut Pipe) -> Vec<String> {
+    let answer = pipe.request("tools/list", json!({}));
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
+    names.map(str::to_owned).collect()
+}
+
+/// What `add` says on standard error.
+fn add(home: &Home, args: &[&str]) -> String {
+    let words = [&["add"], args].concat();
+    let done = home.run(&words);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{said}");
+    said
+}
+
+/// `add` under way.
+fn begin_add(home: &Home, args: &[&str]) -> Child {
+    let words = [&["add"], args].concat();
+    let mut command = home.command(&words);
+    command.stdin(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn is_in_file(home: &Home, name: &str) -> bool {
+    let text = fs::read_to_string(home.path("switchboard.json")).unwrap();
+    let config: Value = serde_json::from_str(&text).unwrap();
+    config["mcpServers"][name].is_object()
+}
+
+#[test]
+fn add_learns_tools_with_and_without_a_gateway() {
+    let home = Home::new(json!({}));
+    let said = add(&home, &["a", "--", fixture(), "--tools", "2"]);
+    assert_eq!(said, "added `a`\n`a`: 12 tools\n");
+    home.assert_nobody_within(Duration::ZERO, "added");
+    let mut pipe = Pipe::open(&home);
+    assert!(tools(&mut pipe).contains(&"a__t1".to_owned()));
+    assert_eq!(home.people(), [], "it is known already");
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+
+    let serve = home.serve();
+    let said = add(&home, &["b", "--", fixture()]);
+    assert_eq!(said, "added `b`\n`b`: 10 tools\n");
+    assert!(serve.client().tools().contains(&"b__echo".to_owned()));
+    serve.stop();
+}
+
+#[test]
+fn add_says_why_tools_are_not_known_and_leaves_the_entry() {
+    let home = Home::new(json!({}));
+    let fails = "echo 'Error: API_KEY is missing' >&2; echo '}' >&2; exit 1";
+    let said = add(&home, &["a", "--", "sh", "-c", fails]);
+    let reason = "warning: the tools of `a` are not known yet: ";
+    assert!(said.contains(reason), "{said}");
+    assert!(
+        said.contains("it last said: Error: API_KEY is missing\n"),
+        "{said}"
+    );
+    assert!(is_in_file(&home, "a"));
+    home.assert_nobody_within(Duration::ZERO, "added");
+}
+
+#[test]
+fn add_starts_nothing_if_told_so_or_switched_off() {
+    let home = Home::new(json!({}));
+    let starts = home.text("starts");
+    for (name, option) in [("a", "--no-start"), ("b", "--disabled")] {
+        add(&home, &[name, option, "--", fixture(), "--starts", &starts]);
+        assert!(is_in_file(&home, name));
+    }
+    assert_eq!(home.lines("starts"), Vec::<String>::new());
+    assert!(!home.path("run/lock").exists(), "no gateway was needed");
+}
+
+#[test]
+fn client_that_starts_while_add_learns_is_served() {
+    let home = Home::new(json!({}));
+    let gated = Gated::new(&home);
+    let mut adding = begin_add(&home, &[&["a", "--"][..], &gated.words()].concat());
+    gated.until_started();
+    let mut pipe = Pipe::open(&home);
+    assert!(!tools(&mut pipe).contains(&"a__echo".to_owned()));
+    assert!(adding.try_wait().unwrap().is_none());
+    gated.open();
+    assert!(adding.wait().unwrap().success());
+    assert!(tools(&mut pipe).contains(&"a__echo".to_owned()));
+    let answer = pipe.call("a__echo", json!({ "text": "x" }));
+    assert_eq!(answer, Ok("x".to_owned()));
+    assert_eq!(gated.starts(), 1);
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+    home.assert_nobody_within(SOON, "everybody has left");
+}
+
+#[test]
+fn interrupted_add_leaves_the_entry_and_what_it_began() {
+    let home = Home::new(json!({}));
+    let gated = Gated::new(&home);
+    let mut adding = begin_add(&home, &[&["a", "--"][..], &gated.words()].concat());
+    gated.until_started();
+    let pid = i32::try_from(adding.id()).unwrap();
+    processes::signal(pid, rustix::process::Signal::INT);
+    assert!(!adding.wait().unwrap().success());
+    assert!(is_in_file(&home, "a"));
+    gated.open();
+    within(SOON, "it is learnt all the same", || {
+        home.path("catalog/a.json").exists().then_some(())
+    });
+    home.assert_nobody_within(SOON, "learnt");
+    assert_eq!(gated.starts(), 1);
+}
+
+#[test]
+fn import_learns_every_server_and_tells_of_each() {
+    let home = Home::new(json!({}));
+    let file = home.path("other.json");
+    let servers = json!({ "mcpServers": {
+        "a": server(&["--tools", "1"]),
+        "b": { "command": "no-such-program-anywhere" },
+        "c": with(server(&[]), json!({ "disabled": true })),
+    }});
+    fs::write(&file, servers.to_string()).unwrap();
+    let done = home.run(&["import", file.to_str().unwrap(), "--yes"]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{said}");
+    assert!(said.contains("`a`: 11 tools\n"), "{said}");
+    assert!(
+        said.contains("the tools of `b` are not known yet: "),
+        "{said}"
+    );
+    assert!(!said.contains("`c`: "), "{said}");
+    let mut pipe = Pipe::open(&home);
+    assert!(tools(&mut pipe).contains(&"a__t0".to_owned()));
+}
+
+#[test]
+fn first_list_has_a_pasted_server_that_starts_soon() {
+    let home = Home::new(json!({ "a": server(&[]), "b": server(&[]) }));
+    let mut pipe = Pipe::open(&home);
+    let listed = tools(&mut pipe);
+    for name in ["a__echo", "b__echo"] {
+        assert!(listed.contains(&name.to_owned()), "{listed:?}");
+    }
+}
+
+#[test]
+fn server_that_does_not_come_delays_one_list_in_its_life() {
+    let mute = with(server(&["--mute"]), json!({ "closeTimeoutMs": 100 }));
+    let home = Home::new(json!({ "mute": mute }));
+    let second = Duration::from_secs(1);
+    for expected in [true, false, false] {
+        let mut pipe = Pipe::open(&home);
+        let began = Instant::now();
+        tools(&mut pipe);
+        assert_eq!(began.elapsed() >= second, expected, "{:?}", began.elapsed());
+        assert!(began.elapsed() < 3 * second, "{:?}", began.elapsed());
+        pipe.signal(rustix::process::Signal::TERM);
+        pipe.ended_within(SOON);
+    }
+}
+
+#[test]
+fn last_client_leaves_what_is_being_learnt_to_its_end() {
+    let home = Home::new(json!({}));
+    let gated = Gated::new(&home);
+    home.set_servers(json!({ "a": gated.entry() }));
+    let mut pipe = Pipe::open(&home);
+    assert!(!tools(&mut pipe).contains(&"a__echo".to_owned()));
+    pipe.leave();
+    gated.open();
+    assert!(pipe.ended_within(SOON).success());
+    home.assert_nobody_within(Duration::ZERO, "left");
+    assert!(home.path("catalog/a.json").exists(), "it was learnt first");
+    let mut pipe = Pipe::open(&home);
+    assert!(tools(&mut pipe).contains(&"a__echo".to_owned()));
+    assert_eq!(gated.starts(), 1);
+}
+
+#[test]
+fn next_client_takes_over_what_is_being_learnt() {
+    let home = Home::new(json!({}));
+    let gated = Gated::new(&home);
+    home.set_servers(json!({ "a": gated.entry() }));
+    let mut first = Pipe::open(&home);
+    tools(&mut first);
+    first.leave();
+    let mut next = Pipe::open(&home);
+    gated.open();
+    within(SOON, "it is listed", || {
+        tools(&mut next)
+            .contains(&"a__echo".to_owned())
+            .then_some(())
+    });
+    assert_eq!(gated.starts(), 1, "it was started once");
+    next.leave();
+    assert!(next.ended_within(SOON).success());
+    assert!(first.ended_within(SOON).success());
+}
+
+#[test]
+fn server_that_has_failed_keeps_nobody_waiting_at_the_end() {
+    let mute = with(
+        server(&["--mute"]),
+        json!({ "initTimeoutMs": 500, "closeTimeoutMs": 100 }),
+    );
+    let home = Home::new(json!({ "mute": mute.clone() }));
+    let mut pipe = Pipe::open(&home);
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+    // The same server, with more time than a test has.
+    let mute = with(mute, json!({ "initTimeoutMs": 600_000 }));
+    home.set_servers(json!({ "mute": mute }));
+    let mut pipe = Pipe::open(&home);
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+}

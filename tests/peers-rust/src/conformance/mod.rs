@@ -1,0 +1,9 @@
+//! The server that the conformance suite asks for, on rmcp 3.8 and in its style: a tool that needs an answer while it
+//! runs calls `create_elicitation` or `create_message` of its peer; the scenarios of 2026-07-28 have tools of their
+//! own, in `inputs`, which return `InputRequiredResult`.
+
+mod inputs;
+mod server;
+mod tools;
+
+pub use server::serve;
