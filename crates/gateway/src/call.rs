@@ -49,7 +49,7 @@ use crate::{
     question::Question,
     relay::Told,
     translate,
-    upstream::Upstream,
+    upstream::{Admission, Upstream},
     view::View,
 };
 
@@ -327,7 +327,7 @@ impl Way<'_> {
         let upstream = self.upstream;
         let deadline = started + upstream.request_timeout();
         let era = self.errand.guest.era();
-        // The server could not be reached in that era.
+        // The server could not be reached in that era, or does not offer there what it is known for.
         let mut is_bridged = false;
         loop {
             let acquiring =
@@ -358,10 +358,14 @@ impl Way<'_> {
             if let Some(live) = live {
                 let items = self.errand.items();
                 let admitting = chosen.admit(self.context, &live, &items, deadline);
-                if admitting.await? {
-                    return Ok((live, place));
+                match admitting.await? {
+                    Admission::Yes => return Ok((live, place)),
+                    Admission::Ended => lost = Some(live),
+                    Admission::Elsewhere => {
+                        is_bridged = true;
+                        continue;
+                    }
                 }
-                lost = Some(live);
             }
             drop(place);
             // The first connection has to have time left.

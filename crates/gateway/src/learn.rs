@@ -1,9 +1,6 @@
 //! Asking a server what it offers, and when to ask again.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use switchboard_catalog::{Kind, Offers};
 use switchboard_client::{CacheHints, Client, Error, Lossless, Pages, Raw, model};
@@ -266,48 +263,23 @@ impl Learnt {
         }
     }
 
-    /// What was known, with the items that these lists define differently, and those that only they have.
-    pub(crate) fn merge_lists(self, known: Option<&Offers>) -> Offers {
-        let Some(known) = known.cloned() else {
-            return self.merge(None);
-        };
-        Offers {
-            tools: with_all(Kind::Tool, known.tools, self.tools),
-            prompts: with_all(Kind::Prompt, known.prompts, self.prompts),
-            resources: with_all(Kind::Resource, known.resources, self.resources),
-            templates: with_all(Kind::Template, known.templates, self.templates),
-            ..known
-        }
+    /// The lists that could be had.
+    pub(crate) fn into_lists(self) -> impl Iterator<Item = (Kind, Vec<Raw>)> {
+        let lists = [
+            (Kind::Tool, self.tools),
+            (Kind::Prompt, self.prompts),
+            (Kind::Resource, self.resources),
+            (Kind::Template, self.templates),
+        ];
+        lists
+            .into_iter()
+            .filter_map(|(kind, list)| Some((kind, list?.0)))
     }
-}
-
-/// A list with every item of another one, in the place of those with the same names. New names are taken in as long as
-/// the whole would be taken for a list: a server may make up others each time.
-fn with_all(kind: Kind, mut known: Vec<Raw>, list: Option<Listed>) -> Vec<Raw> {
-    let Some((list, _)) = list else { return known };
-    let name = |item: &Raw| item.member(kind.key_member())?.to_text();
-    let places = known.iter().enumerate();
-    let places: HashMap<_, _> = places
-        .filter_map(|(place, item)| Some((name(item)?, place)))
-        .collect();
-    let mut bytes: usize = known.iter().map(|item| item.as_bytes().len()).sum();
-    for item in list {
-        if let Some(place) = name(&item).and_then(|name| places.get(&name)) {
-            known[*place] = item;
-            continue;
-        }
-        bytes += item.as_bytes().len();
-        if known.len() >= ITEMS_MAX || bytes > BYTES_MAX {
-            break;
-        }
-        known.push(item);
-    }
-    known
 }
 
 /// More items, or more bytes, of one kind are no list but a trap.
-const ITEMS_MAX: usize = 10_000;
-const BYTES_MAX: usize = 32 * 1024 * 1024;
+pub(crate) const ITEMS_MAX: usize = 10_000;
+pub(crate) const BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Asks the server for these lists, side by side. `None` if it is gone.
 pub(crate) async fn learn(client: &Client, lists: Lists) -> Option<Learnt> {
@@ -425,21 +397,6 @@ mod tests {
         curiosity.answered(PROMPTS, Lists::NONE, now);
         curiosity.want(TOOLS.and(PROMPTS));
         assert_eq!(curiosity.ask(now), Some(PROMPTS));
-    }
-
-    #[test]
-    fn names_made_up_each_time_are_bounded() {
-        let item = |n: usize| {
-            let text = "x".repeat(BYTES_MAX / 8);
-            Raw::parse(format!(r#"{{"name":"{n}","description":"{text}"}}"#)).unwrap()
-        };
-        let mut known = vec![item(0)];
-        for n in 1..20 {
-            known = with_all(Kind::Tool, known, Some((vec![item(n)], None)));
-        }
-        assert_eq!(known.len(), 7);
-        let same = with_all(Kind::Tool, known.clone(), Some((vec![item(3)], None)));
-        assert_eq!(same, known);
     }
 
     #[test]

@@ -6,8 +6,11 @@
 
 mod advice;
 mod eras;
+mod listing;
 mod talk;
 mod task;
+
+pub(crate) use self::talk::Admission;
 
 use std::{
     sync::{
@@ -28,6 +31,7 @@ use tokio::{
 
 use self::{
     eras::Eras,
+    listing::Listing,
     task::{Task, is_kept_up, off},
 };
 use crate::{
@@ -71,6 +75,8 @@ pub(crate) struct Upstream {
     of: Option<Weak<Self>>,
     /// The era of a second connection.
     era: Option<Era>,
+    /// What a second connection lists.
+    listing: ArcSwap<Listing>,
     /// The lists that could not be had when they were last asked for.
     missing: Mutex<Missing>,
     /// Held while a list that is out of date is asked for.
@@ -209,6 +215,7 @@ impl Upstream {
             other: Mutex::default(),
             of: parts.of,
             era: parts.era,
+            listing: ArcSwap::default(),
             missing: Mutex::default(),
             refreshing: tokio::sync::Mutex::default(),
             live: ArcSwapOption::empty(),

@@ -24,7 +24,7 @@ use crate::{
     live::Live,
     mailbox::{Mailbox, News},
     translate,
-    upstream::Upstream,
+    upstream::{Admission, Upstream},
 };
 
 /// What is watched of one server.
@@ -212,7 +212,7 @@ impl Upstream {
         let until = Instant::now() + self.request_timeout();
         let live = self.ready(context, until, None, None).await?;
         let resource = [Some((Kind::Resource, Cow::Borrowed(uri))), None, None];
-        if !self.admit(context, &live, &resource, until).await? {
+        if self.admit(context, &live, &resource, until).await? != Admission::Yes {
             return Err(self.initializing());
         }
         let place = context.watched.take(caller.principal, uri);

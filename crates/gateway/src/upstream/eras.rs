@@ -121,6 +121,20 @@ impl Upstream {
         first.is_some_and(ruled_out)
     }
 
+    /// This second connection does not say what it offers: the first one is taken for the rest of the server's life.
+    pub(super) fn give_up_era(&self, context: &Context) {
+        let first = self.of.as_ref().and_then(Weak::upgrade);
+        if let (Some(first), Some(era)) = (first, self.era)
+            && !first.eras.is_ruled_out(era)
+        {
+            first.eras.set_unreached(era);
+            let revision = self.newest_revision().map_or("", Revision::as_str);
+            let line =
+                format!("does not list what it offers in {revision} and is not called in it");
+            context.logs.note(&self.name, &line);
+        }
+    }
+
     /// The server's connections that are ready.
     pub(crate) fn lives(&self) -> impl Iterator<Item = Arc<Live>> {
         let other = self.other().and_then(|other| other.live());

@@ -26,6 +26,16 @@ use crate::{
     live::Live,
 };
 
+/// Whether a connection may be asked about something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Yes,
+    /// It has ended meanwhile.
+    Ended,
+    /// The first connection is to be asked: this second one does not list it in the way that the server is known for.
+    Elsewhere,
+}
+
 impl Upstream {
     /// Somebody wants log messages from this level on, now and of every connection to come.
     pub(crate) async fn want_level(&self, level: LogLevel) {
@@ -98,20 +108,26 @@ impl Upstream {
 
     /// Whether this connection may be asked about these items: waits until the lists that they stand in
     /// are judged, unless the server is always trusted, and refuses what is held back or was never
-    /// listed. `false` if the connection has ended meanwhile.
+    /// listed.
     pub(crate) async fn admit(
         &self,
         context: &Context,
         live: &Live,
         items: &Items<'_>,
         deadline: Instant,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Admission, Failure> {
         let always = self.settings().trust == Trust::Always;
+        let is_second = self.era.is_some();
         for (kind, name) in items.iter().flatten() {
-            if !always {
+            if !always || is_second {
                 match self.judged(context, live, (*kind, name), deadline).await {
                     Judged::Yes => {}
-                    Judged::Ended => return Ok(false),
+                    Judged::Ended => return Ok(Admission::Ended),
+                    Judged::NotYet if is_second => {
+                        self.give_up_era(context);
+                        return Ok(Admission::Elsewhere);
+                    }
+                    Judged::Failed(_) if is_second => return Ok(Admission::Elsewhere),
                     Judged::NotYet => {
                         let late = Reason::plain("its list has not come in yet");
                         return Err(self.unlisted(late));
@@ -120,6 +136,9 @@ impl Upstream {
                         return Err(self.unlisted(why.within("its list cannot be read")));
                     }
                 }
+            }
+            if is_second && !self.agrees(context, *kind, name) {
+                return Ok(Admission::Elsewhere);
             }
             let item = Some((*kind, &**name));
             let permitted = context.shelf.permits(&self.name, item);
@@ -136,7 +155,14 @@ impl Upstream {
                 return Err(Failure::invalid_params(message));
             }
         }
-        Ok(true)
+        Ok(Admission::Yes)
+    }
+
+    /// Tests if this second connection lists an item as the server is known to offer it.
+    fn agrees(&self, context: &Context, kind: Kind, name: &str) -> bool {
+        let catalogue = context.shelf.catalogue();
+        let known = catalogue.server(&self.name);
+        known.is_some_and(|known| self.listing.load().agrees(known, kind, name))
     }
 
     /// Waits until the lists that say whether this item may be used have been judged, as the connection
@@ -194,21 +220,36 @@ impl Upstream {
         }
         let shelf = &context.shelf;
         if self.era.is_some() {
-            // What a server says of itself is what its first connection says.
-            let taking_in = shelf.put(&self.name, |known| learnt.merge_lists(known));
-            return taking_in.await;
+            return self.take_in_besides(context, learnt).await;
         }
         for (kind, hints) in learnt.hints() {
             self.freshness.set(kind, hints);
         }
         let is_open = !self.eras.is_refuted(Era::Modern);
+        let besides = self.other().map(|other| other.listing.load_full());
         let taking_in = shelf.put(&self.name, move |known| {
-            let offers = learnt.merge(known);
+            let mut offers = learnt.merge(known);
+            if let Some(besides) = besides {
+                offers = besides.added_to(offers);
+            }
             // A server that was not probed may be of both eras.
             let era = offers.era.filter(|era| *era == Era::Modern || !is_open);
             Offers { era, ..offers }
         });
         taking_in.await
+    }
+
+    /// The same of a second connection, which adds to what the server is known to offer and changes none of it.
+    async fn take_in_besides(&self, context: &Context, learnt: Learnt) -> bool {
+        let listing = Arc::new(self.listing.load().with(learnt));
+        self.listing.store(Arc::clone(&listing));
+        // A server is known by what its first connection lists.
+        if context.shelf.offers(&self.name).is_none() {
+            return true;
+        }
+        let added =
+            move |known: Option<&Offers>| listing.added_to(known.cloned().unwrap_or_default());
+        context.shelf.put(&self.name, added).await
     }
 
     /// A client on this line says that its roots have changed. Servers of the older revisions keep them,

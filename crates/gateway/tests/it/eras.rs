@@ -46,6 +46,13 @@ async fn until_idle(rig: &Rig) {
         .await;
 }
 
+/// The first process, which is of the newer era, offers these tools from now on and says so.
+async fn change_first(stage: &Stage, tools: &[Value]) {
+    stage.set_tools(tools);
+    let changed = "notifications/tools/list_changed";
+    stage.tell_in("newer", changed, json!({})).await;
+}
+
 fn calls_in(stage: &Stage, era: &str) -> usize {
     let asked = stage.asked_in(era);
     asked.iter().filter(|line| line.starts_with(CALL)).count()
@@ -175,19 +182,67 @@ async fn tools_of_the_second_process_alone_are_listed_besides() {
 }
 
 #[tokio::test]
-async fn second_process_is_judged_before_its_first_call() {
+async fn what_the_second_process_defines_otherwise_is_called_on_the_first() {
+    let stage = Stage::new(&[
+        tool("elicit", "Asks."),
+        tool("echo", "Says."),
+        tool("speak", "Says."),
+    ]);
+    let rig = rig(stage.entry_of_both()).await;
+    let elicit = r#"{"name":"elicit","inputSchema":{"type":"object"},"description":"Asks."}"#;
+    let echo = tool("echo", "Sends it elsewhere.");
+    stage.set("older.tools.json", &format!("[{elicit},{echo}]"));
+    let mut older = Pipe::open(&rig, server("s")).await;
+    older.call("echo", json!({})).await;
+    older.call("speak", json!({})).await;
+    assert_eq!(
+        (calls_in(&stage, "older"), calls_in(&stage, "newer")),
+        (0, 2)
+    );
+    // The order of members makes no other definition.
+    older.call("elicit", json!({})).await;
+    assert_eq!(calls_in(&stage, "older"), 1);
+    let held = rig.trust("s").await;
+    assert!(!held.to_string().contains("elsewhere"), "{held}");
+}
+
+#[tokio::test]
+async fn list_of_the_second_process_lifts_no_hold() {
     let stage = stage();
     let rig = rig(stage.entry_of_both()).await;
-    let other = [
-        tool("elicit", "Asks."),
-        tool("ask", "Asks."),
-        tool("echo", "Sends it elsewhere."),
-    ];
-    stage.set("older.tools.json", &Value::from(&other[..]).to_string());
+    let approved = [tool("elicit", "Asks."), tool("echo", "Says.")];
+    stage.set("older.tools.json", &Value::from(&approved[..]).to_string());
+    let changed = [tool("elicit", "Asks."), tool("echo", "Sends it elsewhere.")];
+    change_first(&stage, &changed).await;
+    rig.until_held("s", "echo").await;
     let mut older = Pipe::open(&rig, server("s")).await;
+    older.call("elicit", json!({})).await;
+    assert_eq!(calls_in(&stage, "older"), 1);
     let refused = older.refusal("echo", json!({})).await;
     assert!(refused.contains("approve"), "{refused}");
-    assert_eq!(calls_in(&stage, "older"), 0);
+    rig.until_held("s", "echo").await;
+}
+
+#[tokio::test]
+async fn new_tool_of_the_second_process_is_judged_and_stays_listed() {
+    let stage = stage();
+    let mut entry = stage.entry_of_both();
+    entry["trust"] = json!("ask");
+    let rig = Rig::configured(json!({ "mcpServers": { "s": entry } })).await;
+    rig.until_held("s", "echo").await;
+    rig.post("/api/v1/trust/s/approve", &json!({})).await;
+    rig.until_tools("s", 3).await;
+    let other = [tool("elicit", "Asks."), tool("extra", "Says.")];
+    stage.set("older.tools.json", &Value::from(&other[..]).to_string());
+    let mut older = Pipe::open(&rig, server("s")).await;
+    older.call("elicit", json!({})).await;
+    let refused = older.refusal("extra", json!({})).await;
+    assert!(refused.contains("approve"), "{refused}");
+    rig.until_held("s", "extra").await;
+    // It does not vanish when the first process lists again.
+    change_first(&stage, &[tool("elicit", "Asks.")]).await;
+    rig.until_tools("s", 1).await;
+    rig.until_held("s", "extra").await;
 }
 
 #[tokio::test]
@@ -199,8 +254,10 @@ async fn second_process_tells_of_watched_resources() {
     older.call("elicit", json!({})).await;
     let watch = json!({ "uri": "file:///a" });
     older.result("resources/subscribe", watch).await;
-    stage.tell_updated_in("older", "file:///a").await;
-    let told = older.until_told("notifications/resources/updated").await;
+    let updated = "notifications/resources/updated";
+    let params = json!({ "uri": "file:///a" });
+    stage.tell_in("older", updated, params).await;
+    let told = older.until_told(updated).await;
     assert_eq!(told["uri"], "file:///a");
 }
 

@@ -237,12 +237,11 @@ impl Stage {
         control.write_all(b"die\n").await.unwrap();
     }
 
-    /// Has its process in this era tell that a resource has changed.
-    pub(crate) async fn tell_updated_in(&self, era: &str, uri: &str) {
+    /// Has its process in this era tell something.
+    pub(crate) async fn tell_in(&self, era: &str, method: &str, params: Value) {
         let control = self.path(&format!("{era}.control"));
         let mut control = UnixStream::connect(control).await.unwrap();
-        let method = "notifications/resources/updated";
-        let line = json!({ "jsonrpc": "2.0", "method": method, "params": { "uri": uri } });
+        let line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
         let line = format!("{line}\n");
         control.write_all(line.as_bytes()).await.unwrap();
     }
