@@ -36,7 +36,56 @@ impl Fix {
 pub(crate) fn mend(kind: Kind, definition: &Raw) -> Option<Raw> {
     // Half a surrogate pair is rejected wherever it stands, in the name of a member too.
     let whole = definition.whole_surrogates();
-    mend_members(kind, whole.as_ref().unwrap_or(definition)).or(whole)
+    let readable = finite_numbers(whole.as_ref().unwrap_or(definition)).or(whole);
+    mend_members(kind, readable.as_ref().unwrap_or(definition)).or(readable)
+}
+
+/// The same with every number that is too large for a double replaced by the largest: some readers take it for infinity
+/// and some for an error, and written out in digits it keeps some busy for ever.
+fn finite_numbers(definition: &Raw) -> Option<Raw> {
+    let json = definition.as_bytes();
+    let mut mended = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    while let Some(c) = json.get(at) {
+        match c {
+            b'"' => at = string_end(json, at + 1),
+            b'-' | b'0'..=b'9' => {
+                let is_part = |c: &u8| matches!(c, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+                let length = json[at..].iter().take_while(|c| is_part(c)).count();
+                if is_infinite(&json[at..at + length]) {
+                    let largest: &[u8] = if *c == b'-' { b"-1.7e308" } else { b"1.7e308" };
+                    mended.extend_from_slice(&json[from..at]);
+                    mended.extend_from_slice(largest);
+                    from = at + length;
+                }
+                at += length;
+            }
+            _ => at += 1,
+        }
+    }
+    if from == 0 {
+        return None;
+    }
+    mended.extend_from_slice(&json[from..]);
+    Raw::parse(mended).ok()
+}
+
+/// The end of the string whose first character is here.
+fn string_end(json: &[u8], mut at: usize) -> usize {
+    while let Some(found) = memchr::memchr2(b'"', b'\\', json.get(at..).unwrap_or_default()) {
+        match json[at + found] {
+            b'"' => return at + found + 1,
+            _ => at += found + 2,
+        }
+    }
+    json.len()
+}
+
+fn is_infinite(number: &[u8]) -> bool {
+    const LONGEST_FINITE: usize = 308;
+    let may_be = number.len() > LONGEST_FINITE || memchr::memchr2(b'e', b'E', number).is_some();
+    let value = || std::str::from_utf8(number).ok()?.parse::<f64>().ok();
+    may_be && value().is_none_or(f64::is_infinite)
 }
 
 fn mend_members(kind: Kind, definition: &Raw) -> Option<Raw> {
@@ -114,6 +163,7 @@ fn schema_member(name: &str, value: &Raw) -> Fix {
         "properties" if value.is_object() => rebuild(value, property, &[]).into(),
         "properties" => Fix::Drop,
         "required" => Fix::keep_if(are_all(value, is_text)),
+        "$schema" => Fix::keep_if(is_text(value)),
         _ => Fix::Keep,
     }
 }

@@ -74,6 +74,29 @@ fn schema_of_arguments_is_of_an_object() {
 }
 
 #[test]
+fn numbers_that_no_reader_holds_are_the_largest() {
+    let good = r#""inputSchema":{"type":"object","properties":{"a":{"default":@}}}"#;
+    let long = format!("1{}", "0".repeat(5_000));
+    let minus = format!("-{long}.5");
+    for (sent, expected) in [
+        ("1e400", "1.7e308"),
+        ("[-1E+400,2]", "[-1.7e308,2]"),
+        (&*long, "1.7e308"),
+        (&*minus, "-1.7e308"),
+        ("1e308", "1e308"),
+        ("-0.0e-400", "-0.0e-400"),
+        (r#""1e400""#, r#""1e400""#),
+        (r#""\\\"1e400""#, r#""\\\"1e400""#),
+    ] {
+        let with = |value: &str| tool(&good.replace('@', value));
+        assert_eq!(shown(Kind::Tool, &with(sent)), with(expected), "{sent}");
+    }
+    let sent = tool(r#""inputSchema":{"$schema":7,"type":"object"}"#);
+    let expected = tool(r#""inputSchema":{"type":"object"}"#);
+    assert_eq!(shown(Kind::Tool, &sent), expected);
+}
+
+#[test]
 fn members_of_another_type_are_left_out() {
     let good = r#""inputSchema":{"type":"object"}"#;
     for (sent, expected) in [
