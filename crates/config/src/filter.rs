@@ -12,9 +12,20 @@ pub struct ToolFilter {
 impl ToolFilter {
     /// Whether the tool is shown.
     pub fn permits(&self, tool: &str) -> bool {
-        let listed = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, tool));
-        self.allow.as_deref().is_none_or(listed) && !listed(&self.deny)
+        self.allow
+            .as_deref()
+            .is_none_or(|allowed| is_listed(allowed, tool))
+            && !self.denies(tool)
     }
+
+    /// Whether a tool is left out by its name.
+    pub fn denies(&self, tool: &str) -> bool {
+        is_listed(&self.deny, tool)
+    }
+}
+
+fn is_listed(patterns: &[String], tool: &str) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, tool))
 }
 
 /// Whether `name` fits `pattern`. On a mismatch only the latest `*` takes one character more, which

@@ -672,7 +672,12 @@ fn bad_page(_: BadCursor) -> Failure {
 
 fn unknown_tool(catalogue: &Catalogue, exposed: &str) -> Failure {
     let message = format!("there is no tool '{}'", cut(exposed));
-    match catalogue.suggest_tool(exposed) {
+    let near = catalogue.suggest_tool(exposed);
+    let is_for_models = |near: &&str| {
+        let tool = catalogue.find(Kind::Tool, near);
+        tool.is_some_and(|tool| !apps::is_for_apps_alone(tool.raw()))
+    };
+    match near.filter(is_for_models) {
         Some(near) => Failure::advised(message, &format!("did you mean '{near}'?")),
         None => Failure::invalid_params(message),
     }

@@ -48,8 +48,10 @@ const GUARDED: [&str; 6] = [
 pub(crate) fn is_foreign(method: &str) -> bool {
     let first = method.split(|c: char| !c.is_ascii_alphanumeric()).next();
     let is_guarded = |name: &&str| first.is_some_and(|first| first.eq_ignore_ascii_case(name));
-    (1..=METHOD_BYTES).contains(&method.len())
+    method.len() <= METHOD_BYTES
         && method.bytes().all(|byte| byte.is_ascii_graphic())
+        // A server may take `a//b` for `a/b`, and rules do not.
+        && !method.split('/').any(str::is_empty)
         && !GUARDED.iter().any(is_guarded)
         && !method::is_known(method)
 }
@@ -217,6 +219,9 @@ mod tests {
             "ping",
             "a b",
             "",
+            "skills//list",
+            "skills/list/",
+            "/skills/list",
             &*long,
         ] {
             assert!(!is_foreign(name), "{name}");

@@ -20,7 +20,7 @@ use crate::{
 
 /// Whether a client may send this to a server. It is judged as a call of a tool that has the name of the method, also by
 /// the `tools` of the server's settings, and besides by the tool, the prompt and the resource that its parameters name
-/// as the protocol does. Other members are not judged, since the gateway does not know what they mean. For the same reason
+/// as the protocol does. What is denied in lower case is denied in every other: a server may not tell them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason
 /// no person is asked.
 pub(crate) async fn may_pass(
     context: &Context,
@@ -33,7 +33,9 @@ pub(crate) async fn may_pass(
     let shelf = &context.shelf;
     let permitted = shelf.permits(server, None);
     permitted.map_err(|unapproved| unapproved.failure(server, None))?;
-    if !upstream.settings().tools.permits(method) {
+    let lower = method.to_ascii_lowercase();
+    let tools = &upstream.settings().tools;
+    if !tools.permits(method) || tools.denies(&lower) {
         return Err(Failure::method_not_found(method));
     }
     let named = Named::read(params)?;
@@ -64,12 +66,18 @@ pub(crate) async fn may_pass(
         let approvals = &context.approvals;
         approvals.policy().judge(case, approvals.now())
     };
-    let mut verdicts: Vec<(&str, Verdict)> = Vec::new();
-    let of_method = Case {
-        arguments: params,
-        ..case(caller, server, method)
+    let judge_method = |method| {
+        let of_method = Case {
+            arguments: params,
+            ..case(caller, server, method)
+        };
+        judge(&of_method)
     };
-    verdicts.push((method, judge(&of_method)));
+    let mut verdicts: Vec<(&str, Verdict)> = vec![(method, judge_method(method))];
+    let in_lower = judge_method(&lower);
+    if in_lower.action == Action::Deny {
+        verdicts.push((&lower, in_lower));
+    }
     let name = named.name.as_deref().unwrap_or_default();
     for kind in kinds {
         let catalogue = shelf.catalogue();

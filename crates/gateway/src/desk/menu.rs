@@ -367,8 +367,8 @@ fn check(with: Option<&(Raw, Checker)>, tool: &str, arguments: &Raw) -> Option<R
 fn no_tool(catalogue: &Catalogue, name: &str) -> Raw {
     let near = catalogue
         .suggest_tool(name)
-        .and_then(|exposed| catalogue.tool(exposed))
-        .map(|target| format!("did you mean \"{}:{}\"? ", target.server, target.name));
+        .and_then(|exposed| for_models(catalogue, exposed))
+        .map(|tool| format!("did you mean \"{}:{}\"? ", tool.server(), tool.name()));
     answer::error(&format!(
         "There is no tool \"{}\"; {}retrieve_tools finds tools by what they do.",
         cut(name),

@@ -145,7 +145,7 @@ async fn tools_that_are_chosen_bound_extensions_too() {
     let mut pipe = Pipe::open(&rig, server("s")).await;
     let answer = pipe.ask("skills/list", json!({})).await.json;
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
-    entry["tools"] = json!({ "allow": ["paint", "skills/*"] });
+    entry["tools"] = json!({ "allow": ["paint", "skills/*", "Skills/*"], "deny": ["skills/drop"] });
     rig.reconfigure(&json!({ "mcpServers": { "s": entry } }))
         .await;
     for (params, code) in [
@@ -157,6 +157,8 @@ async fn tools_that_are_chosen_bound_extensions_too() {
         assert_eq!(answer["error"]["code"], code, "{answer}");
     }
     assert_eq!(asked_for(&stage, "skills/list").len(), 1);
+    let answer = pipe.ask("Skills/Drop", json!({})).await.json;
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
     rig.stop().await;
 }
 
@@ -212,6 +214,8 @@ async fn rules_hold_for_what_extensions_lead_to() {
         let mut pipe = Pipe::open_as(&rig, server("s"), revision).await;
         for (method, params) in [
             ("skills/get", json!({})),
+            ("Skills/GET", json!({})),
+            ("skills//get", json!({})),
             ("skills/put", json!({})),
             ("x/read", json!({ "uri": "file:///secret/a" })),
             (
