@@ -42,6 +42,11 @@ impl Failure {
         Self::of(Kind::Unreachable, message)
     }
 
+    /// Tests if the gateway could not be reached.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.kind == Kind::Unreachable
+    }
+
     /// It failed, and what was printed says so.
     pub(crate) fn told() -> Self {
         Self::of(Kind::Told, "")

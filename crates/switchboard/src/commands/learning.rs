@@ -31,8 +31,10 @@ use crate::{
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How much of what a gateway says is looked at.
 const SAID_BYTES: u64 = 64 * 1024;
-/// How long a gateway may take to be there.
-const ARRIVAL: Duration = Duration::from_secs(10);
+/// How long a gateway may take to be there. The one before it may have servers to end.
+const ARRIVAL: Duration = Duration::from_secs(30);
+/// So many gateways are tried: the one that runs may be that of another command, which ends.
+const GATEWAYS: usize = 5;
 /// How long a gateway that is still used by others is waited for.
 const USED: Duration = Duration::from_secs(1);
 /// How long a gateway may take to end its servers.
@@ -55,42 +57,57 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) {
 }
 
 fn try_learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Failure> {
-    let (link, host) = if let Some(link) = Link::find(home)? {
-        (link, None)
-    } else {
-        let mut host = Host::start(home, place)?;
-        (host.reach(home)?, Some(host))
-    };
     let config = ConfigFile::read(home)?.config()?;
     let limits = names.iter().filter_map(|name| config.servers.get(name));
     // As long for the handshake as for the lists.
     let limit = limits.map(|server| 2 * server.init_timeout).max();
-    let watched = watch(&link, names, limit.unwrap_or_default() + GRACE);
+    let limit = limit.unwrap_or_default() + GRACE;
+    // The line of progress is for terminals alone.
+    if names.len() > 1 && !io::stderr().is_terminal() {
+        print::say(&format!("starting {} servers", names.len()));
+    }
+    let mut waiting: Vec<&String> = names.iter().collect();
+    let mut host = None;
+    let mut watched = Ok(());
+    for _ in 0..GATEWAYS {
+        watched = reach(home, place, &mut host).and_then(|link| watch(&link, &mut waiting, limit));
+        if !watched.as_ref().is_err_and(Failure::is_unreachable) {
+            break;
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
     if let Some(host) = host {
         host.leave(home);
     }
     watched
 }
 
+/// The gateway that runs, or else one that this process starts and keeps.
+fn reach(home: &Home, place: &Place, host: &mut Option<Host>) -> Result<Link, Failure> {
+    if let Some(host) = host {
+        return host.reach(home);
+    }
+    match Link::find(home)? {
+        Some(link) => Ok(link),
+        None => host.insert(Host::start(home, place)?).reach(home),
+    }
+}
+
 /// Waits for one server after another to be learnt, or to fail; each has this long after the one before.
-fn watch(link: &Link, names: &[String], limit: Duration) -> Result<(), Failure> {
-    let mut waiting: Vec<&String> = names.iter().collect();
+fn watch(link: &Link, waiting: &mut Vec<&String>, limit: Duration) -> Result<(), Failure> {
     let began = Instant::now();
     let mut last = began;
     let mut progress = Progress::new();
-    // The line of progress is for terminals alone.
-    if names.len() > 1 && !io::stderr().is_terminal() {
-        print::say(&format!("starting {} servers", names.len()));
-    }
     loop {
         let before = waiting.len();
-        let told = round(link, &mut waiting)?;
+        let (told, lost) = round(link, waiting);
         if !told.is_empty() {
             progress.clear();
         }
         for (name, outcome) in told {
             outcome.tell(name);
         }
+        lost?;
         if waiting.len() < before {
             last = Instant::now();
         }
@@ -144,29 +161,37 @@ impl From<Failure> for Outcome {
 }
 
 /// Looks at all servers that are waited for, and takes those out of which something can be told. An error that is about
-/// one of them is its outcome.
+/// one of them is its outcome; the gateway may be lost in the middle.
 fn round<'a>(
     link: &Link,
     waiting: &mut Vec<&'a String>,
-) -> Result<Vec<(&'a String, Outcome)>, Failure> {
+) -> (Vec<(&'a String, Outcome)>, Result<(), Failure>) {
     #[derive(Deserialize)]
     struct Answer {
         servers: Vec<shapes::Server>,
     }
-    let Answer { servers } = link.get("/api/v1/servers")?;
     let mut told = Vec::new();
+    let servers = match link.get("/api/v1/servers") {
+        Ok(Answer { servers }) => servers,
+        Err(failure) => return (told, Err(failure)),
+    };
+    let mut lost = Ok(());
     waiting.retain(|name| {
         let server = servers.iter().find(|server| server.name == **name);
         let outcome = match server.map(|server| look(link, server)) {
             None => Some(Failure::new("it is not configured any more").into()),
             Some(Ok(outcome)) => outcome,
+            Some(Err(failure)) if failure.is_unreachable() => {
+                lost = Err(failure);
+                None
+            }
             Some(Err(failure)) => Some(failure.into()),
         };
         let is_on_its_way = outcome.is_none();
         told.extend(outcome.map(|outcome| (*name, outcome)));
         is_on_its_way
     });
-    Ok(told)
+    (told, lost)
 }
 
 /// Looks at a server; `None` if it is on its way.
@@ -264,8 +289,11 @@ impl Host {
         loop {
             if let Some(link) = Link::find(home)? {
                 // One that began before the servers were added may not have seen them.
-                link.post("/api/v1/config/reload", None)?;
-                return Ok(link);
+                match link.post("/api/v1/config/reload", None) {
+                    // It leaves, and the next one is to come.
+                    Err(failure) if failure.is_unreachable() => {}
+                    asked => return asked.map(|()| link),
+                }
             }
             let ended = self.0.try_wait().ok().flatten();
             if ended.is_some() || Instant::now() > until {
@@ -337,7 +365,7 @@ mod tests {
 
     use super::*;
 
-    /// A gateway that gives these answers, by path; it has no others.
+    /// A gateway that gives these answers, by path, and breaks off where that is nothing; it has no others.
     fn gateway(answers: &'static [(&str, &str)]) -> (tempfile::TempDir, Link) {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::locate(Some(dir.path()), None).unwrap();
@@ -352,13 +380,12 @@ mod tests {
                 while stream.read_line(&mut head).unwrap() > 2 {}
                 let path = line.split(' ').nth(1).unwrap_or_default();
                 let known = answers.iter().find(|(known, _)| *known == path);
-                let answer = known.map_or_else(
-                    || {
-                        "HTTP/1.1 500 Oops\r\n\r\n{\"detail\":\"it broke\",\"hint\":\"do\"}"
-                            .to_owned()
-                    },
-                    |(_, body)| format!("HTTP/1.1 200 OK\r\n\r\n{body}"),
-                );
+                let answer = match known {
+                    None => "HTTP/1.1 500 Oops\r\n\r\n{\"detail\":\"it broke\",\"hint\":\"do\"}"
+                        .to_owned(),
+                    Some((_, "")) => continue,
+                    Some((_, body)) => format!("HTTP/1.1 200 OK\r\n\r\n{body}"),
+                };
                 let _ = stream.get_mut().write_all(answer.as_bytes());
             }
         });
@@ -383,7 +410,8 @@ mod tests {
         ]);
         let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
         let mut waiting: Vec<_> = names.iter().collect();
-        let told = round(&link, &mut waiting).unwrap();
+        let (told, lost) = round(&link, &mut waiting);
+        lost.unwrap();
         assert_eq!(waiting, ["c"]);
         let told: Vec<_> = told
             .into_iter()
@@ -402,6 +430,23 @@ mod tests {
                 "e it is not configured any more None",
             ]
         );
+    }
+
+    #[test]
+    fn gateway_that_leaves_is_the_outcome_of_no_server() {
+        let (_dir, link) = gateway(&[
+            (
+                "/api/v1/servers",
+                r#"{"servers":[{"name":"a","state":"ready","enabled":true}]}"#,
+            ),
+            ("/api/v1/servers/a", ""),
+        ]);
+        let name = "a".to_owned();
+        let mut waiting = vec![&name];
+        let (told, lost) = round(&link, &mut waiting);
+        assert!(told.is_empty());
+        assert!(lost.unwrap_err().is_unreachable());
+        assert_eq!(waiting, ["a"]);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::{
     fs,
-    process::{Child, Stdio},
+    io::{BufRead as _, BufReader},
+    process::{Child, ChildStderr, Stdio},
     time::{Duration, Instant},
 };
 
@@ -144,6 +145,32 @@ fn client_that_starts_while_add_learns_is_served() {
     pipe.leave();
     assert!(pipe.ended_within(SOON).success());
     home.assert_nobody_within(SOON, "everybody has left");
+}
+
+/// Each begins while the gateway of the one before leaves.
+#[test]
+fn adds_that_overlap_learn_all() {
+    let home = Home::new(json!({}));
+    let names = ["a", "b", "c", "d"];
+    let mut adding: Vec<(Child, BufReader<ChildStderr>)> = Vec::new();
+    for name in names {
+        let mut child = begin_add(&home, &[name, "--", fixture(), "--init-delay", "300"]);
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with(&format!("`{name}`: 10 tools")) {
+            line.clear();
+            assert!(
+                said.read_line(&mut line).unwrap() > 0,
+                "{name} is not learnt"
+            );
+            assert!(!line.starts_with("warning"), "{line}");
+        }
+        adding.push((child, said));
+    }
+    for (mut child, _said) in adding {
+        assert!(child.wait().unwrap().success());
+    }
+    home.assert_nobody_within(SOON, "all are added");
 }
 
 #[test]
