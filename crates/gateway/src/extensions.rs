@@ -30,7 +30,7 @@ use crate::{
 const METHOD_BYTES: usize = 128;
 /// The most bytes of the parameters of a notification to a server.
 const NOTIFICATION_BYTES: usize = 64 * 1024;
-/// The most notifications that wait for one server.
+/// The most notifications of one principal that wait for one server.
 const NOTIFICATIONS_MAX: usize = 64;
 
 /// What the first part of a method's name says it is about, where rules and people are asked: the gateway hands on nothing
@@ -171,7 +171,10 @@ impl Outbound {
     /// Takes a notification in, if there is room. Says whether somebody has to begin to hand them on.
     fn put(&self, told: Told) -> bool {
         let mut queue = self.lock();
-        if queue.waiting.len() >= NOTIFICATIONS_MAX {
+        let principal = told.caller.principal;
+        let others = queue.waiting.iter();
+        let like = others.filter(|other| other.caller.principal == principal);
+        if like.count() >= NOTIFICATIONS_MAX {
             tracing::debug!(method = told.method, "Dropped a notification of a client.");
             return false;
         }

@@ -330,7 +330,9 @@ impl Task {
                     let newest = self.upstream.newest_revision();
                     let newest = newest.map_or("", |newest| newest.as_str());
                     return self.fail(Fault {
-                        reason: Reason::plain(&format!("it does not speak {newest}")),
+                        reason: Reason::plain(&format!(
+                            "it does not speak {newest}, which `revision` in its settings asks for"
+                        )),
                         permanent: true,
                     });
                 }
