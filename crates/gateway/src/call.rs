@@ -329,22 +329,11 @@ impl Way<'_> {
         let era = self.errand.guest.era();
         // The server could not be reached in that era, or does not offer there what it is known for.
         let mut is_bridged = false;
+        let mut kept = None;
         loop {
-            let acquiring =
-                upstream
-                    .limiter
-                    .acquire(self.caller.key)
-                    .map_err(|full| Failure::Busy {
-                        server: Arc::clone(&upstream.name),
-                        waiting: full.waiting,
-                    })?;
-            let place = timeout_at(deadline.into(), acquiring).await;
-            // A place that is free is given late, too.
-            let Some(place) = place.ok().filter(|_| Instant::now() < deadline) else {
-                return Err(Failure::TimedOut {
-                    server: Arc::clone(&upstream.name),
-                    after: started.elapsed(),
-                });
+            let place = match kept.take() {
+                Some(place) => place,
+                None => self.place(started, deadline).await?,
             };
             let other = if is_bridged {
                 None
@@ -363,6 +352,7 @@ impl Way<'_> {
                     Admission::Ended => lost = Some(live),
                     Admission::Elsewhere => {
                         is_bridged = true;
+                        kept = Some(place);
                         continue;
                     }
                 }
@@ -382,6 +372,23 @@ impl Way<'_> {
                 Err(failure) => return Err(failure),
             }
         }
+    }
+
+    /// Waits for a place until then.
+    async fn place(&self, started: Instant, deadline: Instant) -> Result<Permit, Failure> {
+        let upstream = self.upstream;
+        let acquiring = upstream.limiter.acquire(self.caller.key);
+        let acquiring = acquiring.map_err(|full| Failure::Busy {
+            server: Arc::clone(&upstream.name),
+            waiting: full.waiting,
+        })?;
+        let place = timeout_at(deadline.into(), acquiring).await.ok();
+        // A place that is free is given late, too.
+        let place = place.filter(|_| Instant::now() < deadline);
+        place.ok_or_else(|| Failure::TimedOut {
+            server: Arc::clone(&upstream.name),
+            after: started.elapsed(),
+        })
     }
 
     /// Whether the server may ask its client, or a person, while it works on this request, in the way of the client's

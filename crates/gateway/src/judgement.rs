@@ -124,6 +124,11 @@ impl Judgements {
         self.state.borrow().judged(kind, due)
     }
 
+    /// Whether the list of this kind has ever been judged.
+    pub(crate) fn has_been(&self, kind: Kind) -> bool {
+        self.state.borrow().lists[kind as usize].judged > 0
+    }
+
     /// Waits until the list of this kind has been judged, as it is now.
     pub(crate) async fn wait(&self, kind: Kind, until: Instant) -> Judged {
         let due = self.due[kind as usize].load(SeqCst);

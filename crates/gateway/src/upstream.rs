@@ -31,7 +31,7 @@ use tokio::{
 
 use self::{
     eras::Eras,
-    listing::Listing,
+    listing::{Added, Agreement, Listing},
     task::{Task, is_kept_up, off},
 };
 use crate::{
@@ -77,6 +77,10 @@ pub(crate) struct Upstream {
     era: Option<Era>,
     /// What a second connection lists.
     listing: ArcSwap<Listing>,
+    /// Which of that is what the server is known for.
+    agreement: ArcSwap<Agreement>,
+    /// What the second connection has added to what the server is known for.
+    added: Mutex<Added>,
     /// The lists that could not be had when they were last asked for.
     missing: Mutex<Missing>,
     /// Held while a list that is out of date is asked for.
@@ -216,6 +220,8 @@ impl Upstream {
             of: parts.of,
             era: parts.era,
             listing: ArcSwap::default(),
+            agreement: ArcSwap::default(),
+            added: Mutex::default(),
             missing: Mutex::default(),
             refreshing: tokio::sync::Mutex::default(),
             live: ArcSwapOption::empty(),

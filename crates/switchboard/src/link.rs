@@ -9,10 +9,11 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::net::UnixStream,
     path::PathBuf,
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use switchboard_config::Home;
 use switchboard_wire::{SseEvent, SseParser};
@@ -22,6 +23,9 @@ use body::Answer;
 
 /// How long the gateway may take for an answer that it has at hand.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a gateway may take to end its servers.
+const DEPARTURE: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The longest event that is followed; a line of a log has 8 KiB at most.
 const EVENT_BYTES: usize = 1024 * 1024;
 
@@ -53,6 +57,37 @@ impl Link {
                 socket.display()
             ))
             .hint("check who owns it; `switchboard doctor` looks at everything")),
+        }
+    }
+
+    /// The same for whoever wants to change something: a gateway that is about to leave is waited for, since it takes
+    /// nothing in any more.
+    pub(crate) fn find_staying(home: &Home) -> Result<Option<Self>, Failure> {
+        let until = Instant::now() + DEPARTURE;
+        while let Some(link) = Self::find(home)? {
+            if !link.is_leaving() {
+                return Ok(Some(link));
+            }
+            if Instant::now() > until {
+                return Err(
+                    Failure::unreachable("the gateway is stopping and does not end")
+                        .hint("`switchboard stop` waits for it"),
+                );
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        Ok(None)
+    }
+
+    /// Tests if the gateway is stopping or has left.
+    pub(crate) fn is_leaving(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Status {
+            state: String,
+        }
+        match self.get::<Status>("/api/v1/status") {
+            Ok(status) => status.state == "stopping",
+            Err(_) => UnixStream::connect(&self.socket).is_err(),
         }
     }
 
@@ -208,7 +243,7 @@ fn lost(error: &io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::{os::unix::net::UnixListener, thread};
+    use std::os::unix::net::UnixListener;
 
     use super::*;
 

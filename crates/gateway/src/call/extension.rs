@@ -20,7 +20,7 @@ use crate::{
 
 /// Whether a client may send this to a server. It is judged as a call of a tool that has the name of the method, also by
 /// the `tools` of the server's settings, and besides by the tool, the prompt and the resource that its parameters name
-/// as the protocol does. What is denied in lower case is denied in every other: a server may not tell them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason
+/// as the protocol does. A method with capitals is judged in lower case, too, and the stricter counts: a server may not tell them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason
 /// no person is asked.
 pub(crate) async fn may_pass(
     context: &Context,
@@ -74,9 +74,8 @@ pub(crate) async fn may_pass(
         judge(&of_method)
     };
     let mut verdicts: Vec<(&str, Verdict)> = vec![(method, judge_method(method))];
-    let in_lower = judge_method(&lower);
-    if in_lower.action == Action::Deny {
-        verdicts.push((&lower, in_lower));
+    if lower != method {
+        verdicts.push((&lower, judge_method(&lower)));
     }
     let name = named.name.as_deref().unwrap_or_default();
     for kind in kinds {

@@ -5,11 +5,15 @@
 //! the other era calls that can be asked, and ends with the server. It is an [`Upstream`] of its own, with a task
 //! that starts, judges and stops it; places, questions and what is watched are the server's.
 
-use std::sync::{
-    Arc, MutexGuard, PoisonError, Weak,
-    atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
+    },
+    time::Instant,
 };
 
+use switchboard_catalog::Kind;
 use switchboard_client::{Era, Revision};
 use switchboard_config::Transport;
 
@@ -121,12 +125,15 @@ impl Upstream {
         first.is_some_and(ruled_out)
     }
 
-    /// This second connection does not say what it offers: the first one is taken for the rest of the server's life.
-    pub(super) fn give_up_era(&self, context: &Context) {
+    /// A list of this second connection did not come, and was waited for since then. One that has never come in all the
+    /// time that lists have is not waited for again: the first connection is taken for the rest of the server's life.
+    pub(super) fn doubt_lists(&self, context: &Context, live: &Live, kind: Kind, since: Instant) {
         let first = self.of.as_ref().and_then(Weak::upgrade);
-        if let (Some(first), Some(era)) = (first, self.era)
-            && !first.eras.is_ruled_out(era)
-        {
+        let (Some(first), Some(era)) = (first, self.era) else {
+            return;
+        };
+        let is_late = since.elapsed() >= context.wait() && !live.judgements.has_been(kind);
+        if is_late && !first.eras.is_ruled_out(era) {
             first.eras.set_unreached(era);
             let revision = self.newest_revision().map_or("", Revision::as_str);
             let line =

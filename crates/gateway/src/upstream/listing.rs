@@ -1,24 +1,83 @@
-//! What a second connection lists.
+//! What the two connections of a server list.
 //!
 //! Agents see what the first connection lists, and that is what people approve. The second changes none of it, so no list
-//! of one process lifts a hold that the other's has caused. It adds what only it has; what it defines otherwise is called
-//! on the first.
+//! of one process lifts a hold that the other's has caused. It adds what only it has; what it defines otherwise, or does
+//! not list, is called on the first.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::{Arc, PoisonError},
+};
 
-use switchboard_catalog::{Kind, Offers, ServerPart};
+use switchboard_catalog::{Kind, Offers};
 use switchboard_client::Raw;
 use switchboard_trust::{Offer, fingerprint};
 
+use super::Upstream;
 use crate::{
+    context::Context,
     learn::{BYTES_MAX, ITEMS_MAX, Learnt},
     trust::item_kind,
     uri,
 };
 
+const KINDS: usize = Kind::ALL.len();
+
 /// The lists of a second connection, by kind and name.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Listing([BTreeMap<String, Raw>; Kind::ALL.len()]);
+pub(super) struct Listing([BTreeMap<String, Raw>; KINDS]);
+
+/// The names, by kind, of what the server is known for from its second connection alone.
+#[derive(Debug, Default)]
+pub(super) struct Added([HashSet<String>; KINDS]);
+
+/// What a second connection lists in the way that the server is known for.
+#[derive(Debug, Default)]
+pub(super) struct Agreement {
+    same: [HashSet<String>; KINDS],
+    /// The names, by kind, of what only one of them lists or lists otherwise.
+    other: [BTreeSet<String>; KINDS],
+}
+
+impl Upstream {
+    /// What a server is known to offer, with what its connections list now: the first, this, may just have been asked
+    /// again. What only the second lists comes and goes with it.
+    pub(super) fn combined(&self, known: Option<&Offers>, learnt: Option<Learnt>) -> Offers {
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = known.cloned().unwrap_or_default();
+        for kind in Kind::ALL {
+            let names = &added.0[kind as usize];
+            if !names.is_empty() {
+                let is_own = |item: &Raw| name_of(kind, item).is_none_or(|it| !names.contains(&it));
+                list_mut(&mut own, kind).retain(is_own);
+            }
+        }
+        let own = match learnt {
+            Some(learnt) => learnt.merge(Some(&own)),
+            None => own,
+        };
+        *added = Added::default();
+        match self.other() {
+            Some(other) => other.listing.load().added_to(own, &mut added),
+            None => own,
+        }
+    }
+
+    /// Compares what the connections list, once that has been judged.
+    pub(super) async fn compare(self: &Arc<Self>, context: &Context) {
+        let Some(second) = self.other() else { return };
+        let (first, shelf) = (Arc::clone(self), Arc::clone(&context.shelf));
+        let comparing = tokio::task::spawn_blocking(move || {
+            // Whoever compares last has seen the last of both.
+            let _comparing = first.added.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = shelf.offers(&first.name).unwrap_or_default();
+            let agreement = second.listing.load().agreement(&known);
+            second.agreement.store(Arc::new(agreement));
+        });
+        // An error means that the runtime ends.
+        let _ = comparing.await;
+    }
+}
 
 impl Listing {
     /// These lists in the place of those before, and the others as they were.
@@ -33,16 +92,11 @@ impl Listing {
         all
     }
 
-    /// What the server is known to offer, with the items that only this lists. They are taken in as long as the whole
-    /// would be taken for a list: a server may make up others each time.
-    pub(super) fn added_to(&self, mut known: Offers) -> Offers {
+    /// What the first connection lists, with the items that only this one does, as long as the whole would be taken for a
+    /// list.
+    fn added_to(&self, mut own: Offers, added: &mut Added) -> Offers {
         for kind in Kind::ALL {
-            let list = match kind {
-                Kind::Tool => &mut known.tools,
-                Kind::Prompt => &mut known.prompts,
-                Kind::Resource => &mut known.resources,
-                Kind::Template => &mut known.templates,
-            };
+            let list = list_mut(&mut own, kind);
             let names: HashSet<String> = list.iter().filter_map(|it| name_of(kind, it)).collect();
             let mut bytes: usize = list.iter().map(|item| item.as_bytes().len()).sum();
             for (name, item) in &self.0[kind as usize] {
@@ -54,29 +108,61 @@ impl Listing {
                     break;
                 }
                 list.push(item.clone());
+                added.0[kind as usize].insert(name.clone());
             }
         }
-        known
+        own
     }
 
-    /// Tests if this lists an item as the server is known to offer it. What neither lists may still be a resource, if no
-    /// template that makes it differs.
-    pub(super) fn agrees(&self, known: &ServerPart, kind: Kind, name: &str) -> bool {
-        let own = &self.0[kind as usize];
-        match (own.get(name), known.find(kind, name)) {
-            (Some(own), Some(known)) => is_same(kind, own, known.raw()),
-            (None, None) => match kind {
-                Kind::Tool | Kind::Prompt => false,
-                Kind::Template => true,
-                Kind::Resource => {
-                    let mut makers = self.0[Kind::Template as usize].keys();
-                    makers.all(|maker| {
-                        !uri::matches(maker, name) || self.agrees(known, Kind::Template, maker)
-                    })
+    fn agreement(&self, known: &Offers) -> Agreement {
+        let mut agreement = Agreement::default();
+        for kind in Kind::ALL {
+            let (own, known) = (&self.0[kind as usize], known.list(kind));
+            let other = &mut agreement.other[kind as usize];
+            other.extend(own.keys().cloned());
+            // Of two with one name the first counts.
+            for item in known.iter().rev() {
+                let Some(name) = name_of(kind, item) else {
+                    continue;
+                };
+                if own.get(&name).is_some_and(|own| is_same(kind, own, item)) {
+                    other.remove(&name);
+                    agreement.same[kind as usize].insert(name);
+                } else {
+                    agreement.same[kind as usize].remove(&name);
+                    other.insert(name);
                 }
-            },
-            _ => false,
+            }
         }
+        agreement
+    }
+}
+
+impl Agreement {
+    /// Tests if an item is listed in the way that the server is known for. What neither lists may still be a resource, if
+    /// no template that makes it differs.
+    pub(super) fn covers(&self, kind: Kind, name: &str) -> bool {
+        if self.same[kind as usize].contains(name) {
+            return true;
+        }
+        let is_other = self.other[kind as usize].contains(name);
+        match kind {
+            Kind::Tool | Kind::Prompt => false,
+            Kind::Template => !is_other,
+            Kind::Resource => {
+                let mut makers = self.other[Kind::Template as usize].iter();
+                !is_other && !makers.any(|maker| uri::matches(maker, name))
+            }
+        }
+    }
+}
+
+fn list_mut(offers: &mut Offers, kind: Kind) -> &mut Vec<Raw> {
+    match kind {
+        Kind::Tool => &mut offers.tools,
+        Kind::Prompt => &mut offers.prompts,
+        Kind::Resource => &mut offers.resources,
+        Kind::Template => &mut offers.templates,
     }
 }
 
@@ -96,27 +182,51 @@ fn is_same(kind: Kind, one: &Raw, other: &Raw) -> bool {
 mod tests {
     use super::*;
 
-    fn listing(items: impl IntoIterator<Item = Raw>) -> Listing {
+    fn listing(kind: Kind, items: &[Raw]) -> Listing {
         let named = items
-            .into_iter()
-            .filter_map(|item| Some((name_of(Kind::Tool, &item)?, item)));
+            .iter()
+            .filter_map(|item| Some((name_of(kind, item)?, item.clone())));
         let mut listing = Listing::default();
-        listing.0[Kind::Tool as usize] = named.collect();
+        listing.0[kind as usize] = named.collect();
         listing
     }
 
     #[test]
-    fn names_made_up_each_time_are_bounded() {
-        let item = |n: usize| {
-            let text = "x".repeat(BYTES_MAX / 8);
-            Raw::parse(format!(r#"{{"name":"{n}","description":"{text}"}}"#)).unwrap()
+    fn items_are_added_as_long_as_the_whole_is_a_list() {
+        let items: Vec<Raw> = (0..20)
+            .map(|n| {
+                let text = "x".repeat(BYTES_MAX / 8);
+                Raw::parse(format!(r#"{{"name":"{n}","description":"{text}"}}"#)).unwrap()
+            })
+            .collect();
+        let own = Offers {
+            tools: vec![items[0].clone()],
+            ..Offers::default()
         };
-        let mut known = Offers::default();
-        for n in 0..20 {
-            known = listing([item(n)]).added_to(known);
+        let mut added = Added::default();
+        let all = listing(Kind::Tool, &items).added_to(own, &mut added);
+        assert_eq!(all.tools.len(), 7);
+        assert_eq!(added.0[Kind::Tool as usize].len(), 6);
+        assert!(!added.0[Kind::Tool as usize].contains("0"));
+    }
+
+    #[test]
+    fn resource_of_a_template_that_differs_is_the_firsts() {
+        let template =
+            |text: &str| Raw::parse(format!(r#"{{"uriTemplate":"{text}","name":"x"}}"#)).unwrap();
+        let known = Offers {
+            templates: vec![template("a://{x}"), template("b://{x}")],
+            ..Offers::default()
+        };
+        let second = listing(Kind::Template, &[template("b://{x}"), template("c://{x}")]);
+        let agreement = second.agreement(&known);
+        for (uri, is_covered) in [
+            ("a://1", false),
+            ("b://1", true),
+            ("c://1", false),
+            ("d://1", true),
+        ] {
+            assert_eq!(agreement.covers(Kind::Resource, uri), is_covered, "{uri}");
         }
-        assert_eq!(known.tools.len(), 7);
-        let same = listing([item(3)]).added_to(known.clone());
-        assert_eq!(same, known);
     }
 }

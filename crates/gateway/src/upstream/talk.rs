@@ -58,7 +58,7 @@ impl Upstream {
     }
 
     /// Asks for a list that is out of date, unless somebody else just has.
-    pub(crate) async fn refresh(&self, context: &Context, kind: Kind) {
+    pub(crate) async fn refresh(self: &Arc<Self>, context: &Context, kind: Kind) {
         let _refreshing = self.refreshing.lock().await;
         let Some(live) = self.live().filter(|_| self.is_stale(kind)) else {
             return;
@@ -118,16 +118,22 @@ impl Upstream {
     ) -> Result<Admission, Failure> {
         let always = self.settings().trust == Trust::Always;
         let is_second = self.era.is_some();
+        let began = Instant::now();
+        // The first connection has to have time left.
+        let deadline = if is_second {
+            began + deadline.saturating_duration_since(began) / 2
+        } else {
+            deadline
+        };
         for (kind, name) in items.iter().flatten() {
             if !always || is_second {
                 match self.judged(context, live, (*kind, name), deadline).await {
                     Judged::Yes => {}
                     Judged::Ended => return Ok(Admission::Ended),
-                    Judged::NotYet if is_second => {
-                        self.give_up_era(context);
+                    Judged::NotYet | Judged::Failed(_) if is_second => {
+                        self.doubt_lists(context, live, *kind, began);
                         return Ok(Admission::Elsewhere);
                     }
-                    Judged::Failed(_) if is_second => return Ok(Admission::Elsewhere),
                     Judged::NotYet => {
                         let late = Reason::plain("its list has not come in yet");
                         return Err(self.unlisted(late));
@@ -137,7 +143,7 @@ impl Upstream {
                     }
                 }
             }
-            if is_second && !self.agrees(context, *kind, name) {
+            if is_second && !self.agreement.load().covers(*kind, name) {
                 return Ok(Admission::Elsewhere);
             }
             let item = Some((*kind, &**name));
@@ -156,13 +162,6 @@ impl Upstream {
             }
         }
         Ok(Admission::Yes)
-    }
-
-    /// Tests if this second connection lists an item as the server is known to offer it.
-    fn agrees(&self, context: &Context, kind: Kind, name: &str) -> bool {
-        let catalogue = context.shelf.catalogue();
-        let known = catalogue.server(&self.name);
-        known.is_some_and(|known| self.listing.load().agrees(known, kind, name))
     }
 
     /// Waits until the lists that say whether this item may be used have been judged, as the connection
@@ -214,7 +213,7 @@ impl Upstream {
     }
 
     /// Takes in what the server says it offers. Says whether that has been judged.
-    pub(super) async fn take_in(&self, context: &Context, learnt: Learnt) -> bool {
+    pub(super) async fn take_in(self: &Arc<Self>, context: &Context, learnt: Learnt) -> bool {
         if self.ending.load(Relaxed) {
             return false;
         }
@@ -226,30 +225,36 @@ impl Upstream {
             self.freshness.set(kind, hints);
         }
         let is_open = !self.eras.is_refuted(Era::Modern);
-        let besides = self.other().map(|other| other.listing.load_full());
+        let first = Arc::clone(self);
         let taking_in = shelf.put(&self.name, move |known| {
-            let mut offers = learnt.merge(known);
-            if let Some(besides) = besides {
-                offers = besides.added_to(offers);
-            }
+            let offers = first.combined(known, Some(learnt));
             // A server that was not probed may be of both eras.
             let era = offers.era.filter(|era| *era == Era::Modern || !is_open);
             Offers { era, ..offers }
         });
-        taking_in.await
+        let is_judged = taking_in.await;
+        self.compare(context).await;
+        is_judged
     }
 
     /// The same of a second connection, which adds to what the server is known to offer and changes none of it.
-    async fn take_in_besides(&self, context: &Context, learnt: Learnt) -> bool {
-        let listing = Arc::new(self.listing.load().with(learnt));
-        self.listing.store(Arc::clone(&listing));
+    async fn take_in_besides(self: &Arc<Self>, context: &Context, learnt: Learnt) -> bool {
+        self.listing
+            .store(Arc::new(self.listing.load().with(learnt)));
+        let Some(first) = self.first() else {
+            return false;
+        };
         // A server is known by what its first connection lists.
-        if context.shelf.offers(&self.name).is_none() {
-            return true;
-        }
-        let added =
-            move |known: Option<&Offers>| listing.added_to(known.cloned().unwrap_or_default());
-        context.shelf.put(&self.name, added).await
+        let is_known = context.shelf.offers(&self.name).is_some();
+        let is_judged = !is_known || {
+            let first = Arc::clone(&first);
+            let taking_in = context
+                .shelf
+                .put(&self.name, move |known| first.combined(known, None));
+            taking_in.await
+        };
+        first.compare(context).await;
+        is_judged
     }
 
     /// A client on this line says that its roots have changed. Servers of the older revisions keep them,

@@ -329,10 +329,12 @@ impl Task {
                 if !self.learn_era(session.revision.era()) {
                     let newest = self.upstream.newest_revision();
                     let newest = newest.map_or("", |newest| newest.as_str());
+                    let asked = match self.upstream.era {
+                        None => ", which `revision` in its settings asks for",
+                        Some(_) => "",
+                    };
                     return self.fail(Fault {
-                        reason: Reason::plain(&format!(
-                            "it does not speak {newest}, which `revision` in its settings asks for"
-                        )),
+                        reason: Reason::plain(&format!("it does not speak {newest}{asked}")),
                         permanent: true,
                     });
                 }

@@ -46,11 +46,18 @@ async fn until_idle(rig: &Rig) {
         .await;
 }
 
+const CHANGED: &str = "notifications/tools/list_changed";
+
 /// The first process, which is of the newer era, offers these tools from now on and says so.
 async fn change_first(stage: &Stage, tools: &[Value]) {
     stage.set_tools(tools);
-    let changed = "notifications/tools/list_changed";
-    stage.tell_in("newer", changed, json!({})).await;
+    stage.tell_in("newer", CHANGED, json!({})).await;
+}
+
+/// The same of the second process.
+async fn change_second(stage: &Stage, tools: &[Value]) {
+    stage.set("older.tools.json", &Value::from(tools).to_string());
+    stage.tell_in("older", CHANGED, json!({})).await;
 }
 
 fn calls_in(stage: &Stage, era: &str) -> usize {
@@ -243,6 +250,31 @@ async fn new_tool_of_the_second_process_is_judged_and_stays_listed() {
     change_first(&stage, &[tool("elicit", "Asks.")]).await;
     rig.until_tools("s", 1).await;
     rig.until_held("s", "extra").await;
+    rig.post("/api/v1/trust/s/approve", &json!({})).await;
+    older.call("extra", json!({})).await;
+    // It changes, and goes, with the process that has it.
+    let other = [tool("elicit", "Asks."), tool("extra", "Says more.")];
+    change_second(&stage, &other).await;
+    let held = rig.until_held("s", "extra").await;
+    assert_eq!(held["definition"]["description"], "Says more.", "{held}");
+    change_second(&stage, &other[..1]).await;
+    rig.until("/api/v1/trust?server=s", |trust| {
+        trust["servers"][0]["held"] == json!([])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn list_of_the_second_process_that_fails_leaves_calls_to_the_first() {
+    let stage = stage();
+    let rig = rig(stage.entry_of_both()).await;
+    stage.set("older.tools.json", "7");
+    let mut older = Pipe::open(&rig, server("s")).await;
+    older.call("echo", json!({})).await;
+    assert_eq!(
+        (calls_in(&stage, "older"), calls_in(&stage, "newer")),
+        (0, 1)
+    );
 }
 
 #[tokio::test]

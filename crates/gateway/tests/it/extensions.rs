@@ -157,8 +157,10 @@ async fn tools_that_are_chosen_bound_extensions_too() {
         assert_eq!(answer["error"]["code"], code, "{answer}");
     }
     assert_eq!(asked_for(&stage, "skills/list").len(), 1);
-    let answer = pipe.ask("Skills/Drop", json!({})).await.json;
-    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    pipe.ask("Skills/Drop", json!({})).await;
+    assert_eq!(asked_for(&stage, "Skills/Drop").len(), 0);
+    pipe.ask("Skills/Keep", json!({})).await;
+    assert_eq!(asked_for(&stage, "Skills/Keep").len(), 1);
     rig.stop().await;
 }
 
@@ -217,6 +219,7 @@ async fn rules_hold_for_what_extensions_lead_to() {
             ("Skills/GET", json!({})),
             ("skills//get", json!({})),
             ("skills/put", json!({})),
+            ("Skills/PUT", json!({})),
             ("x/read", json!({ "uri": "file:///secret/a" })),
             (
                 "x/read",

@@ -588,7 +588,7 @@ fn remove_unused(home: &Home, stored: &BTreeMap<String, String>) -> Result<(), F
 
 /// Refuses to change a file that the running gateway does not read.
 fn is_the_gateways(home: &Home) -> Result<(), Failure> {
-    let Some(link) = Link::find(home)? else {
+    let Some(link) = Link::find_staying(home)? else {
         return Ok(());
     };
     let shown: Value = link.get("/api/v1/config")?;
@@ -604,7 +604,7 @@ fn is_the_gateways(home: &Home) -> Result<(), Failure> {
 
 /// A running gateway sees the change by itself, but a person wants to know now whether it likes it.
 fn reload(home: &Home) -> Result<(), Failure> {
-    if let Some(link) = Link::find(home)? {
+    if let Some(link) = Link::find_staying(home)? {
         link.post("/api/v1/config/reload", None)?;
     }
     Ok(())

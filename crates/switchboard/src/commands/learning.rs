@@ -33,8 +33,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const SAID_BYTES: u64 = 64 * 1024;
 /// How long a gateway may take to be there. The one before it may have servers to end.
 const ARRIVAL: Duration = Duration::from_secs(30);
-/// So many gateways are tried: the one that runs may be that of another command, which ends.
-const GATEWAYS: usize = 5;
 /// How long a gateway that is still used by others is waited for.
 const USED: Duration = Duration::from_secs(1);
 /// How long a gateway may take to end its servers.
@@ -68,14 +66,17 @@ fn try_learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Failure
     }
     let mut waiting: Vec<&String> = names.iter().collect();
     let mut host = None;
-    let mut watched = Ok(());
-    for _ in 0..GATEWAYS {
-        watched = reach(home, place, &mut host).and_then(|link| watch(&link, &mut waiting, limit));
-        if !watched.as_ref().is_err_and(Failure::is_unreachable) {
-            break;
+    let mut lost = None;
+    let watched = loop {
+        let watched =
+            reach(home, place, &mut host).and_then(|link| watch(&link, &mut waiting, limit));
+        let is_lost = watched.as_ref().is_err_and(Failure::is_unreachable);
+        // The gateway may be that of another command, which ends.
+        if !is_lost || lost.get_or_insert_with(Instant::now).elapsed() > ARRIVAL {
+            break watched;
         }
         thread::sleep(LOOK_AGAIN);
-    }
+    };
     if let Some(host) = host {
         host.leave(home);
     }
@@ -87,7 +88,7 @@ fn reach(home: &Home, place: &Place, host: &mut Option<Host>) -> Result<Link, Fa
     if let Some(host) = host {
         return host.reach(home);
     }
-    match Link::find(home)? {
+    match Link::find_staying(home)? {
         Some(link) => Ok(link),
         None => host.insert(Host::start(home, place)?).reach(home),
     }
@@ -181,7 +182,7 @@ fn round<'a>(
         let outcome = match server.map(|server| look(link, server)) {
             None => Some(Failure::new("it is not configured any more").into()),
             Some(Ok(outcome)) => outcome,
-            Some(Err(failure)) if failure.is_unreachable() => {
+            Some(Err(failure)) if failure.is_unreachable() || link.is_leaving() => {
                 lost = Err(failure);
                 None
             }
@@ -287,11 +288,11 @@ impl Host {
     fn reach(&mut self, home: &Home) -> Result<Link, Failure> {
         let until = Instant::now() + ARRIVAL;
         loop {
-            if let Some(link) = Link::find(home)? {
+            if let Some(link) = Link::find_staying(home)? {
                 // One that began before the servers were added may not have seen them.
                 match link.post("/api/v1/config/reload", None) {
                     // It leaves, and the next one is to come.
-                    Err(failure) if failure.is_unreachable() => {}
+                    Err(_) if link.is_leaving() => {}
                     asked => return asked.map(|()| link),
                 }
             }

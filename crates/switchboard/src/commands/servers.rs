@@ -146,7 +146,7 @@ pub(crate) fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Failure>
 }
 
 fn write_added(home: &Home, name: &str, entry: &Value) -> Result<(), Failure> {
-    if let Some(link) = Link::find(home)? {
+    if let Some(link) = Link::find_staying(home)? {
         let body = json!({"name": name, "server": entry});
         link.post("/api/v1/servers", Some(&body))?;
     } else {
@@ -173,7 +173,7 @@ pub(super) fn warn_of_plain_http(name: &str, entry: &Value) {
 pub(crate) fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
     let name = &args.name;
     spare_built_in(home, name)?;
-    if let Some(link) = Link::find(home)? {
+    if let Some(link) = Link::find_staying(home)? {
         link.delete(&address(name))?;
     } else {
         ConfigFile::edit(home, |text| remove_server(text, name))?;
@@ -240,7 +240,7 @@ fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
         Switch::Off => ("disable", "disabled"),
     };
     let on = to == Switch::On;
-    let changed = if let Some(link) = Link::find(home)? {
+    let changed = if let Some(link) = Link::find_staying(home)? {
         let before: shapes::Server = link.get(&address(name))?;
         link.post(&format!("{}/{verb}", address(name)), None)?;
         before.enabled != on
