@@ -196,21 +196,24 @@ fn round<'a>(
 }
 
 /// Looks at a server; `None` if it is on its way.
-fn look(link: &Link, server: &shapes::Server) -> Result<Option<Outcome>, Failure> {
+fn look(link: &Link, listed: &shapes::Server) -> Result<Option<Outcome>, Failure> {
     #[derive(Deserialize)]
     struct Detail {
+        #[serde(flatten)]
+        server: shapes::Server,
         /// What it says of itself, once it has been asked.
         #[serde(default)]
         offers: Option<IgnoredAny>,
     }
-    if !server.enabled {
+    if !listed.enabled {
         return Ok(Some(Outcome::Off));
     }
-    if server.state == "starting" && server.reason.is_none() {
+    if listed.state == "starting" && listed.reason.is_none() {
         return Ok(None);
     }
-    let name = &server.name;
-    let Detail { offers } = link.get(&format!(
+    let name = &listed.name;
+    // It may have been learnt since the list was made.
+    let Detail { server, offers } = link.get(&format!(
         "/api/v1/servers/{}",
         switchboard_catalog::escape(name)
     ))?;
@@ -224,9 +227,9 @@ fn look(link: &Link, server: &shapes::Server) -> Result<Option<Outcome>, Failure
         }));
     }
     // One that is started again has the reason of its last failure.
-    Ok(server.reason.clone().map(|reason| Outcome::Failed {
+    Ok(server.reason.map(|reason| Outcome::Failed {
         reason,
-        action: server.action.clone(),
+        action: server.action,
     }))
 }
 
@@ -401,12 +404,18 @@ mod tests {
                 "/api/v1/servers",
                 r#"{"servers":[
                     {"name":"a","state":"ready","enabled":true},
-                    {"name":"b","state":"ready","enabled":true,"tools":3},
+                    {"name":"b","state":"ready","enabled":true,"tools":0},
                     {"name":"c","state":"starting","enabled":true},
                     {"name":"d","state":"retrying","enabled":true,"reason":"no luck"}]}"#,
             ),
-            ("/api/v1/servers/b", r#"{"offers":{}}"#),
-            ("/api/v1/servers/d", "{}"),
+            (
+                "/api/v1/servers/b",
+                r#"{"name":"b","state":"ready","enabled":true,"tools":3,"offers":{}}"#,
+            ),
+            (
+                "/api/v1/servers/d",
+                r#"{"name":"d","state":"retrying","enabled":true,"reason":"no luck"}"#,
+            ),
             ("/api/v1/trust?server=b", r#"{"servers":[]}"#),
         ]);
         let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
