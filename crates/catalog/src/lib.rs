@@ -47,6 +47,7 @@ mod offers;
 mod page;
 mod parallel;
 mod part;
+mod schema;
 mod snapshot;
 mod uris;
 

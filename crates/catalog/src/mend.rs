@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use switchboard_wire::Raw;
 
-use crate::Kind;
+use crate::{Kind, schema::is_sure};
 
 /// What becomes of a member.
 enum Fix {
@@ -177,17 +177,21 @@ fn property(_: &str, schema: &Raw) -> Fix {
     }
 }
 
-/// A schema of results that are no objects says nothing to a client that knows only those, so it is left out.
+/// A schema of results that are no objects says nothing to a client that knows only those, so it is left out, as is one
+/// that some client cannot compile.
 fn output_schema(value: &Raw) -> Fix {
     let is_good = match value.member("type") {
         Some(types) => is_object_type(&types),
         None => value.member("properties").is_some_and(|of| of.is_object()),
     };
-    if is_good {
-        schema(value).into()
-    } else {
-        Fix::Drop
+    if !is_good {
+        return Fix::Drop;
     }
+    let mended = schema(value);
+    if !is_sure(mended.as_ref().unwrap_or(value)) {
+        return Fix::Drop;
+    }
+    mended.into()
 }
 
 fn is_object_type(value: &Raw) -> bool {

@@ -15,7 +15,8 @@ use crate::{CacheHints, Client, Error, Lossless, call::Answering, model::Listed}
 
 /// A list of the server as a stream. Pages are fetched as they are needed.
 ///
-/// An item that cannot be read is left out, with a warning, and costs no more than itself.
+/// A member of an item that is not as the protocol wants it counts as not given. An item without a name, or that is no
+/// object, is left out, with a warning, and costs no more than itself.
 #[must_use = "a list is only fetched when it is polled"]
 pub struct Pages<T> {
     client: Client,

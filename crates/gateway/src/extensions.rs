@@ -67,6 +67,21 @@ pub(crate) fn declares(capabilities: &Raw) -> bool {
     has("extensions", &[TASKS, apps::EXTENSION]) || has("experimental", &[])
 }
 
+/// What a server of both eras says it can do in the older one, with the extensions that it is known for: servers declare
+/// them in the newer one alone.
+pub(crate) fn with_extensions(said: Raw, known: Option<&Raw>) -> Raw {
+    ["extensions", "experimental"]
+        .into_iter()
+        .fold(said, |said, what| {
+            match known.and_then(|known| known.member(what)) {
+                Some(known) if said.member(what).is_none() => {
+                    said.with_member(what, &known).unwrap_or(said)
+                }
+                _ => said,
+            }
+        })
+}
+
 /// Tests if this server has declared an extension, in what is shown of it.
 pub(crate) fn is_declared(context: &Context, server: &str) -> bool {
     let catalogue = context.shelf.catalogue();

@@ -128,6 +128,56 @@ fn members_of_another_type_are_left_out() {
     }
 }
 
+/// The official TypeScript SDK compiles schemas of results, and loses the list to one that it cannot.
+#[test]
+fn schemas_of_results_that_some_client_cannot_compile_are_left_out() {
+    let shows = |schema: &str| {
+        let sent = tool(&format!(
+            r#""inputSchema":{{"type":"object"}},"outputSchema":{schema}"#
+        ));
+        shown(Kind::Tool, &sent).contains("outputSchema")
+    };
+    let property = |schema: &str| format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#);
+    for good in [
+        r#"{"type":["string","null"],"format":"date-time","description":"When."}"#,
+        r##"{"$ref":"#"}"##,
+        r#"{"type":"string","pattern":"^[a-z0-9_]+(?:-\\d{2,4})?$","minLength":1}"#,
+        r#"{"anyOf":[{"type":"integer","minimum":-1.5},true],"default":{"x":1}}"#,
+        r#"{"type":"array","items":{"type":"object","additionalProperties":false},"x-order":3}"#,
+    ] {
+        assert!(shows(&property(good)), "{good}");
+    }
+    assert!(shows(
+        r##"{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}"##
+    ));
+    for bad in [
+        r##"{"$ref":"#/definitions/none"}"##,
+        r#"{"$ref":"https://example.com/x"}"#,
+        r#"{"type":"banana"}"#,
+        r#"{"type":["string","string"]}"#,
+        r#"{"pattern":"["}"#,
+        r#"{"pattern":"a**"}"#,
+        r#"{"pattern":"\\-"}"#,
+        r#"{"pattern":"(a"}"#,
+        r#"{"pattern":"[z-a]"}"#,
+        r#"{"minimum":"x"}"#,
+        r#"{"minLength":-1}"#,
+        r#"{"$id":5}"#,
+        r#"{"$id":"x"}"#,
+        r#"{"$anchor":"x"}"#,
+        r#"{"id":"x"}"#,
+        r#"{"enum":[]}"#,
+        r#"{"allOf":[]}"#,
+        r#"{"items":[{}]}"#,
+        r#"{"properties":{"__proto__":{}}}"#,
+        r#"{"format":"constructor"}"#,
+        "7",
+    ] {
+        let in_array = format!(r#"{{"type":"array","items":{bad}}}"#);
+        assert!(!shows(&property(&in_array)), "{bad}");
+    }
+}
+
 #[test]
 fn prompts_and_resources_are_mended_too() {
     for (kind, sent, expected) in [

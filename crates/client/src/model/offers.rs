@@ -1,9 +1,9 @@
 //! What a server offers: tools, prompts, resources.
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use switchboard_wire::{Raw, method};
 
-use super::{Lossless, null_as_default};
+use super::Lossless;
 use crate::Client;
 
 /// What comes in lists, and can be asked for as [`Pages`](crate::Pages). The protocol has four
@@ -30,14 +30,19 @@ pub struct Tool {
     /// What to call it by.
     pub name: String,
     /// What to show a person.
+    #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
     /// What to tell a model.
+    #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of its arguments. A tool without one takes any object.
+    #[serde(default = "any_object")]
     pub input_schema: Raw,
     /// The JSON Schema of its structured result.
+    #[serde(default, deserialize_with = "readable")]
     pub output_schema: Option<Raw>,
     /// What the server says of its effects.
+    #[serde(default, deserialize_with = "readable")]
     pub annotations: Option<ToolAnnotations>,
 }
 
@@ -47,14 +52,19 @@ pub struct Tool {
 #[non_exhaustive]
 pub struct ToolAnnotations {
     /// What to show a person.
+    #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
     /// It changes nothing.
+    #[serde(default, deserialize_with = "readable")]
     pub read_only_hint: Option<bool>,
     /// It may destroy.
+    #[serde(default, deserialize_with = "readable")]
     pub destructive_hint: Option<bool>,
     /// Doing it twice is the same as doing it once.
+    #[serde(default, deserialize_with = "readable")]
     pub idempotent_hint: Option<bool>,
     /// It deals with the world outside.
+    #[serde(default, deserialize_with = "readable")]
     pub open_world_hint: Option<bool>,
 }
 
@@ -66,11 +76,13 @@ pub struct Prompt {
     /// What to call it by.
     pub name: String,
     /// What to show a person.
+    #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
     /// What it is for.
+    #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
     /// The gaps.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "readable_elements")]
     pub arguments: Vec<PromptArgument>,
 }
 
@@ -81,11 +93,13 @@ pub struct PromptArgument {
     /// What to call it by.
     pub name: String,
     /// What to show a person.
+    #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
     /// What belongs there.
+    #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
     /// Whether it must be filled.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "readable_or_default")]
     pub required: bool,
 }
 
@@ -96,15 +110,20 @@ pub struct PromptArgument {
 pub struct Resource {
     /// Its address.
     pub uri: String,
-    /// Its name.
+    /// Its name; empty if it has none.
+    #[serde(default, deserialize_with = "readable_or_default")]
     pub name: String,
     /// What to show a person.
+    #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
     /// What it is.
+    #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
     /// Its type.
+    #[serde(default, deserialize_with = "readable")]
     pub mime_type: Option<String>,
     /// Its size in bytes.
+    #[serde(default, deserialize_with = "readable")]
     pub size: Option<u64>,
 }
 
@@ -115,13 +134,17 @@ pub struct Resource {
 pub struct ResourceTemplate {
     /// The address with its gaps (RFC 6570).
     pub uri_template: String,
-    /// Its name.
+    /// Its name; empty if it has none.
+    #[serde(default, deserialize_with = "readable_or_default")]
     pub name: String,
     /// What to show a person.
+    #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
     /// What it is.
+    #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
     /// The type, if all have the same.
+    #[serde(default, deserialize_with = "readable")]
     pub mime_type: Option<String>,
 }
 
@@ -147,6 +170,37 @@ impl Listed for Resource {
 impl Listed for ResourceTemplate {
     const METHOD: &'static str = method::RESOURCE_TEMPLATES_LIST;
     const MEMBER: &'static str = "resourceTemplates";
+}
+
+/// A member that is not as the protocol wants it counts as not given: it is no reason to lose the rest.
+fn readable<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    Ok(Raw::deserialize(deserializer)?.read_owned().ok())
+}
+
+fn readable_or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned + Default,
+{
+    Ok(readable(deserializer)?.unwrap_or_default())
+}
+
+fn readable_elements<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let elements = Raw::deserialize(deserializer)?.elements();
+    let elements = elements.unwrap_or_default().into_iter();
+    Ok(elements.filter_map(|it| it.read_owned().ok()).collect())
+}
+
+fn any_object() -> Raw {
+    Raw::object([("type", Raw::string("object"))])
 }
 
 mod sealed {

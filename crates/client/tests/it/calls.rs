@@ -292,6 +292,30 @@ async fn a_list_is_fetched_page_by_page_and_a_bad_item_costs_itself() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn member_that_cannot_be_read_costs_itself() {
+    let (client, _listener, mut peer) = ready(builder(), World::Old).await;
+    let listed = client.clone();
+    let tools = tokio::spawn(async move { listed.tools().all().await });
+    let tool = json!({"name": "a", "title": null, "description": 42, "annotations": {"readOnlyHint": "yes", "title": "A"}});
+    let request = peer.expect("tools/list").await;
+    peer.answer(&request, json!({"tools": [tool]})).await;
+    let tools = tools.await.unwrap().unwrap();
+    let annotations = tools[0].annotations.as_ref().unwrap();
+    assert_eq!(tools[0].description, None);
+    assert_eq!(tools[0].input_schema.as_str(), r#"{"type":"object"}"#);
+    assert_eq!(annotations.title.as_deref(), Some("A"));
+    assert_eq!(annotations.read_only_hint, None);
+
+    let prompts = tokio::spawn(async move { client.prompts().all().await });
+    let prompt = json!({"name": "p", "arguments": [7, {"name": "x", "required": "yes"}]});
+    let request = peer.expect("prompts/list").await;
+    peer.answer(&request, json!({"prompts": [prompt]})).await;
+    let prompts = prompts.await.unwrap().unwrap();
+    assert_eq!(prompts[0].arguments.len(), 1);
+    assert!(!prompts[0].arguments[0].required);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_list_without_end_ends() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let tools = tokio::spawn(async move { client.tools().all().await });

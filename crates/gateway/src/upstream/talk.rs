@@ -17,7 +17,7 @@ use crate::{
     call::Items,
     caller::{Principal, said},
     context::Context,
-    extensions::{is_declared, is_foreign},
+    extensions::{is_declared, is_foreign, with_extensions},
     failure::{Failure, cut},
     health::Reason,
     judgement::{Judged, Judgements},
@@ -198,7 +198,12 @@ impl Upstream {
             }
             return judged;
         }
-        let until = (Instant::now() + context.wait()).min(deadline);
+        let mut patience = context.wait();
+        if !live.judgements.has_been(kind) {
+            // It is still starting.
+            patience = patience.max(self.settings.load().init_timeout);
+        }
+        let until = (Instant::now() + patience).min(deadline);
         self.hurry(kind);
         // Boxed, as all that few calls come to.
         Box::pin(live.judgements.wait(kind, until)).await
@@ -227,7 +232,11 @@ impl Upstream {
         let is_open = !self.eras.is_refuted(Era::Modern);
         let first = Arc::clone(self);
         let taking_in = shelf.put(&self.name, move |known| {
-            let offers = first.combined(known, Some(learnt));
+            let mut offers = first.combined(known, Some(learnt));
+            if is_open && offers.era == Some(Era::Legacy) {
+                let known = known.and_then(|known| known.capabilities.as_ref());
+                offers.capabilities = offers.capabilities.map(|said| with_extensions(said, known));
+            }
             // A server that was not probed may be of both eras.
             let era = offers.era.filter(|era| *era == Era::Modern || !is_open);
             Offers { era, ..offers }

@@ -286,6 +286,7 @@ impl Task {
         let eras = &self.upstream.eras;
         self.is_unprobed = self.upstream.may_speak(Era::Legacy)
             && !eras.is_ruled_out(Era::Modern)
+            && self.upstream.demand.load(Relaxed) > 0
             && eras.wished() == Some(Era::Legacy);
         if self.is_unprobed {
             Some(Era::Legacy)

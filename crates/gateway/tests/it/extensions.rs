@@ -403,3 +403,41 @@ async fn extensions_are_told_to_both_sides() {
     }
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn older_call_does_not_take_extensions_from_a_server_of_both_eras() {
+    let stage = modern_stage_with(&declared());
+    let mut entry = stage.entry_of_both();
+    entry["start"] = json!("lazy");
+    entry["idleStopSeconds"] = json!(1);
+    let rig = Rig::with(json!({ "s": entry })).await;
+    rig.until_tools("s", 1).await;
+    rig.until("/api/v1/servers/s", |server| server["state"] == "idle")
+        .await;
+    let mut older = Pipe::open(&rig, server("s")).await;
+    older.call("paint", json!({})).await;
+    assert!(!stage.asked_in("older").is_empty());
+    let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
+    newer.result("skills/list", json!({})).await;
+    older.result("skills/list", json!({})).await;
+    let server = rig.get("/api/v1/servers/s").await.json();
+    assert!(
+        server["offers"]["capabilities"]["extensions"].is_object(),
+        "{server}"
+    );
+    rig.stop().await;
+}
+
+#[tokio::test]
+async fn definitions_that_are_not_as_they_should_be_are_offered_all_the_same() {
+    let stage = Stage::new(&[]);
+    let bad = r#"{"name":"bad","description":42,"annotations":"nope"}"#;
+    stage.set_tools_text(&format!("[{bad}]"));
+    let rig = Rig::with(json!({ "s": stage.entry() })).await;
+    rig.until_tools("s", 1).await;
+    let mut own = Pipe::open(&rig, server("s")).await;
+    let listed = own.ask("tools/list", json!({})).await.text;
+    assert!(listed.contains(bad), "{listed}");
+    own.call("bad", json!({})).await;
+    rig.stop().await;
+}

@@ -30,7 +30,9 @@ fn call(tool: &str) -> Value {
 
 /// A gateway whose calls wait so long for a server, with the server known and at rest.
 async fn rested(stage: &Stage, wait: Duration, then: impl FnOnce()) -> Rig {
-    let servers = json!({ "s": stage.lazy_entry() });
+    let mut entry = stage.lazy_entry();
+    entry["initTimeoutMs"] = json!(4_000);
+    let servers = json!({ "s": entry });
     let wait = u64::try_from(wait.as_millis()).unwrap();
     let rig = Rig::configured(json!({ "mcpServers": servers, "waitTimeoutMs": wait })).await;
     rig.until_tools("s", 2).await;

@@ -89,8 +89,18 @@ fn reach(home: &Home, place: &Place, host: &mut Option<Host>) -> Result<Link, Fa
         return host.reach(home);
     }
     match Link::find_staying(home)? {
-        Some(link) => Ok(link),
+        Some(link) => refreshed(link),
         None => host.insert(Host::start(home, place)?).reach(home),
+    }
+}
+
+/// The gateway, once it has read the configuration: one that began before the servers were added, or is just being told of
+/// another change, may not have seen them.
+fn refreshed(link: Link) -> Result<Link, Failure> {
+    match link.post("/api/v1/config/reload", None) {
+        Ok(()) => Ok(link),
+        Err(_) if link.is_leaving() => Err(Failure::unreachable("the gateway is stopping")),
+        Err(failure) => Err(failure),
     }
 }
 
@@ -292,11 +302,10 @@ impl Host {
         let until = Instant::now() + ARRIVAL;
         loop {
             if let Some(link) = Link::find_staying(home)? {
-                // One that began before the servers were added may not have seen them.
-                match link.post("/api/v1/config/reload", None) {
-                    // It leaves, and the next one is to come.
-                    Err(_) if link.is_leaving() => {}
-                    asked => return asked.map(|()| link),
+                match refreshed(link) {
+                    // The next one is to come.
+                    Err(failure) if failure.is_unreachable() => {}
+                    reached => return reached,
                 }
             }
             let ended = self.0.try_wait().ok().flatten();

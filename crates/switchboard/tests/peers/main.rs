@@ -15,6 +15,7 @@
 )]
 #![cfg(target_os = "linux")]
 
+mod apps;
 mod clients;
 mod left_out;
 mod servers;

@@ -19,7 +19,9 @@ use crate::{
 };
 
 /// The scripts, as they are when the tests are built.
-const SCRIPTS: [(&str, &str); 12] = [
+const SCRIPTS: [(&str, &str); 14] = [
+    ("apps_host.mjs", include_str!("scripts/apps_host.mjs")),
+    ("apps_server.mjs", include_str!("scripts/apps_server.mjs")),
     (
         "fastmcp_client.py",
         include_str!("scripts/fastmcp_client.py"),
@@ -160,7 +162,7 @@ fn visit(server: Server) -> Option<String> {
 }
 
 /// Puts the scripts where they find what they import.
-fn furnish(place: &Path, tools: &Tools) {
+pub(crate) fn furnish(place: &Path, tools: &Tools) {
     fs::create_dir(place).unwrap();
     for (name, text) in SCRIPTS {
         fs::write(place.join(name), text).unwrap();

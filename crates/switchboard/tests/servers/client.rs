@@ -91,14 +91,16 @@ impl Client {
     }
 
     fn open(way: Way) -> Self {
-        // The gateway declares the same to servers, and some offer more tools to clients that can be asked. Over
+        // The gateway declares the same to servers, and some offer more tools to clients that can be asked or show apps. Over
         // HTTP a question would need a second connection.
-        let capabilities = match way {
-            Way::Pipe(_) => {
-                json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {}, "url": {} } })
-            }
-            Way::Http(_) => json!({}),
-        };
+        let apps =
+            json!({ "io.modelcontextprotocol/ui": { "mimeTypes": ["text/html;profile=mcp-app"] } });
+        let mut capabilities = json!({ "extensions": apps });
+        if let Way::Pipe(_) = way {
+            capabilities["roots"] = json!({});
+            capabilities["sampling"] = json!({});
+            capabilities["elicitation"] = json!({ "form": {}, "url": {} });
+        }
         let mut client = Self {
             way,
             next_id: 0,

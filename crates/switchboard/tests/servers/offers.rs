@@ -82,10 +82,13 @@ impl Offers {
         let mut problems = Vec::new();
         let mut own = self.clone();
         for ((list, items), known) in LISTS.iter().zip(&mut own.0).zip(&direct.0) {
-            let beginning = expose(list, server, "");
+            // The pages of apps keep their scheme.
+            let beginnings = ["", "ui://"].map(|scheme| expose(list, server, scheme));
             items.retain(|item| {
-                let name = item[list.key].as_str();
-                name.is_some_and(|name| name.starts_with(&beginning))
+                let name = item[list.key].as_str().unwrap_or_default();
+                beginnings
+                    .iter()
+                    .any(|beginning| name.starts_with(beginning))
             });
             for (place, item) in items.iter_mut().enumerate() {
                 let exposed = item[list.key].as_str().unwrap_or_default();
@@ -102,6 +105,12 @@ impl Offers {
                 item[list.key] = json!(name(known));
                 if list.member == "tools" {
                     problems.extend(make_plain(item, known));
+                    let page = &known["_meta"]["ui"]["resourceUri"];
+                    let exposed = page.as_str().map(|page| expose_uri(server, page));
+                    if exposed.is_some_and(|exposed| item["_meta"]["ui"]["resourceUri"] == exposed)
+                    {
+                        item["_meta"]["ui"]["resourceUri"] = page.clone();
+                    }
                 }
             }
         }
