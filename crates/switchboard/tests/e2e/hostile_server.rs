@@ -155,18 +155,23 @@ fn a_list_that_comes_late_or_fails_lets_no_call_pass() {
     let serve = hostile.home.serve();
     serve.until_known("h");
     serve.stop();
-    for late in [
-        json!({ "result": { "tools": [tool("Says more.")] }, "delayMs": 4_000 }),
-        json!({ "error": { "code": -32603, "message": "later" } }),
-    ] {
+    let late = json!({ "result": { "tools": [tool("Says more.")] }, "delayMs": 4_000 });
+    let failing = json!({ "error": { "code": -32603, "message": "later" } });
+    // What comes late is waited for, and held.
+    for (list, code) in [(failing, -32002), (late, -32602)] {
         let mut script = everything("Says something.");
-        script["tools/list"] = late;
+        script["tools/list"] = list;
         hostile.play(script);
         let serve = hostile.home.serve();
         let mut client = serve.client();
         let error = client.call("h__pay", json!({})).unwrap_err();
-        assert_eq!(error["code"], -32002, "{error}");
-        assert!(error["data"]["retryAfterMs"].is_u64(), "{error}");
+        assert_eq!(error["code"], code, "{error}");
+        let is_to_come = code == -32002;
+        assert_eq!(
+            error["data"]["retryAfterMs"].is_u64(),
+            is_to_come,
+            "{error}"
+        );
         serve.stop();
     }
     assert_eq!(hostile.used(), Vec::<String>::new());
