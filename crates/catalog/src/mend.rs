@@ -40,8 +40,8 @@ pub(crate) fn mend(kind: Kind, definition: &Raw) -> Option<Raw> {
     mend_members(kind, readable.as_ref().unwrap_or(definition)).or(readable)
 }
 
-/// The same with every number that is too large for a double replaced by the largest: some readers take it for infinity
-/// and some for an error, and written out in digits it keeps some busy for ever.
+/// The definition with every number that no double can hold brought into the range of doubles: some readers take such a
+/// number for infinity, some reject it, and some hang if it is written out in thousands of digits.
 fn finite_numbers(definition: &Raw) -> Option<Raw> {
     let json = definition.as_bytes();
     let mut mended = Vec::new();
@@ -53,9 +53,9 @@ fn finite_numbers(definition: &Raw) -> Option<Raw> {
                 let is_part = |c: &u8| matches!(c, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
                 let length = json[at..].iter().take_while(|c| is_part(c)).count();
                 if is_infinite(&json[at..at + length]) {
-                    let largest: &[u8] = if *c == b'-' { b"-1.7e308" } else { b"1.7e308" };
+                    let finite: &[u8] = if *c == b'-' { b"-1.7e308" } else { b"1.7e308" };
                     mended.extend_from_slice(&json[from..at]);
-                    mended.extend_from_slice(largest);
+                    mended.extend_from_slice(finite);
                     from = at + length;
                 }
                 at += length;

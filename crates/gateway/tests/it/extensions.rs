@@ -427,17 +427,3 @@ async fn older_call_does_not_take_extensions_from_a_server_of_both_eras() {
     );
     rig.stop().await;
 }
-
-#[tokio::test]
-async fn definitions_that_are_not_as_they_should_be_are_offered_all_the_same() {
-    let stage = Stage::new(&[]);
-    let bad = r#"{"name":"bad","description":42,"annotations":"nope"}"#;
-    stage.set_tools_text(&format!("[{bad}]"));
-    let rig = Rig::with(json!({ "s": stage.entry() })).await;
-    rig.until_tools("s", 1).await;
-    let mut own = Pipe::open(&rig, server("s")).await;
-    let listed = own.ask("tools/list", json!({})).await.text;
-    assert!(listed.contains(bad), "{listed}");
-    own.call("bad", json!({})).await;
-    rig.stop().await;
-}
