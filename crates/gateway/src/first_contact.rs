@@ -13,12 +13,16 @@ use std::{
 use serde::{Deserialize, Serialize};
 use switchboard_config::{Config, Server};
 use switchboard_files::{Links, write_private};
-use tokio::time::timeout_at;
+use tokio::time::{timeout, timeout_at};
 
-use crate::{gateway::Gateway, identity::fingerprint};
+use crate::{gateway::Gateway, identity::fingerprint, upstream::Upstream};
 
 /// How long the first list waits for servers that have never been learnt.
 const LIST_DELAY: Duration = Duration::from_secs(1);
+/// How long servers that were never learnt are still started when the last client has left.
+const LAST_STARTS: Duration = Duration::from_secs(10);
+/// How long those that have been started are waited for after that. Each has a limit of its own.
+const LAST_LESSONS: Duration = Duration::from_mins(2);
 /// The file has a line for each server that has not been learnt, and no more.
 const FILE_BYTES: u64 = 1024 * 1024;
 
@@ -171,6 +175,55 @@ pub(crate) async fn delay_list(gateway: &Gateway) {
     for (upstream, until) in waits {
         // One that takes longer is told of by a changed list.
         let _ = timeout_at(until.into(), upstream.met()).await;
+    }
+}
+
+/// The last client has left. Waits for servers that were never learnt and have not failed: for a while for all of
+/// them, and longer for those that have been started by then. The [pace](crate::pace) may be paused afterwards.
+pub(crate) async fn last_lessons(gateway: &Gateway) {
+    let context = gateway.context();
+    let contact = &context.first_contact;
+    let upstreams = gateway.upstreams();
+    let new = upstreams.values().filter(|upstream| {
+        upstream.is_new() && !contact.has_failed(&upstream.name, &upstream.settings())
+    });
+    let new: Vec<_> = new.collect();
+    if new.is_empty() {
+        return;
+    }
+    let servers = new.len();
+    tracing::info!(
+        servers,
+        "The last client has left; learning new servers first."
+    );
+    context.pace.hurry();
+    if timeout(LAST_STARTS, all_met(&new)).await.is_ok() {
+        return;
+    }
+    context.pace.pause();
+    let begun = new.into_iter().filter(|upstream| upstream.is_being_met());
+    let begun: Vec<_> = begun.collect();
+    if timeout(LAST_LESSONS, all_met(&begun)).await.is_err() {
+        give_up(gateway);
+    }
+}
+
+/// Servers that were started to be learnt, and are not, count as failed: no gateway waits for them again at its end,
+/// and others are started before them.
+pub(crate) fn give_up(gateway: &Gateway) {
+    let context = gateway.context();
+    let contact = &context.first_contact;
+    for upstream in gateway.upstreams().values() {
+        if upstream.is_being_met() {
+            contact.fail(&upstream.name, &upstream.settings());
+        }
+    }
+    contact.save_soon(context.config.load_full());
+}
+
+async fn all_met(upstreams: &[&Arc<Upstream>]) {
+    for upstream in upstreams {
+        upstream.met().await;
     }
 }
 

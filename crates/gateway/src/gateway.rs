@@ -31,7 +31,7 @@ use crate::{
         sse,
     },
     finder::Finder,
-    launch,
+    first_contact, launch,
     logs::Logs,
     notify,
     pace::AFTER_FIRST_ANSWERS,
@@ -196,30 +196,28 @@ impl Gateway {
         }
     }
 
-    /// The same, and until servers that are being learnt for the first time have been, for a bounded time: the next
-    /// client is to see their tools. A client that comes meanwhile keeps the gateway.
+    /// The same, and until servers that were never learnt have been, for a bounded time: the next client is to see
+    /// their tools. A client that comes meanwhile keeps the gateway.
     pub async fn deserted(&self) {
         loop {
             self.abandoned().await;
-            let contact = &self.context.first_contact;
-            let upstreams = self.upstreams();
-            let lessons: Vec<_> = upstreams
-                .values()
-                .filter(|one| one.is_being_met() && !contact.has_failed(&one.name, &one.settings()))
-                .collect();
-            let all_met = async {
-                for upstream in &lessons {
-                    upstream.met().await;
-                }
-            };
-            if tokio::time::timeout(LAST_LESSONS, all_met).await.is_err() {
-                for upstream in lessons.iter().filter(|one| one.is_new()) {
-                    contact.fail(&upstream.name, &upstream.settings());
-                }
+            tokio::select! {
+                () = first_contact::last_lessons(self) => {}
+                () = self.joined() => {}
             }
+            self.context.pace.resume();
             if self.pipes() == 0 {
                 return;
             }
+        }
+    }
+
+    /// Waits until a client is on a pipe.
+    async fn joined(&self) {
+        let mut changed = self.pipes_changed.subscribe();
+        while self.pipes() == 0 {
+            // The sender lives as long as the gateway.
+            let _ = changed.changed().await;
         }
     }
 
@@ -277,6 +275,7 @@ impl Gateway {
             return self.reached(Stage::Stopped).await;
         }
         tracing::info!("Stopping.");
+        first_contact::give_up(self);
         self.context
             .events
             .tell("gateway.stopping", || serde_json::json!({}));
@@ -443,9 +442,6 @@ impl Gateway {
     }
 }
 
-/// How long servers that are being learnt for the first time are waited for when the last client has left. Each has a
-/// limit of its own.
-const LAST_LESSONS: Duration = Duration::from_mins(2);
 /// How long the store may take to write what it still has.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 

@@ -25,7 +25,20 @@ pub(crate) struct Pace {
     opens: Instant,
     /// Whether a client waits for the first starts.
     hurried: watch::Sender<bool>,
+    /// Whether starts are put off.
+    paused: watch::Sender<bool>,
     places: Arc<Semaphore>,
+    /// How many wait that have not failed.
+    hopeful: watch::Sender<usize>,
+}
+
+/// What is known of a server that waits for its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// Nothing speaks against it.
+    Clean,
+    /// It has failed before: the others come first.
+    Failed,
 }
 
 /// The right to use the machine for one start. Given back when dropped.
@@ -46,26 +59,44 @@ impl Pace {
         Self {
             opens: Instant::now() + AFTER_FIRST_ANSWERS,
             hurried: watch::Sender::new(false),
+            paused: watch::Sender::new(false),
             places: Arc::new(Semaphore::new(places)),
+            hopeful: watch::Sender::new(0),
         }
     }
 
-    /// Waits for the turn of a server that costs this machine nothing: it runs elsewhere.
-    pub(crate) async fn open(&self) {
-        let mut hurried = self.hurried.subscribe();
-        // Whichever comes first.
-        let _ = timeout_at(self.opens, hurried.wait_for(|hurried| *hurried)).await;
+    /// Waits for the turn of a server that costs this machine nothing: it runs elsewhere. `begin` is called when
+    /// the turn has come, and never after [`pause`](Self::pause) has returned.
+    pub(crate) async fn open(&self, begin: impl Fn()) {
+        self.opened().await;
+        loop {
+            self.resumed().await;
+            if self.begins(&begin) {
+                return;
+            }
+        }
     }
 
     /// Waits for a place. The first to wait is the first to get one; a server that gives up waiting costs the
-    /// others nothing.
-    pub(crate) async fn turn(&self) -> Place {
-        self.open().await;
-        // The semaphore is never closed.
-        let permit = Arc::clone(&self.places).acquire_owned().await.ok();
-        Place {
-            _permit: permit,
-            until: Instant::now() + PLACE_LIMIT,
+    /// others nothing. `begin` is called as by [`open`](Self::open).
+    pub(crate) async fn turn(&self, record: Record, begin: impl Fn()) -> Place {
+        let hope = (record == Record::Clean).then(|| Hope::new(&self.hopeful));
+        self.opened().await;
+        loop {
+            self.resumed().await;
+            if hope.is_none() {
+                let mut hopeful = self.hopeful.subscribe();
+                // The sender lives as long as this.
+                let _ = hopeful.wait_for(|hopeful| *hopeful == 0).await;
+            }
+            // The semaphore is never closed.
+            let permit = Arc::clone(&self.places).acquire_owned().await.ok();
+            if self.begins(&begin) {
+                return Place {
+                    _permit: permit,
+                    until: Instant::now() + PLACE_LIMIT,
+                };
+            }
         }
     }
 
@@ -73,27 +104,80 @@ impl Pace {
     pub(crate) fn hurry(&self) {
         self.hurried.send_replace(true);
     }
+
+    /// Nobody is there any more: no start begins before [`resume`](Self::resume).
+    pub(crate) fn pause(&self) {
+        self.paused.send_replace(true);
+    }
+
+    pub(crate) fn resume(&self) {
+        self.paused.send_replace(false);
+    }
+
+    async fn opened(&self) {
+        let mut hurried = self.hurried.subscribe();
+        // Whichever comes first.
+        let _ = timeout_at(self.opens, hurried.wait_for(|hurried| *hurried)).await;
+    }
+
+    async fn resumed(&self) {
+        let mut paused = self.paused.subscribe();
+        // The sender lives as long as this.
+        let _ = paused.wait_for(|paused| !*paused).await;
+    }
+
+    /// Begins a start, unless they are put off.
+    fn begins(&self, begin: impl Fn()) -> bool {
+        // Held while it begins: a pause comes before or after.
+        let paused = self.paused.borrow();
+        if !*paused {
+            begin();
+        }
+        !*paused
+    }
+}
+
+/// One that waits for its turn and has not failed.
+struct Hope<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Hope<'a> {
+    fn new(hopeful: &'a watch::Sender<usize>) -> Self {
+        hopeful.send_modify(|hopeful| *hopeful += 1);
+        Self(hopeful)
+    }
+}
+
+impl Drop for Hope<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|hopeful| *hopeful -= 1);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::timeout;
+
     use super::*;
+
+    async fn turn(pace: &Pace) -> Place {
+        pace.turn(Record::Clean, || ()).await
+    }
 
     #[tokio::test(start_paused = true)]
     async fn starts_wait_for_first_answers_and_for_places() {
         let began = Instant::now();
         let pace = Pace::with_places(2);
-        let gave_up = tokio::time::timeout(Duration::from_millis(100), pace.turn()).await;
+        let gave_up = timeout(Duration::from_millis(100), turn(&pace)).await;
         assert!(gave_up.is_err());
-        let one = pace.turn().await;
-        let _two = pace.turn().await;
+        let one = turn(&pace).await;
+        let _two = turn(&pace).await;
         assert_eq!(began.elapsed(), AFTER_FIRST_ANSWERS);
-        let waiting = tokio::time::timeout(Duration::from_secs(1), pace.turn()).await;
+        let waiting = timeout(Duration::from_secs(1), turn(&pace)).await;
         assert!(waiting.is_err());
         // A server elsewhere needs no place.
-        pace.open().await;
+        pace.open(|| ()).await;
         drop(one);
-        let three = pace.turn().await;
+        let three = turn(&pace).await;
         assert_eq!(three.until, Instant::now() + PLACE_LIMIT);
     }
 
@@ -102,7 +186,44 @@ mod tests {
         let began = Instant::now();
         let pace = Pace::with_places(2);
         pace.hurry();
-        let _place = pace.turn().await;
+        let _place = turn(&pace).await;
         assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn servers_that_have_failed_let_the_others_go_first() {
+        let pace = Pace::with_places(1);
+        let held = turn(&pace).await;
+        let order = std::cell::RefCell::new(Vec::new());
+        let note = |name| {
+            let order = &order;
+            move || order.borrow_mut().push(name)
+        };
+        tokio::join!(
+            async { drop(pace.turn(Record::Clean, note("a")).await) },
+            async { drop(pace.turn(Record::Failed, note("failed")).await) },
+            async { drop(pace.turn(Record::Clean, note("b")).await) },
+            async { drop(held) },
+        );
+        assert_eq!(order.into_inner(), ["a", "b", "failed"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_begins_in_a_pause() {
+        let pace = Pace::with_places(1);
+        let held = turn(&pace).await;
+        let begun = std::cell::Cell::new(0);
+        let begin = || begun.set(begun.get() + 1);
+        let starts = async {
+            tokio::join!(pace.turn(Record::Clean, begin), pace.open(begin));
+        };
+        let mut starts = std::pin::pin!(starts);
+        pace.pause();
+        drop(held);
+        assert!(timeout(Duration::from_mins(1), &mut starts).await.is_err());
+        assert_eq!(begun.get(), 0);
+        pace.resume();
+        starts.await;
+        assert_eq!(begun.get(), 2);
     }
 }

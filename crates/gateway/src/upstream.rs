@@ -96,7 +96,7 @@ pub(crate) struct Upstream {
     ending: AtomicBool,
     /// It has never been learnt, and is about to be.
     new: AtomicBool,
-    /// It has been started.
+    /// Its turn to be started has come.
     launched: AtomicBool,
     /// The lists that calls wait for.
     hurried: Mutex<Lists>,
@@ -444,6 +444,10 @@ impl Upstream {
     /// Whether it is being learnt for the first time: it does not wait for its turn any more.
     pub(crate) fn is_being_met(&self) -> bool {
         self.is_new() && self.launched.load(Relaxed)
+    }
+
+    fn set_launched(&self) {
+        self.launched.store(true, Relaxed);
     }
 
     fn set_new(&self, new: bool) {

@@ -22,7 +22,7 @@ use crate::{
     launch,
     learn::{self, Curiosity, Lists, Missing},
     live::Live,
-    pace::Place,
+    pace::{Place, Record},
     restart::{Fault, NotStarted, Restart, Settings, State},
     stderr::{self, LastWords},
 };
@@ -214,7 +214,7 @@ impl Task {
         let era = self.opening_era();
         self.runs += 1;
         self.is_off = false;
-        self.upstream.launched.store(true, Relaxed);
+        self.upstream.set_launched();
         let name = &self.upstream.name;
         self.restart.starting();
         self.tell(self.again(ServerState::Starting));
@@ -729,10 +729,18 @@ pub(super) fn is_kept_up(settings: &Server) -> bool {
 /// Waits for the turn of a server that no call waits for, and for a place if it is to run on this machine.
 async fn turn(context: Arc<Context>, upstream: Arc<Upstream>) -> Option<Place> {
     let settings = upstream.settings();
+    let begin = || upstream.set_launched();
     match settings.transport {
-        Transport::Command(_) | Transport::Container(_) => Some(context.pace.turn().await),
+        Transport::Command(_) | Transport::Container(_) => {
+            let contact = &context.first_contact;
+            let record = match contact.has_failed(&upstream.name, &settings) {
+                true => Record::Failed,
+                false => Record::Clean,
+            };
+            Some(context.pace.turn(record, begin).await)
+        }
         Transport::Remote(_) | Transport::BuiltIn => {
-            context.pace.open().await;
+            context.pace.open(begin).await;
             None
         }
     }

@@ -291,3 +291,38 @@ fn server_that_has_failed_keeps_nobody_waiting_at_the_end() {
     pipe.leave();
     assert!(pipe.ended_within(SOON).success());
 }
+
+#[test]
+fn client_that_leaves_at_once_has_every_new_server_learnt() {
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    let slow = names.map(|name| (name.to_owned(), server(&["--init-delay", "300"])));
+    let home = Home::new(slow.into_iter().collect());
+    let mut pipe = Pipe::open(&home);
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+    home.assert_nobody_within(Duration::ZERO, "left");
+    for name in names {
+        let known = home.path(&format!("catalog/{name}.json"));
+        assert!(known.exists(), "{name} was learnt first");
+    }
+}
+
+/// Else a few that hang would keep all others from being learnt by clients that do not stay.
+#[test]
+fn servers_that_were_never_tried_are_started_before_those_that_failed() {
+    let patience = |ms| json!({ "initTimeoutMs": ms, "closeTimeoutMs": 100 });
+    let mute = |ms| with(server(&["--mute"]), patience(ms));
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let many = |ms| (0..=cores.max(2)).map(move |n| (format!("a{n}"), mute(ms)));
+    let home = Home::new(many(300).collect());
+    let mut pipe = Pipe::open(&home);
+    pipe.leave();
+    assert!(pipe.ended_within(SOON).success());
+    let other = ("z".to_owned(), server(&["--init-delay", "300"]));
+    home.set_servers(many(600_000).chain([other]).collect());
+    let mut pipe = Pipe::open(&home);
+    pipe.leave();
+    // Sooner than one that hangs gives up its place.
+    assert!(pipe.ended_within(Duration::from_secs(9)).success());
+    assert!(home.path("catalog/z.json").exists(), "it was learnt first");
+}

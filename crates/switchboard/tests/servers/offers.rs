@@ -105,11 +105,13 @@ impl Offers {
                 item[list.key] = json!(name(known));
                 if list.member == "tools" {
                     problems.extend(make_plain(item, known));
-                    let page = &known["_meta"]["ui"]["resourceUri"];
-                    let exposed = page.as_str().map(|page| expose_uri(server, page));
-                    if exposed.is_some_and(|exposed| item["_meta"]["ui"]["resourceUri"] == exposed)
-                    {
-                        item["_meta"]["ui"]["resourceUri"] = page.clone();
+                    for member in ["/_meta/ui/resourceUri", "/_meta/ui~1resourceUri"] {
+                        if let Some(page) = known.pointer(member).and_then(Value::as_str)
+                            && let Some(shown) = item.pointer_mut(member)
+                            && *shown == expose_uri(server, page)
+                        {
+                            *shown = json!(page);
+                        }
                     }
                 }
             }
