@@ -21,10 +21,12 @@ use switchboard_wire::{SseEvent, SseParser};
 use crate::failure::Failure;
 use body::Answer;
 
-/// How long the gateway may take for an answer that it has at hand.
+/// How long the gateway may take for an answer that it has at hand, from the first byte sent to the last byte read.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a gateway may take to end its servers.
 const DEPARTURE: Duration = Duration::from_secs(30);
+/// How long it may take to say how it is.
+const GLANCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The longest event that is followed; a line of a log has 8 KiB at most.
 const EVENT_BYTES: usize = 1024 * 1024;
@@ -85,7 +87,8 @@ impl Link {
         struct Status {
             state: String,
         }
-        match self.get::<Status>("/api/v1/status") {
+        let asked = self.ask("GET", "/api/v1/status", None, Some(GLANCE));
+        match asked.and_then(Answer::json::<Status>) {
             Ok(status) => status.state == "stopping",
             Err(_) => UnixStream::connect(&self.socket).is_err(),
         }
@@ -174,18 +177,56 @@ impl Link {
              Accept: {accept}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
-        let send = || -> io::Result<UnixStream> {
-            let mut stream = UnixStream::connect(&self.socket)?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            stream.set_read_timeout(patience)?;
-            match stream.write_all(format!("{head}{body}").as_bytes()) {
-                // It may answer without reading all of it, if there is no such server.
-                Err(error) if is_closed(&error) => Ok(stream),
-                sent => sent.map(|()| stream),
-            }
-        };
-        let stream = send().map_err(|error| lost(&error))?;
+        let stream = UnixStream::connect(&self.socket).map_err(|error| lost(&error))?;
+        let mut stream = Timed::new(stream, patience);
+        match stream.write_all(format!("{head}{body}").as_bytes()) {
+            // It may answer without reading all of it, if there is no such server.
+            Err(error) if !is_closed(&error) => return Err(lost(&error)),
+            _ => {}
+        }
         Answer::read_head(stream)?.or_problem()
+    }
+}
+
+/// A connection that is given up at its time, however slowly the other side reads and writes.
+struct Timed {
+    stream: UnixStream,
+    until: Option<Instant>,
+}
+
+impl Timed {
+    fn new(stream: UnixStream, patience: Option<Duration>) -> Self {
+        let until = patience.map(|patience| Instant::now() + patience);
+        Self { stream, until }
+    }
+
+    /// What is left of its time.
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self
+            .until
+            .map(|until| until.saturating_duration_since(Instant::now()));
+        match left {
+            Some(Duration::ZERO) => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(left),
+        }
+    }
+}
+
+impl io::Read for Timed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(into)
+    }
+}
+
+impl io::Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 
@@ -234,11 +275,15 @@ fn is_closed(error: &io::Error) -> bool {
 
 fn lost(error: &io::Error) -> Failure {
     let what = match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "the gateway does not answer",
-        _ => "the gateway broke off",
+        // The words of the system for it are about resources.
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            "the gateway does not answer in time".to_owned()
+        }
+        _ => format!("the gateway broke off: {error}"),
     };
-    Failure::unreachable(format!("{what}: {error}"))
-        .hint("`switchboard status` shows whether it still runs")
+    Failure::unreachable(what).hint(
+        "`switchboard status` shows whether it still runs; what was asked of it may have been done",
+    )
 }
 
 #[cfg(test)]
@@ -261,6 +306,25 @@ mod tests {
         let body = "x".repeat(8 * 1024 * 1024);
         let answer = Link { socket }.post_and_wait("/", &body);
         assert_eq!(answer.unwrap_err().message(), "no such server");
+        gateway.join().unwrap();
+    }
+
+    /// A gateway that answers a byte at a time, and never has done so.
+    #[test]
+    fn answer_that_trickles_is_given_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let gateway = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            while stream.write_all(b"H").is_ok() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let asked = Link { socket }.ask("POST", "/", None, Some(Duration::from_millis(100)));
+        let failure = asked.err().unwrap();
+        assert_eq!(failure.message(), "the gateway does not answer in time");
+        assert!(failure.advice().unwrap().contains("may have been done"));
         gateway.join().unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! Which tools somebody has approved, and decisions about those that are held back.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use axum::{
     Json,
@@ -34,6 +34,9 @@ const TEXT_BYTES: usize = 512 * 1024;
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
     server: Option<String>,
+    /// Only what is held, and why: texts are neither shown nor looked at.
+    #[serde(default)]
+    brief: bool,
 }
 
 #[derive(Serialize)]
@@ -94,7 +97,7 @@ struct Flagged {
 /// All servers, or one.
 pub(super) async fn list(
     State(gateway): State<Arc<Gateway>>,
-    Asked(Which { server }): Asked<Which>,
+    Asked(Which { server, brief }): Asked<Which>,
 ) -> Result<Json<Trust>, Problem> {
     let servers = match server.filter(|server| !server.is_empty()) {
         Some(name) => vec![find(&gateway, &name)?],
@@ -102,8 +105,9 @@ pub(super) async fn list(
     };
     // Files are read, and there may be many tools to look at.
     let looking = tokio::task::spawn_blocking(move || {
-        let look = |upstream: &Arc<Upstream>| look_at(&gateway, upstream);
-        servers.iter().map(look).collect()
+        let look = if brief { glance_at } else { look_at };
+        let servers = servers.iter();
+        servers.map(|upstream| look(&gateway, upstream)).collect()
     });
     match looking.await {
         Ok(servers) => Ok(Json(Trust { servers })),
@@ -169,28 +173,53 @@ pub(super) async fn show(
     Ok(Json(shown))
 }
 
-/// What is decided: one tool, or with `approve` all that are held.
+/// What is decided: one tool, or with `approve` those of `tools`, or all that are held.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Decided {
     tool: Option<String>,
+    /// Those of these that are still held as the person has seen them.
+    tools: Option<Vec<SeenTool>>,
     /// What the person has looked at; if that is not what is held any more, nothing is decided.
     fingerprint: Option<String>,
     /// The fingerprint of the entry that is to be started.
     start: Option<String>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeenTool {
+    tool: String,
+    fingerprint: String,
+}
+
 pub(super) async fn approve(
     State(gateway): State<Arc<Gateway>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
-    Said(decided): Said<Decided>,
+    Said(mut decided): Said<Decided>,
 ) -> Result<Json<ServerTrust>, Problem> {
+    let tools = decided.tools.take();
+    let ways = [
+        decided.start.is_some(),
+        decided.tool.is_some(),
+        tools.is_some(),
+    ];
+    if ways.into_iter().filter(|way| *way).count() > 1 {
+        let detail = "`start`, `tool` and `tools` do not go together";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
     if let Some(fingerprint) = &decided.start {
         return start(gateway, actor, upstream, fingerprint).await;
     }
-    let seen = decided.seen()?;
-    decide(gateway, actor, upstream, Decision::Approve(seen)).await
+    let decision = match tools {
+        Some(tools) => {
+            let seen = tools.into_iter().map(SeenTool::read);
+            Decision::ApproveThese(seen.collect::<Result<_, _>>()?)
+        }
+        None => Decision::Approve(decided.seen()?),
+    };
+    decide(gateway, actor, upstream, decision).await
 }
 
 pub(super) async fn reject(
@@ -229,15 +258,25 @@ async fn start(
 
 impl Decided {
     fn seen(self) -> Result<Option<Seen>, Problem> {
-        let fingerprint = self.fingerprint.map(|text| text.parse()).transpose();
-        let Ok(fingerprint) = fingerprint else {
-            return Err(
-                Problem::new(StatusCode::BAD_REQUEST, "`fingerprint` is none")
-                    .hint("give the one that was shown with the tool, or leave it out"),
-            );
-        };
+        let fingerprint = self.fingerprint.as_deref().map(fingerprint).transpose()?;
         Ok(self.tool.map(|tool| Seen { tool, fingerprint }))
     }
+}
+
+impl SeenTool {
+    fn read(self) -> Result<Seen, Problem> {
+        Ok(Seen {
+            fingerprint: Some(fingerprint(&self.fingerprint)?),
+            tool: self.tool,
+        })
+    }
+}
+
+fn fingerprint(text: &str) -> Result<Fingerprint, Problem> {
+    text.parse().map_err(|_| {
+        Problem::new(StatusCode::BAD_REQUEST, "`fingerprint` is none")
+            .hint("give the one that was shown with the tool, or leave it out")
+    })
 }
 
 async fn decide(
@@ -300,16 +339,14 @@ async fn about_to_be_approved(
             });
             looking.await.map_err(|_| stopping())
         }
-        Decision::Reject(_) | Decision::ApproveThese(_) | Decision::RejectThese(_) => {
-            Ok(Vec::new())
-        }
+        Decision::ApproveThese(seen) => Ok(seen.iter().map(|seen| seen.tool.clone()).collect()),
+        Decision::Reject(_) | Decision::RejectThese(_) => Ok(Vec::new()),
     }
 }
 
-/// How far a server is trusted. Reads its ledger.
+/// How far a server is trusted. Reads its ledger, and every definition.
 fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
     let others = others(gateway, &upstream.name);
-    let ledger = ledger(gateway, upstream);
     let name = &upstream.name;
     let catalogue = gateway.context().shelf.catalogue();
     let parts = catalogue.server(name).into_iter();
@@ -326,7 +363,7 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
         })
     });
     let mut room = TEXT_BYTES;
-    let held = ledger.held().map(|held| {
+    let held = |held: Held| {
         let texts = [&held.definition, &held.approved].into_iter().flatten();
         let bytes = texts.map(|text| text.as_bytes().len()).sum();
         match room.checked_sub(bytes) {
@@ -334,21 +371,47 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
                 room = rest;
                 held_tool(name, held, &others)
             }
-            None => without_texts(name, held, &others),
+            None => HeldTool {
+                findings: held.findings(&others),
+                ..without_texts(name, held)
+            },
         }
-    });
-    let held: Vec<HeldTool> = held.collect();
-    let is_held = |pin: &Pin| held.iter().any(|held| held.tool == pin.tool);
-    let counts = |pin: &Pin| {
-        pin.vanished_ms.is_none() && pin.kind != ItemKind::Instructions && !is_held(pin)
     };
+    let trust = server_trust(gateway, upstream, held);
+    ServerTrust {
+        flagged: flagged.collect(),
+        ..trust
+    }
+}
+
+/// The same without a look at what definitions say.
+fn glance_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
+    server_trust(gateway, upstream, |held| {
+        without_texts(&upstream.name, held)
+    })
+}
+
+fn server_trust(
+    gateway: &Gateway,
+    upstream: &Upstream,
+    held: impl FnMut(Held) -> HeldTool,
+) -> ServerTrust {
+    let ledger = ledger(gateway, upstream);
+    let name = &upstream.name;
+    let held: Vec<HeldTool> = ledger.held().map(held).collect();
+    let names: HashSet<&str> = held.iter().map(|held| &*held.tool).collect();
+    let counts = |pin: &Pin| {
+        let is_shown = pin.vanished_ms.is_none() && !names.contains(&*pin.tool);
+        is_shown && pin.kind != ItemKind::Instructions
+    };
+    let approved = ledger.pins().filter(counts).count();
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
         start: hold::waiting(name, &upstream.settings(), gateway.context()),
-        approved: ledger.pins().filter(counts).count(),
+        approved,
         held,
-        flagged: flagged.collect(),
+        flagged: Vec::new(),
         note: ledger.note(),
     }
 }
@@ -376,18 +439,16 @@ fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {
     }
 }
 
-/// The same without texts, and without the work of comparing them.
-fn without_texts(server: &str, held: Held, others: &Others) -> HeldTool {
-    let findings = held.findings(others);
+/// The same without texts, and without the work of reading and comparing them.
+fn without_texts(server: &str, held: Held) -> HeldTool {
     let bare = Held {
         definition: None,
         approved: None,
         ..held
     };
     HeldTool {
-        findings,
         omitted: true,
-        ..held_tool(server, bare, others)
+        ..held_tool(server, bare, &Others::default())
     }
 }
 

@@ -733,9 +733,10 @@ async fn turn(context: Arc<Context>, upstream: Arc<Upstream>) -> Option<Place> {
     match settings.transport {
         Transport::Command(_) | Transport::Container(_) => {
             let contact = &context.first_contact;
-            let record = match contact.has_failed(&upstream.name, &settings) {
-                true => Record::Failed,
-                false => Record::Clean,
+            let record = if contact.has_failed(&upstream.name, &settings) {
+                Record::Failed
+            } else {
+                Record::Clean
             };
             Some(context.pace.turn(record, begin).await)
         }

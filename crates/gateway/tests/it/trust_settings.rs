@@ -302,6 +302,39 @@ async fn another_command_is_another_server_and_other_settings_are_not() {
 }
 
 #[tokio::test]
+async fn several_tools_are_approved_as_they_were_seen() {
+    let stage = Stage::new(&good());
+    let mut entry = stage.entry();
+    entry["trust"] = json!("ask");
+    let rig = Rig::with(json!({ "s": entry })).await;
+    let first = rig.until_held("s", "paint").await;
+    let second = rig.until_held("s", "cook").await;
+    let brief = rig.get("/api/v1/trust?server=s&brief=true").await.json();
+    let held = &brief["servers"][0]["held"];
+    assert_eq!(held.as_array().unwrap().len(), 2, "{held}");
+    assert_eq!(
+        (&held[0]["definition"], &held[0]["why"]),
+        (&json!(null), &json!("new"))
+    );
+    let seen =
+        |tool: &str, held: &Value| json!({ "tool": tool, "fingerprint": held["fingerprint"] });
+    // The second was seen otherwise.
+    let tools = json!([seen("paint", &first), seen("cook", &first)]);
+    let path = "/api/v1/trust/s/approve";
+    for more in ["tool", "start"] {
+        let body = json!({ "tools": tools, more: "x" });
+        rig.post(path, &body).await.problem(400);
+    }
+    let answer = rig.post(path, &json!({ "tools": tools })).await.json();
+    assert_eq!(answer["approved"], 1, "{answer}");
+    assert_eq!(answer["held"][0]["tool"], "cook", "{answer}");
+    let body = json!({ "tools": [seen("cook", &second)] });
+    let answer = rig.post(path, &body).await.json();
+    assert_eq!(answer["approved"], 2, "{answer}");
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn decisions_that_come_too_late_or_concern_nothing_are_refused() {
     let stage = Stage::new(&good());
     let rig = Rig::with(json!({ "s": stage.entry() })).await;

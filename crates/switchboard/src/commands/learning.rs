@@ -228,7 +228,7 @@ fn look(link: &Link, listed: &shapes::Server) -> Result<Option<Outcome>, Failure
         switchboard_catalog::escape(name)
     ))?;
     if offers.is_some() {
-        let trust: trust::Answer = trust::ask(link, Some(name))?;
+        let trust = trust::ask_briefly(link, Some(name))?;
         let held = trust.servers.iter().flat_map(trust::ServerTrust::pending);
         return Ok(Some(Outcome::Learnt {
             tools: server.tools.unwrap_or_default(),
@@ -425,7 +425,7 @@ mod tests {
                 "/api/v1/servers/d",
                 r#"{"name":"d","state":"retrying","enabled":true,"reason":"no luck"}"#,
             ),
-            ("/api/v1/trust?server=b", r#"{"servers":[]}"#),
+            ("/api/v1/trust?brief=true&server=b", r#"{"servers":[]}"#),
         ]);
         let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
         let mut waiting: Vec<_> = names.iter().collect();

@@ -58,7 +58,7 @@ pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Failure> 
     if status.held == 0 {
         return Ok(());
     }
-    let trust: trust::Answer = trust::ask(link, None)?;
+    let trust = trust::ask_briefly(link, None)?;
     let pending = trust.servers.iter().flat_map(trust::ServerTrust::pending);
     let pending = pending.count() as u64;
     if pending > 0 {

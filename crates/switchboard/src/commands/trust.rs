@@ -80,6 +80,12 @@ pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Res
     })
 }
 
+/// The same without what definitions say, which may be long.
+pub(super) fn ask_briefly(link: &Link, server: Option<&str>) -> Result<Answer, Failure> {
+    let which = server.map_or_else(String::new, |name| format!("&server={}", escape(name)));
+    link.get(&format!("/api/v1/trust?brief=true{which}"))
+}
+
 /// How far one server is trusted.
 fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Failure> {
     let answer: Answer = ask(link, Some(server))?;

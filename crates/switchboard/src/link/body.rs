@@ -1,15 +1,12 @@
 //! The gateway's answer: its head, and its body whether its length is told, it comes in chunks, or
 //! it ends with the connection. Everything is bounded.
 
-use std::{
-    io::{self, BufRead, BufReader, Read},
-    os::unix::net::UnixStream,
-};
+use std::io::{self, BufRead, BufReader, Read};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use switchboard_wire::Raw;
 
-use super::lost;
+use super::{Timed, lost};
 use crate::failure::Failure;
 
 /// The longest head.
@@ -23,7 +20,7 @@ const CHUNK_HEAD_BYTES: u64 = 1024;
 pub(super) struct Answer {
     status: u16,
     length: Length,
-    from: BufReader<UnixStream>,
+    from: BufReader<Timed>,
 }
 
 enum Length {
@@ -46,7 +43,7 @@ struct Problem {
 }
 
 impl Answer {
-    pub(super) fn read_head(stream: UnixStream) -> Result<Self, Failure> {
+    pub(super) fn read_head(stream: Timed) -> Result<Self, Failure> {
         let mut from = BufReader::new(stream);
         let mut head = (&mut from).take(HEAD_BYTES);
         let mut line = String::new();
@@ -192,7 +189,7 @@ fn not_understood() -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::{io::Write as _, os::unix::net::UnixStream};
 
     use super::*;
 
@@ -200,7 +197,7 @@ mod tests {
         let (mut here, there) = UnixStream::pair().unwrap();
         here.write_all(text.as_bytes()).unwrap();
         drop(here);
-        Answer::read_head(there)
+        Answer::read_head(Timed::new(there, None))
     }
 
     #[test]

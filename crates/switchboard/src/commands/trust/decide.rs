@@ -18,6 +18,9 @@ use crate::{
     print::{self, shell_word},
 };
 
+/// How many definitions are approved by one request.
+const AT_ONCE: usize = 500;
+
 /// Approve a tool that is held back, or all of a server.
 ///
 /// Shows what it says and asks first. If the tool changes meanwhile, what you have not seen is not
@@ -103,7 +106,7 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
     print::data(&show::to_decide(&held))?;
     check_shown(&held, args.fingerprint.as_deref())?;
     APPROVE.agree(args.yes, &format!("Approve {}?", print::one_line(name)))?;
-    decide(link, server, &held)?;
+    link.post(&address(server), Some(&held.seen()))?;
     print::say(&format!("approved `{name}`"));
     more(&super::ask_one(link, server)?);
     Ok(())
@@ -115,10 +118,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
         print::data(&start.page(server))?;
         APPROVE.agree(args.yes, &format!("Start {server}?"))?;
         let body = json!({ "start": start.fingerprint });
-        link.post(
-            &format!("/api/v1/trust/{}/approve", escape(server)),
-            Some(&body),
-        )?;
+        link.post(&address(server), Some(&body))?;
         print::say(&format!("`{server}` may start"));
         return Ok(());
     }
@@ -139,34 +139,44 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
         }
     }
     APPROVE.agree(args.yes, &format!("Approve {tools} of {server}?"))?;
-    let mut done = 0;
-    let mut failed = None;
+    let mut seen = Vec::new();
+    let mut failed = false;
     for held in &pending {
-        match check_shown(held, None).and_then(|()| decide(link, server, held)) {
-            Ok(()) => done += 1,
+        match check_shown(held, None) {
+            Ok(()) => seen.push(held),
             // Others may be fine still.
             Err(failure) => {
-                if let Some(before) = failed.replace(failure) {
-                    print::complain(&before);
-                }
+                print::complain(&failure);
+                failed = true;
             }
         }
     }
-    if done > 0 {
-        let tools = count(done, "definition", "definitions");
-        print::say(&format!("approved {tools} of `{server}`"));
-    }
-    if let Some(failure) = failed {
-        return Err(failure);
+    for some in seen.chunks(AT_ONCE) {
+        let tools = some.iter().map(|held| held.seen());
+        let body = json!({ "tools": tools.collect::<Vec<_>>() });
+        link.post(&address(server), Some(&body))?;
     }
     let now = super::ask_one(link, server)?;
+    let (changed, done): (Vec<&Held>, Vec<&Held>) = seen
+        .into_iter()
+        .partition(|seen| now.pending().any(|held| held.tool == seen.tool));
+    if !done.is_empty() {
+        let tools = count(done.len() as u64, "definition", "definitions");
+        print::say(&format!("approved {tools} of `{server}`"));
+    }
+    for held in changed {
+        let name = &held.name;
+        let failure = Failure::new(format!("`{name}` has changed and is not approved"));
+        let hint = format!("`switchboard trust show {}` shows it", held.word());
+        print::complain(&failure.hint(hint));
+        failed = true;
+    }
+    if failed {
+        return Err(Failure::told());
+    }
     // This request approves whatever is held, so it is made only if that is nothing.
     if begins_anew && now.pending().next().is_none() {
-        let body = json!({});
-        link.post(
-            &format!("/api/v1/trust/{}/approve", escape(server)),
-            Some(&body),
-        )?;
+        link.post(&address(server), Some(&json!({})))?;
         print::say(&format!(
             "the record of what is approved of `{server}` begins anew"
         ));
@@ -195,11 +205,9 @@ fn check_shown(held: &Held, fingerprint: Option<&str>) -> Result<(), Failure> {
     }
 }
 
-/// Approves what was shown, and nothing else.
-fn decide(link: &Link, server: &str, held: &Held) -> Result<(), Failure> {
-    let body = json!({"tool": held.tool, "fingerprint": held.fingerprint});
-    let address = format!("/api/v1/trust/{}/approve", escape(server));
-    link.post(&address, Some(&body)).map(drop)
+/// Where what was shown, and nothing else, is approved.
+fn address(server: &str) -> String {
+    format!("/api/v1/trust/{}/approve", escape(server))
 }
 
 /// Says if there is more to decide.

@@ -1,6 +1,7 @@
 //! What the gateway says of trust, as far as it is shown. `--json` hands on all of it.
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 use switchboard_wire::Raw;
 
 use super::start::Start;
@@ -65,6 +66,11 @@ impl Held {
     /// Whether somebody has to decide about it.
     pub(super) fn is_pending(&self) -> bool {
         self.why != "rejected"
+    }
+
+    /// Which definition a decision is about.
+    pub(super) fn seen(&self) -> Value {
+        json!({ "tool": self.tool, "fingerprint": self.fingerprint })
     }
 
     /// Why it is held, for a person.
