@@ -330,6 +330,7 @@ impl Way<'_> {
         // The server could not be reached in that era, or does not offer there what it is known for.
         let mut is_bridged = false;
         let mut kept = None;
+        let items = self.errand.items();
         loop {
             let place = match kept.take() {
                 Some(place) => place,
@@ -338,14 +339,14 @@ impl Way<'_> {
             let other = if is_bridged {
                 None
             } else {
-                upstream.other_for(self.context, era, || self.may_be_asked())
+                let for_era = || upstream.other_for(self.context, era, || self.may_be_asked());
+                upstream.other_with(&items).or_else(for_era)
             };
             let chosen = other.as_ref().unwrap_or(upstream);
             let live = chosen.live();
             let live =
                 live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
             if let Some(live) = live {
-                let items = self.errand.items();
                 let admitting = chosen.admit(self.context, &live, &items, deadline);
                 match admitting.await? {
                     Admission::Yes => return Ok((live, place)),

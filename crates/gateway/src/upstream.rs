@@ -81,6 +81,8 @@ pub(crate) struct Upstream {
     agreement: ArcSwap<Agreement>,
     /// What the second connection has added to what the server is known for.
     added: Mutex<Added>,
+    /// Whether that is anything.
+    has_added: AtomicBool,
     /// The lists that could not be had when they were last asked for.
     missing: Mutex<Missing>,
     /// Held while a list that is out of date is asked for.
@@ -222,6 +224,7 @@ impl Upstream {
             listing: ArcSwap::default(),
             agreement: ArcSwap::default(),
             added: Mutex::default(),
+            has_added: AtomicBool::new(false),
             missing: Mutex::default(),
             refreshing: tokio::sync::Mutex::default(),
             live: ArcSwapOption::empty(),

@@ -2,11 +2,11 @@
 //!
 //! Agents see what the first connection lists, and that is what people approve. The second changes none of it, so no list
 //! of one process lifts a hold that the other's has caused. It adds what only it has; what it defines otherwise, or does
-//! not list, is called on the first.
+//! not list, is called on the first, and what only it has is called on it, whatever the era of the client.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, atomic::Ordering::Relaxed},
 };
 
 use switchboard_catalog::{Kind, Offers};
@@ -15,6 +15,7 @@ use switchboard_trust::{Offer, fingerprint};
 
 use super::Upstream;
 use crate::{
+    call::Items,
     context::Context,
     learn::{BYTES_MAX, ITEMS_MAX, Learnt},
     trust::item_kind,
@@ -28,7 +29,7 @@ const KINDS: usize = Kind::ALL.len();
 pub(super) struct Listing([BTreeMap<String, Raw>; KINDS]);
 
 /// The names, by kind, of what the server is known for from its second connection alone.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Added([HashSet<String>; KINDS]);
 
 /// What a second connection lists in the way that the server is known for.
@@ -37,6 +38,8 @@ pub(super) struct Agreement {
     same: [HashSet<String>; KINDS],
     /// The names, by kind, of what only one of them lists or lists otherwise.
     other: [BTreeSet<String>; KINDS],
+    /// What only this connection lists.
+    alone: Added,
 }
 
 impl Upstream {
@@ -69,13 +72,30 @@ impl Upstream {
         let (first, shelf) = (Arc::clone(self), Arc::clone(&context.shelf));
         let comparing = tokio::task::spawn_blocking(move || {
             // Whoever compares last has seen the last of both.
-            let _comparing = first.added.lock().unwrap_or_else(PoisonError::into_inner);
+            let added = first.added.lock().unwrap_or_else(PoisonError::into_inner);
             let known = shelf.offers(&first.name).unwrap_or_default();
-            let agreement = second.listing.load().agreement(&known);
+            let agreement = Agreement {
+                alone: added.clone(),
+                ..second.listing.load().agreement(&known)
+            };
             second.agreement.store(Arc::new(agreement));
+            let has_added = added.0.iter().any(|names| !names.is_empty());
+            first.has_added.store(has_added, Relaxed);
         });
         // An error means that the runtime ends.
         let _ = comparing.await;
+    }
+
+    /// The second connection, if only that lists one of these.
+    pub(crate) fn other_with(&self, items: &Items<'_>) -> Option<Arc<Self>> {
+        if !self.has_added.load(Relaxed) {
+            return None;
+        }
+        self.other().filter(|other| {
+            let Added(alone) = &other.agreement.load().alone;
+            let mut items = items.iter().flatten();
+            items.any(|(kind, name)| alone[*kind as usize].contains(&**name))
+        })
     }
 }
 

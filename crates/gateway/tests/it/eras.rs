@@ -186,6 +186,13 @@ async fn tools_of_the_second_process_alone_are_listed_besides() {
     let mut older = Pipe::open(&rig, server("s")).await;
     older.call("elicit", json!({})).await;
     rig.until_tools("s", 4).await;
+    // Who is shown them can call them.
+    let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
+    newer.call("extra", json!({})).await;
+    assert_eq!(
+        (calls_in(&stage, "older"), calls_in(&stage, "newer")),
+        (2, 0)
+    );
 }
 
 #[tokio::test]
