@@ -266,10 +266,7 @@ impl Room<'_> {
                 }
                 let (server, name) = match self.find_tool(&exposed, &params) {
                     Ok(found) => found,
-                    Err(unknown) => {
-                        Box::pin(self.learn_of(&exposed, unknown)).await?;
-                        self.find_tool(&exposed, &params)?
-                    }
+                    Err(unknown) => Box::pin(self.learn_of(&exposed, &params, unknown)).await?,
                 };
                 if &*server == builtin::SERVER {
                     return Box::pin(self.own_tool(&name, &params)).await;
@@ -315,31 +312,33 @@ impl Room<'_> {
         Ok((Arc::clone(target.server), target.name.into()))
     }
 
-    /// A tool that nobody knows may be one of a server that has not been seen yet, which is waited for.
-    async fn learn_of(&self, exposed: &str, unknown: Failure) -> Result<(), Failure> {
-        let server = exposed
-            .split_once("__")
-            .map(|(server, _)| Arc::from(server));
-        let server: Arc<str> = server
-            .filter(|server: &Arc<str>| self.gateway.upstream(server).is_some())
-            .ok_or_else(|| unknown.clone())?;
-        let tool = exposed.get(server.len() + 2..);
-        let tool = tool.map(|tool| (Kind::Tool, tool));
+    /// A tool that nobody knows may be one of a server that has not been seen yet, which is waited for, or of one whose
+    /// list cannot be had.
+    async fn learn_of(
+        &self,
+        exposed: &str,
+        params: &Raw,
+        unknown: Failure,
+    ) -> Result<(Arc<str>, Arc<str>), Failure> {
+        let named = exposed.split_once("__").and_then(|(server, tool)| {
+            let upstream = self.gateway.upstream(server)?;
+            Some((upstream, Some((Kind::Tool, tool))))
+        });
+        let Some((upstream, tool)) = named else {
+            return Err(unknown);
+        };
+        let server = &upstream.name;
         let shelf = &self.gateway.context().shelf;
         shelf
-            .permits(&server, tool)
-            .map_err(|unapproved| unapproved.failure(&server, tool))?;
-        if self
-            .gateway
-            .context()
-            .shelf
-            .catalogue()
-            .server(&server)
-            .is_some()
-        {
-            return Err(unknown);
+            .permits(server, tool)
+            .map_err(|unapproved| unapproved.failure(server, tool))?;
+        if shelf.catalogue().server(server).is_none() {
+            part(self.gateway, server).await?;
+            if let Ok(found) = self.find_tool(exposed, params) {
+                return Ok(found);
+            }
         }
-        part(self.gateway, &server).await.map(drop)
+        Err(upstream.lacks(Kind::Tool).unwrap_or(unknown))
     }
 
     async fn own_tool(&self, name: &str, params: &Raw) -> Result<Raw, Failure> {

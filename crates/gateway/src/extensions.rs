@@ -49,9 +49,9 @@ pub(crate) fn is_foreign(method: &str) -> bool {
     let first = method.split(|c: char| !c.is_ascii_alphanumeric()).next();
     let is_guarded = |name: &&str| first.is_some_and(|first| first.eq_ignore_ascii_case(name));
     method.len() <= METHOD_BYTES
-        && method.bytes().all(|byte| byte.is_ascii_graphic())
-        // A server may take `a//b` for `a/b`, and rules do not.
-        && !method.split('/').any(str::is_empty)
+        // A server may read a name as a path: `a//b`, `a/./b`, `a%2Fb` and `a/b?c` as `a/b`. Rules do not.
+        && method.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/_-.:$@".contains(&byte))
+        && !method.split('/').any(|part| matches!(part, "" | "." | ".."))
         && !GUARDED.iter().any(is_guarded)
         && !method::is_known(method)
 }
@@ -220,6 +220,7 @@ mod tests {
             "resources/directory/read",
             "notifications/skills/list_changed",
             "com.example/x",
+            "$/x:y_z-1@2",
         ] {
             assert!(is_foreign(name), "{name}");
         }
@@ -240,6 +241,12 @@ mod tests {
             "skills//list",
             "skills/list/",
             "/skills/list",
+            "skills/./list",
+            "skills/../list",
+            "skills/%6cist",
+            "skills/list?",
+            "skills/list#a",
+            "skills\\list",
             &*long,
         ] {
             assert!(!is_foreign(name), "{name}");

@@ -226,14 +226,15 @@ impl Shelf {
         part.is_some_and(|part| part.find(kind, name).is_some())
     }
 
-    /// Whether the server offers an item of this name, also one that is held back or hidden.
+    /// Whether the server offers an item of this name in any letter case, also one that is held back or hidden.
     pub(crate) fn offers_named(&self, server: &str, kind: Kind, name: &str) -> bool {
         let Some(offers) = self.offers(server) else {
             return false;
         };
         let called = |item: &Raw| item.member(kind.key_member())?.to_text();
-        let mut items = offers.list(kind).iter();
-        items.any(|item| called(item).as_deref() == Some(name))
+        let mut names = offers.list(kind).iter().filter_map(called);
+        let name = name.to_lowercase();
+        names.any(|known| known.to_lowercase() == name)
     }
 
     /// Whether a URI that is not listed may lead to something that is held back: another spelling of a held

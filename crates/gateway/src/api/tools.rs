@@ -165,11 +165,15 @@ async fn locate(gateway: &Gateway, name: &str) -> Result<(View, String), Problem
     permitted.map_err(|unapproved| unapproved.failure(server, item))?;
     let part = desk::part(gateway, server).await?;
     let catalogue = shelf.catalogue_full();
-    let found = look_up(&catalogue, name).map(|tool| view(tool.server(), tool.name()));
-    found.ok_or_else(|| {
-        let near = part.suggest_tool(tool);
-        no_tool(name, near.map(|near| format!("{server}:{near}")).as_deref())
-    })
+    if let Some(found) = look_up(&catalogue, name) {
+        return Ok(view(found.server(), found.name()));
+    }
+    if let Some(lacks) = gateway.upstream(server).and_then(|it| it.lacks(Kind::Tool)) {
+        return Err(lacks.into());
+    }
+    let near = part.suggest_tool(tool);
+    let near = near.map(|near| format!("{server}:{near}"));
+    Err(no_tool(name, near.as_deref()))
 }
 
 /// A server's own view leaves every byte of the result as it is. The gateway's own tools have none.

@@ -20,8 +20,9 @@ use crate::{
 
 /// Whether a client may send this to a server. It is judged as a call of a tool that has the name of the method, also by
 /// the `tools` of the server's settings, and besides by the tool, the prompt and the resource that its parameters name
-/// as the protocol does. A method with capitals is judged in lower case, too, and the stricter counts: a server may not tell them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason
-/// no person is asked.
+/// as the protocol does. A method with capitals is judged in lower case, too, and the stricter counts: a server may not tell
+/// them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason no person
+/// is asked.
 pub(crate) async fn may_pass(
     context: &Context,
     caller: &Caller,
@@ -50,7 +51,7 @@ pub(crate) async fn may_pass(
         if shelf.lists(server, kind, name) {
             kinds.push(kind);
         } else if shelf.offers_named(server, kind, name) {
-            // It is held back, or the settings hide it.
+            // It is held back, the settings hide it, or rules know it in another spelling.
             let message = format!("server '{server}' shows nothing called '{}'", cut(name));
             return Err(Failure::invalid_params(message));
         }

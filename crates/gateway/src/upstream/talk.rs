@@ -36,6 +36,9 @@ pub(crate) enum Admission {
     Elsewhere,
 }
 
+/// What stands before the reason where a call needs a list that could not be had.
+const UNREADABLE: &str = "its list cannot be read";
+
 impl Upstream {
     /// Somebody wants log messages from this level on, now and of every connection to come.
     pub(crate) async fn want_level(&self, level: LogLevel) {
@@ -106,6 +109,13 @@ impl Upstream {
         missing.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Why nobody can say if the server has an item of this kind: the list could not be had.
+    pub(crate) fn lacks(&self, kind: Kind) -> Option<Failure> {
+        let mut missing = self.missing().into_iter();
+        let (_, why) = missing.find(|(of, _)| *of == kind)?;
+        Some(self.unlisted(why.within(UNREADABLE)))
+    }
+
     /// Whether this connection may be asked about these items: waits until the lists that they stand in
     /// are judged, unless the server is always trusted, and refuses what is held back or was never
     /// listed.
@@ -139,7 +149,7 @@ impl Upstream {
                         return Err(self.unlisted(late));
                     }
                     Judged::Failed(why) => {
-                        return Err(self.unlisted(why.within("its list cannot be read")));
+                        return Err(self.unlisted(why.within(UNREADABLE)));
                     }
                 }
             }

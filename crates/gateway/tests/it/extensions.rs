@@ -226,6 +226,7 @@ async fn rules_hold_for_what_extensions_lead_to() {
                 json!({ "uri": "file:///a", "URI": "file:///secret/a" }),
             ),
             ("x/run", json!({ "name": "paint", "arguments": {} })),
+            ("x/run", json!({ "name": "Paint", "arguments": {} })),
         ] {
             let answer = pipe.ask(method, params).await.json;
             assert!(answer.get("error").is_some(), "{method}: {answer}");

@@ -253,6 +253,14 @@ async fn list_that_fails_is_shown_and_told_once() {
     let told = pipe.call("get_status", json!({})).await.to_string();
     assert!(told.contains("tools/list"), "{told}");
     assert!(!told.contains("the list is broken"), "{told}");
+    // Nobody can say that there is no such tool.
+    let mut pipe = Pipe::open(&rig, direct()).await;
+    let call = json!({ "name": "s__paint", "arguments": {} });
+    let answer = pipe.ask("tools/call", call).await.json;
+    assert_eq!(answer["error"]["code"], -32002, "{answer}");
+    let call = json!({ "name": "s:paint" });
+    let detail = rig.post("/api/v1/tools/call", &call).await.problem(503);
+    assert!(detail.contains("its list cannot be read"), "{detail}");
     // It is asked for again, and nobody hears of it again.
     let times = || {
         let asked = stage.asked();
