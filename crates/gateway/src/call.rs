@@ -336,12 +336,12 @@ impl Way<'_> {
                 Some(place) => place,
                 None => self.place(started, deadline).await?,
             };
-            let other = if is_bridged {
-                None
-            } else {
+            let alone = upstream.other_with(&items).filter(|_| !is_bridged);
+            let is_alone = alone.is_some();
+            let other = alone.or_else(|| {
                 let for_era = || upstream.other_for(self.context, era, || self.may_be_asked());
-                upstream.other_with(&items).or_else(for_era)
-            };
+                (!is_bridged).then(for_era).flatten()
+            });
             let chosen = other.as_ref().unwrap_or(upstream);
             let live = chosen.live();
             let live =
@@ -369,7 +369,7 @@ impl Way<'_> {
             // Boxed, as all that few calls come to.
             match Box::pin(self.while_starting(ready)).await {
                 Ok(_) => {}
-                Err(_) if other.is_some() => is_bridged = true,
+                Err(_) if other.is_some() && !is_alone => is_bridged = true,
                 Err(failure) => return Err(failure),
             }
         }

@@ -318,7 +318,7 @@ impl Room<'_> {
         &self,
         exposed: &str,
         params: &Raw,
-        unknown: Failure,
+        mut unknown: Failure,
     ) -> Result<(Arc<str>, Arc<str>), Failure> {
         let named = exposed.split_once("__").and_then(|(server, tool)| {
             let upstream = self.gateway.upstream(server)?;
@@ -334,8 +334,9 @@ impl Room<'_> {
             .map_err(|unapproved| unapproved.failure(server, tool))?;
         if shelf.catalogue().server(server).is_none() {
             part(self.gateway, server).await?;
-            if let Ok(found) = self.find_tool(exposed, params) {
-                return Ok(found);
+            match self.find_tool(exposed, params) {
+                Ok(found) => return Ok(found),
+                Err(still) => unknown = still,
             }
         }
         Err(upstream.lacks(Kind::Tool).unwrap_or(unknown))

@@ -1,7 +1,8 @@
 //! Servers that have never been learnt: which of them have delayed a list, and which have failed.
 //!
-//! The first list may wait a moment for a server that stands in the configuration and has not been seen yet, and the last
-//! client's leaving for its lists: once in the life of each server, so it is remembered on disk.
+//! The first list may wait a moment for a server that stands in the configuration and has not been seen yet: once in the
+//! life of each server, so it is remembered on disk. When the last client leaves, servers that have not been learnt are
+//! waited for until they are, or have failed.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,9 +14,12 @@ use std::{
 use serde::{Deserialize, Serialize};
 use switchboard_config::{Config, Server};
 use switchboard_files::{Links, write_private};
-use tokio::time::{timeout, timeout_at};
+use tokio::{
+    sync::watch,
+    time::{timeout, timeout_at},
+};
 
-use crate::{gateway::Gateway, identity::fingerprint, upstream::Upstream};
+use crate::{gateway::Gateway, identity::fingerprint, pace::Pace, upstream::Upstream};
 
 /// How long the first list waits for servers that have never been learnt.
 const LIST_DELAY: Duration = Duration::from_secs(1);
@@ -55,6 +59,9 @@ struct Attempt {
     /// Whether it has failed.
     #[serde(default)]
     failed: bool,
+    /// Whether a gateway has stopped while it was being learnt.
+    #[serde(default)]
+    interrupted: bool,
 }
 
 impl FirstContact {
@@ -89,16 +96,44 @@ impl FirstContact {
 
     /// The server has failed before it could be learnt.
     pub(crate) fn fail(&self, name: &str, server: &Server) {
+        self.note(name, server, |attempt| &mut attempt.failed);
+    }
+
+    /// The gateway stops before the server could be learnt.
+    fn interrupt(&self, name: &str, server: &Server) {
+        self.note(name, server, |attempt| &mut attempt.interrupted);
+    }
+
+    fn note(&self, name: &str, server: &Server, what: fn(&mut Attempt) -> &mut bool) {
         let mut state = self.lock();
         let attempt = state.attempt(name, server);
-        if !std::mem::replace(&mut attempt.failed, true) {
+        if !std::mem::replace(what(attempt), true) {
             state.changed = true;
         }
     }
 
+    /// The server has been learnt: what was tried before does not matter any more.
+    pub(crate) fn succeed(&self, name: &str) {
+        let mut state = self.lock();
+        state.changed |= state.attempts.remove(name).is_some();
+        state.waits.remove(name);
+    }
+
     /// Whether the server has failed before, in this run or an earlier one.
     pub(crate) fn has_failed(&self, name: &str, server: &Server) -> bool {
-        self.lock().attempt(name, server).failed
+        self.known(name, server).is_some_and(|known| known.failed)
+    }
+
+    /// Whether the server has been started before, in this run or an earlier one, and was not learnt.
+    pub(crate) fn was_tried(&self, name: &str, server: &Server) -> bool {
+        let known = self.known(name, server);
+        known.is_some_and(|known| known.failed || known.interrupted)
+    }
+
+    fn known(&self, name: &str, server: &Server) -> Option<Attempt> {
+        let state = self.lock();
+        let known = state.attempts.get(name)?;
+        (known.fingerprint == fingerprint(server)).then(|| known.clone())
     }
 
     /// Writes down what is new, of the servers of this configuration. It writes a file.
@@ -142,6 +177,7 @@ impl State {
             fingerprint,
             delayed: false,
             failed: false,
+            interrupted: false,
         };
         let attempt = self
             .attempts
@@ -178,8 +214,30 @@ pub(crate) async fn delay_list(gateway: &Gateway) {
     }
 }
 
+/// Waits until there is no client, and the last lessons are over that no client and no new configuration interrupts. No
+/// server is started from then on.
+pub(crate) async fn until_deserted<Lessons: Future<Output = ()>>(
+    mut clients: watch::Receiver<usize>,
+    mut applied: watch::Receiver<()>,
+    pace: &Pace,
+    last_lessons: impl Fn() -> Lessons,
+) {
+    loop {
+        // An error means that the gateway is gone.
+        let _ = clients.wait_for(|clients| *clients == 0).await;
+        applied.mark_unchanged();
+        tokio::select! {
+            biased;
+            _ = clients.wait_for(|clients| *clients > 0) => {}
+            _ = applied.changed() => {}
+            () = last_lessons() => return,
+        }
+        pace.resume();
+    }
+}
+
 /// The last client has left. Waits for servers that were never learnt and have not failed: for a while for all of
-/// them, and longer for those that have been started by then. The [pace](crate::pace) may be paused afterwards.
+/// them, and longer for those that have been started by then. The [pace](crate::pace) is paused afterwards.
 pub(crate) async fn last_lessons(gateway: &Gateway) {
     let context = gateway.context();
     let contact = &context.first_contact;
@@ -189,7 +247,7 @@ pub(crate) async fn last_lessons(gateway: &Gateway) {
     });
     let new: Vec<_> = new.collect();
     if new.is_empty() {
-        return;
+        return context.pace.pause();
     }
     let servers = new.len();
     tracing::info!(
@@ -197,25 +255,26 @@ pub(crate) async fn last_lessons(gateway: &Gateway) {
         "The last client has left; learning new servers first."
     );
     context.pace.hurry();
-    if timeout(LAST_STARTS, all_met(&new)).await.is_ok() {
-        return;
-    }
+    let _ = timeout(LAST_STARTS, all_met(&new)).await;
     context.pace.pause();
     let begun = new.into_iter().filter(|upstream| upstream.is_being_met());
     let begun: Vec<_> = begun.collect();
-    if timeout(LAST_LESSONS, all_met(&begun)).await.is_err() {
-        give_up(gateway);
+    if timeout(LAST_LESSONS, all_met(&begun)).await.is_ok() {
+        return;
+    }
+    for upstream in begun.iter().filter(|upstream| upstream.is_new()) {
+        contact.fail(&upstream.name, &upstream.settings());
     }
 }
 
-/// Servers that were started to be learnt, and are not, count as failed: no gateway waits for them again at its end,
-/// and others are started before them.
-pub(crate) fn give_up(gateway: &Gateway) {
+/// The gateway stops. Servers that were started to be learnt, and are not, come after the others next time: a few that
+/// are slow do not keep clients that never stay from seeing the rest.
+pub(crate) fn cut_off(gateway: &Gateway) {
     let context = gateway.context();
     let contact = &context.first_contact;
     for upstream in gateway.upstreams().values() {
         if upstream.is_being_met() {
-            contact.fail(&upstream.name, &upstream.settings());
+            contact.interrupt(&upstream.name, &upstream.settings());
         }
     }
     contact.save_soon(context.config.load_full());
@@ -254,10 +313,17 @@ mod tests {
         let contact = FirstContact::open(path.clone());
         assert_eq!(contact.list_waits("a", server, now), None);
         assert!(!contact.has_failed("a", server));
+        contact.interrupt("a", server);
+        contact.save(&config_of_a);
+        let contact = FirstContact::open(path.clone());
+        assert!(contact.was_tried("a", server) && !contact.has_failed("a", server));
         contact.fail("a", server);
         contact.save(&config_of_a);
         let contact = FirstContact::open(path.clone());
         assert!(contact.has_failed("a", server));
+        contact.succeed("a");
+        assert!(!contact.was_tried("a", server));
+        contact.fail("a", server);
         // Another server of the same name has a life of its own.
         for command in ["y", "z"] {
             let other = config(command);
@@ -267,5 +333,34 @@ mod tests {
         }
         contact.save(&Config::default());
         assert_eq!(std::fs::read(&path).unwrap(), b"{}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn client_or_configuration_that_comes_late_has_servers_started_again() {
+        let pace = Pace::new();
+        let (clients, applied) = (watch::Sender::new(1), watch::Sender::new(()));
+        let lessons = std::cell::Cell::new(0);
+        let last_lessons = || {
+            lessons.set(lessons.get() + 1);
+            pace.pause();
+            tokio::time::sleep(LAST_LESSONS)
+        };
+        let (heard, told) = (clients.subscribe(), applied.subscribe());
+        let deserted = until_deserted(heard, told, &pace, last_lessons);
+        let mut deserted = std::pin::pin!(deserted);
+        let mut is_over = async || timeout(LAST_STARTS, &mut deserted).await.is_ok();
+        let is_paused = async || timeout(LAST_STARTS, pace.open(|| ())).await.is_err();
+        applied.send_replace(());
+        assert!(!is_over().await && lessons.get() == 0);
+        clients.send_replace(0);
+        assert!(!is_over().await && is_paused().await);
+        clients.send_replace(1);
+        assert!(!is_over().await && !is_paused().await);
+        clients.send_replace(0);
+        assert!(!is_over().await && is_paused().await && lessons.get() == 2);
+        applied.send_replace(());
+        assert!(!is_over().await && lessons.get() == 3);
+        deserted.await;
+        assert!(is_paused().await);
     }
 }

@@ -4,10 +4,7 @@ use std::{
     future::Future,
     net::SocketAddr,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
     time::{Duration, SystemTime},
 };
 
@@ -52,8 +49,10 @@ pub struct Gateway {
     sessions: Sessions,
     sse: sse::Streams,
     stage: watch::Sender<Stage>,
-    pipes: AtomicUsize,
-    pipes_changed: watch::Sender<()>,
+    /// How many clients are on a pipe.
+    pipes: watch::Sender<usize>,
+    /// Told of every configuration that was applied.
+    applied: watch::Sender<()>,
     listening: OnceLock<Listening>,
     config_problem: Mutex<Option<Arc<str>>>,
     /// Held from the reading of the configuration file until it is applied, so that no change undoes
@@ -141,8 +140,8 @@ impl Gateway {
             sessions: Sessions::new(),
             sse: sse::Streams::default(),
             stage: watch::Sender::new(Stage::Running),
-            pipes: AtomicUsize::new(0),
-            pipes_changed: watch::Sender::new(()),
+            pipes: watch::Sender::new(0),
+            applied: watch::Sender::new(()),
             listening: OnceLock::new(),
             config_problem: Mutex::default(),
             changing: Arc::default(),
@@ -189,36 +188,16 @@ impl Gateway {
 
     /// Waits until no client is on a pipe.
     pub async fn abandoned(&self) {
-        let mut changed = self.pipes_changed.subscribe();
-        while self.pipes.load(Relaxed) > 0 {
-            // The sender lives as long as the gateway.
-            let _ = changed.changed().await;
-        }
+        // The sender lives as long as the gateway.
+        let _ = self.pipes.subscribe().wait_for(|pipes| *pipes == 0).await;
     }
 
     /// The same, and until servers that were never learnt have been, for a bounded time: the next client is to see
-    /// their tools. A client that comes meanwhile keeps the gateway.
+    /// their tools. A client that comes meanwhile keeps the gateway, and a new configuration may have new servers.
     pub async fn deserted(&self) {
-        loop {
-            self.abandoned().await;
-            tokio::select! {
-                () = first_contact::last_lessons(self) => {}
-                () = self.joined() => {}
-            }
-            self.context.pace.resume();
-            if self.pipes() == 0 {
-                return;
-            }
-        }
-    }
-
-    /// Waits until a client is on a pipe.
-    async fn joined(&self) {
-        let mut changed = self.pipes_changed.subscribe();
-        while self.pipes() == 0 {
-            // The sender lives as long as the gateway.
-            let _ = changed.changed().await;
-        }
+        let (pipes, applied) = (self.pipes.subscribe(), self.applied.subscribe());
+        let lessons = || first_contact::last_lessons(self);
+        first_contact::until_deserted(pipes, applied, &self.context.pace, lessons).await;
     }
 
     /// Makes the servers what this configuration wants.
@@ -244,6 +223,7 @@ impl Gateway {
         if embeddings != before {
             self.context.finder.settings_changed();
         }
+        self.applied.send_replace(());
         self.context
             .events
             .tell("config.applied", || serde_json::json!({}));
@@ -275,7 +255,8 @@ impl Gateway {
             return self.reached(Stage::Stopped).await;
         }
         tracing::info!("Stopping.");
-        first_contact::give_up(self);
+        self.context.pace.pause();
+        first_contact::cut_off(self);
         self.context
             .events
             .tell("gateway.stopping", || serde_json::json!({}));
@@ -378,7 +359,7 @@ impl Gateway {
 
     /// The clients with a pipe or a stream of their own.
     pub(crate) fn pipes(&self) -> usize {
-        self.pipes.load(Relaxed)
+        *self.pipes.borrow()
     }
 
     /// Where it listens for HTTP.
@@ -479,15 +460,14 @@ struct Present<'a>(&'a Gateway);
 
 impl<'a> Present<'a> {
     fn new(gateway: &'a Gateway) -> Self {
-        gateway.pipes.fetch_add(1, Relaxed);
+        gateway.pipes.send_modify(|pipes| *pipes += 1);
         Self(gateway)
     }
 }
 
 impl Drop for Present<'_> {
     fn drop(&mut self) {
-        self.0.pipes.fetch_sub(1, Relaxed);
-        self.0.pipes_changed.send_replace(());
+        self.0.pipes.send_modify(|pipes| *pipes -= 1);
     }
 }
 

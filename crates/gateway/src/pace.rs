@@ -28,17 +28,16 @@ pub(crate) struct Pace {
     /// Whether starts are put off.
     paused: watch::Sender<bool>,
     places: Arc<Semaphore>,
-    /// How many wait that have not failed.
+    /// How many wait that come first.
     hopeful: watch::Sender<usize>,
 }
 
-/// What is known of a server that waits for its turn.
+/// When the turn of a server comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Record {
-    /// Nothing speaks against it.
-    Clean,
-    /// It has failed before: the others come first.
-    Failed,
+pub(crate) enum Order {
+    First,
+    /// It was tried before, in vain: the others come first.
+    Last,
 }
 
 /// The right to use the machine for one start. Given back when dropped.
@@ -77,10 +76,10 @@ impl Pace {
         }
     }
 
-    /// Waits for a place. The first to wait is the first to get one; a server that gives up waiting costs the
+    /// Waits for a place. Unless starts are put off meanwhile, the first to wait is the first to get one; a server that gives up waiting costs the
     /// others nothing. `begin` is called as by [`open`](Self::open).
-    pub(crate) async fn turn(&self, record: Record, begin: impl Fn()) -> Place {
-        let hope = (record == Record::Clean).then(|| Hope::new(&self.hopeful));
+    pub(crate) async fn turn(&self, order: Order, begin: impl Fn()) -> Place {
+        let hope = (order == Order::First).then(|| Hope::new(&self.hopeful));
         self.opened().await;
         loop {
             self.resumed().await;
@@ -137,7 +136,7 @@ impl Pace {
     }
 }
 
-/// One that waits for its turn and has not failed.
+/// One that waits for its turn and comes first.
 struct Hope<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Hope<'a> {
@@ -160,7 +159,7 @@ mod tests {
     use super::*;
 
     async fn turn(pace: &Pace) -> Place {
-        pace.turn(Record::Clean, || ()).await
+        pace.turn(Order::First, || ()).await
     }
 
     #[tokio::test(start_paused = true)]
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn servers_that_have_failed_let_the_others_go_first() {
+    async fn servers_that_were_tried_let_the_others_go_first() {
         let pace = Pace::with_places(1);
         let held = turn(&pace).await;
         let order = std::cell::RefCell::new(Vec::new());
@@ -200,12 +199,12 @@ mod tests {
             move || order.borrow_mut().push(name)
         };
         tokio::join!(
-            async { drop(pace.turn(Record::Clean, note("a")).await) },
-            async { drop(pace.turn(Record::Failed, note("failed")).await) },
-            async { drop(pace.turn(Record::Clean, note("b")).await) },
+            async { drop(pace.turn(Order::First, note("a")).await) },
+            async { drop(pace.turn(Order::Last, note("tried")).await) },
+            async { drop(pace.turn(Order::First, note("b")).await) },
             async { drop(held) },
         );
-        assert_eq!(order.into_inner(), ["a", "b", "failed"]);
+        assert_eq!(order.into_inner(), ["a", "b", "tried"]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -215,15 +214,20 @@ mod tests {
         let begun = std::cell::Cell::new(0);
         let begin = || begun.set(begun.get() + 1);
         let starts = async {
-            tokio::join!(pace.turn(Record::Clean, begin), pace.open(begin));
+            tokio::join!(pace.turn(Order::First, begin), pace.open(begin));
         };
         let mut starts = std::pin::pin!(starts);
+        // One waits for a place already.
+        let mut waiting = std::pin::pin!(pace.turn(Order::First, begin));
+        assert!(timeout(Duration::ZERO, &mut waiting).await.is_err());
         pace.pause();
         drop(held);
+        assert!(timeout(Duration::from_mins(1), &mut waiting).await.is_err());
         assert!(timeout(Duration::from_mins(1), &mut starts).await.is_err());
         assert_eq!(begun.get(), 0);
         pace.resume();
+        drop(waiting.await);
         starts.await;
-        assert_eq!(begun.get(), 2);
+        assert_eq!(begun.get(), 3);
     }
 }

@@ -226,15 +226,16 @@ impl Shelf {
         part.is_some_and(|part| part.find(kind, name).is_some())
     }
 
-    /// Whether the server offers an item of this name in any letter case, also one that is held back or hidden.
-    pub(crate) fn offers_named(&self, server: &str, kind: Kind, name: &str) -> bool {
+    /// The names of items that the server offers under this name in any letter case, also of those that are held back or
+    /// hidden.
+    pub(crate) fn offered_as(&self, server: &str, kind: Kind, name: &str) -> Vec<String> {
         let Some(offers) = self.offers(server) else {
-            return false;
+            return Vec::new();
         };
         let called = |item: &Raw| item.member(kind.key_member())?.to_text();
-        let mut names = offers.list(kind).iter().filter_map(called);
+        let names = offers.list(kind).iter().filter_map(called);
         let name = name.to_lowercase();
-        names.any(|known| known.to_lowercase() == name)
+        names.filter(|known| known.to_lowercase() == name).collect()
     }
 
     /// Whether a URI that is not listed may lead to something that is held back: another spelling of a held
@@ -334,22 +335,22 @@ impl Shelf {
         }
     }
 
-    /// Carries out what a person has decided about tools that are held back.
+    /// Carries out what a person has decided about tools that are held back, and returns what was decided by that.
     pub(crate) async fn decide(
         self: &Arc<Self>,
         name: &str,
         server: &Arc<Server>,
         decision: Decision,
-    ) -> Result<(), Undecided> {
+    ) -> Result<Vec<String>, Undecided> {
         let shelf = Arc::clone(self);
         let (name, server) = (name.to_owned(), Arc::clone(server));
         let deciding = tokio::task::spawn_blocking(move || {
-            shelf.ledgers.decide(&name, &server, &decision)?;
+            let decided = shelf.ledgers.decide(&name, &server, &decision)?;
             shelf.judge_again(&name);
-            Ok(())
+            Ok(decided)
         });
         // An error means that the runtime ends.
-        deciding.await.unwrap_or(Ok(()))
+        deciding.await.unwrap_or_else(|_| Ok(Vec::new()))
     }
 
     /// The server is no longer configured.

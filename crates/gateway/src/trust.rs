@@ -129,33 +129,38 @@ impl Ledgers {
         }
     }
 
-    /// Carries out what a person has decided.
+    /// Carries out what a person has decided, and returns what was decided by that.
     pub(crate) fn decide(
         &self,
         name: &str,
         server: &Server,
         decision: &Decision,
-    ) -> Result<(), Undecided> {
+    ) -> Result<Vec<String>, Undecided> {
         let turn = self.turns.of(name);
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ledger = open(&self.dir, name, &identity(server));
-        match decision {
-            Decision::Approve(Some(seen)) => ledger.approve(&seen.tool, seen.fingerprint, now())?,
-            Decision::Approve(None) => {
-                ledger.approve_all(now());
+        let decided = match decision {
+            Decision::Approve(Some(seen)) => {
+                ledger.approve(&seen.tool, seen.fingerprint, now())?;
+                vec![seen.tool.clone()]
             }
-            Decision::Reject(seen) => ledger.reject(&seen.tool, seen.fingerprint)?,
+            Decision::Approve(None) => ledger.approve_all(now()),
+            Decision::Reject(seen) => {
+                ledger.reject(&seen.tool, seen.fingerprint)?;
+                vec![seen.tool.clone()]
+            }
             Decision::ApproveThese(all) => {
                 let now = now();
                 let each = |seen: &Seen| ledger.approve(&seen.tool, seen.fingerprint, now);
-                note_changed(name, all.iter().map(each));
+                unchanged(name, all, each)
             }
             Decision::RejectThese(all) => {
                 let each = |seen: &Seen| ledger.reject(&seen.tool, seen.fingerprint);
-                note_changed(name, all.iter().map(each));
+                unchanged(name, all, each)
             }
-        }
-        Ok(folder::write(&self.dir, &ledger)?)
+        };
+        folder::write(&self.dir, &ledger)?;
+        Ok(decided)
     }
 
     /// The server is no longer configured.
@@ -168,11 +173,23 @@ impl Ledgers {
     }
 }
 
-/// What has changed since it was looked at stays held, and is put to a person anew.
-fn note_changed(name: &str, decided: impl Iterator<Item = Result<(), DecisionError>>) {
-    for error in decided.filter_map(Result::err) {
-        tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "A decision about a tool came to nothing.");
+/// Decides about each, and returns which could be decided about. What has changed since it was looked at stays held, and is
+/// put to a person anew.
+fn unchanged(
+    name: &str,
+    all: &[Seen],
+    mut decide: impl FnMut(&Seen) -> Result<(), DecisionError>,
+) -> Vec<String> {
+    let mut decided = Vec::new();
+    for seen in all {
+        match decide(seen) {
+            Ok(()) => decided.push(seen.tool.clone()),
+            Err(error) => {
+                tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "A decision about a tool came to nothing.");
+            }
+        }
     }
+    decided
 }
 
 fn open(dir: &std::path::Path, name: &str, identity: &str) -> Ledger {

@@ -449,8 +449,8 @@ impl Upstream {
         self.is_new() && self.launched.load(Relaxed)
     }
 
-    fn set_launched(&self) {
-        self.launched.store(true, Relaxed);
+    fn set_launched(&self, launched: bool) {
+        self.launched.store(launched, Relaxed);
     }
 
     fn set_new(&self, new: bool) {

@@ -177,7 +177,11 @@ impl Link {
              Accept: {accept}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
-        let stream = UnixStream::connect(&self.socket).map_err(|error| lost(&error))?;
+        let gone = |error: io::Error| {
+            Failure::unreachable(format!("the gateway is gone: {error}"))
+                .hint("`switchboard serve` starts one")
+        };
+        let stream = UnixStream::connect(&self.socket).map_err(gone)?;
         let mut stream = Timed::new(stream, patience);
         match stream.write_all(format!("{head}{body}").as_bytes()) {
             // It may answer without reading all of it, if there is no such server.
@@ -221,7 +225,9 @@ impl io::Read for Timed {
 
 impl io::Write for Timed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
+        // Whoever has time for the answer has none for a gateway that does not read.
+        let left = self.left()?.unwrap_or(PATIENCE);
+        self.stream.set_write_timeout(Some(left))?;
         self.stream.write(bytes)
     }
 

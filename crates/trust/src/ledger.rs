@@ -218,19 +218,19 @@ impl Ledger {
         Ok(())
     }
 
-    /// Approves all tools that a person is asked about, and tells how many there were. What was
+    /// Approves all tools that a person is asked about, and returns which those were. What was
     /// rejected stays so. A ledger that replaced a damaged one goes by its policy from now on.
-    pub fn approve_all(&mut self, at_ms: u64) -> usize {
+    pub fn approve_all(&mut self, at_ms: u64) -> Vec<String> {
         self.loss = None;
-        let mut count = 0;
+        let mut approved = Vec::new();
         for (key, record) in &mut self.records {
             let held = record.held.as_ref();
             if held.is_some_and(|held| held.why != Why::Rejected) {
                 record.approve_held(ItemKind::of_key(key), at_ms);
-                count += 1;
+                approved.push(key.to_string());
             }
         }
-        count
+        approved
     }
 
     /// The server's name.

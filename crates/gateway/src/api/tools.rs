@@ -168,12 +168,14 @@ async fn locate(gateway: &Gateway, name: &str) -> Result<(View, String), Problem
     if let Some(found) = look_up(&catalogue, name) {
         return Ok(view(found.server(), found.name()));
     }
-    if let Some(lacks) = gateway.upstream(server).and_then(|it| it.lacks(Kind::Tool)) {
-        return Err(lacks.into());
+    if let Some(near) = part.suggest_tool(tool) {
+        return Err(no_tool(name, Some(&format!("{server}:{near}"))));
     }
-    let near = part.suggest_tool(tool);
-    let near = near.map(|near| format!("{server}:{near}"));
-    Err(no_tool(name, near.as_deref()))
+    let upstream = gateway.upstream(server);
+    match upstream.and_then(|upstream| upstream.lacks(Kind::Tool)) {
+        Some(lacks) => Err(lacks.into()),
+        None => Err(no_tool(name, None)),
+    }
 }
 
 /// A server's own view leaves every byte of the result as it is. The gateway's own tools have none.

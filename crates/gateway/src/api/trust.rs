@@ -29,6 +29,8 @@ use crate::{
 /// The most bytes of definitions, held back and approved, that a list shows and compares for one server. A server that
 /// changes many long definitions must not make its list useless.
 const TEXT_BYTES: usize = 512 * 1024;
+/// The most names of tools in one entry of the audit log.
+const AUDITED_MAX: usize = 1_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,7 +83,7 @@ struct HeldTool {
     findings: Vec<Finding>,
     definition: Option<Raw>,
     approved: Option<Raw>,
-    /// Changes, diff and definitions are left out of this list: too much is held back.
+    /// Changes, diff and definitions are left out of this list: too much is held back, or nobody has asked for them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     omitted: bool,
 }
@@ -202,11 +204,11 @@ pub(super) async fn approve(
     let tools = decided.tools.take();
     let ways = [
         decided.start.is_some(),
-        decided.tool.is_some(),
+        decided.tool.is_some() || decided.fingerprint.is_some(),
         tools.is_some(),
     ];
     if ways.into_iter().filter(|way| *way).count() > 1 {
-        let detail = "`start`, `tool` and `tools` do not go together";
+        let detail = "`start`, `tools`, and `tool` with `fingerprint` do not go together";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     if let Some(fingerprint) = &decided.start {
@@ -228,6 +230,10 @@ pub(super) async fn reject(
     Named(upstream): Named,
     Said(decided): Said<Decided>,
 ) -> Result<Json<ServerTrust>, Problem> {
+    if decided.tools.is_some() || decided.start.is_some() {
+        let detail = "`tools` and `start` do not go with a rejection";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
     let Some(seen) = decided.seen()? else {
         let detail = "`tool` is missing: which tool is rejected?";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
@@ -275,7 +281,7 @@ impl SeenTool {
 fn fingerprint(text: &str) -> Result<Fingerprint, Problem> {
     text.parse().map_err(|_| {
         Problem::new(StatusCode::BAD_REQUEST, "`fingerprint` is none")
-            .hint("give the one that was shown with the tool, or leave it out")
+            .hint("give the one that was shown with the tool")
     })
 }
 
@@ -287,12 +293,11 @@ async fn decide(
 ) -> Result<Json<ServerTrust>, Problem> {
     let context = Arc::clone(gateway.context());
     let settings = upstream.settings();
-    let approved = about_to_be_approved(&gateway, &upstream, &decision).await?;
     let room = context.audit.room().await?;
     let decided = context
         .shelf
         .decide(&upstream.name, &settings, decision.clone());
-    decided.await.map_err(|error| {
+    let decided = decided.await.map_err(|error| {
         let status = match &error {
             Undecided::Decision(DecisionError::NotHeld { .. }) => StatusCode::NOT_FOUND,
             Undecided::Decision(DecisionError::Changed { .. }) => StatusCode::CONFLICT,
@@ -300,68 +305,35 @@ async fn decide(
         };
         Problem::new(status, error.to_string()).maybe_hint(error.hint())
     })?;
-    let tool = match &decision {
-        Decision::Approve(seen) => seen.as_ref().map(|seen| seen.tool.as_str()),
-        Decision::Reject(seen) => Some(seen.tool.as_str()),
-        Decision::ApproveThese(_) | Decision::RejectThese(_) => None,
-    };
-    room.record([audit::Event {
-        what: "trust",
-        subject: Arc::clone(&upstream.name),
-        actor: Some(actor),
-        details: serde_json::json!({ "tool": tool, "decision": decision.as_str() }),
-    }]);
-    for tool in &approved {
-        crate::approvals::trust::forget(&context, &upstream.name, tool).await;
+    let done = decision.as_str();
+    if !decided.is_empty() {
+        let tools: Vec<_> = decided.iter().take(AUDITED_MAX).collect();
+        room.record([audit::Event {
+            what: "trust",
+            subject: Arc::clone(&upstream.name),
+            actor: Some(actor),
+            details: serde_json::json!({ "decision": done, "tools": tools, "count": decided.len() }),
+        }]);
+    }
+    if matches!(decision, Decision::Approve(_) | Decision::ApproveThese(_)) {
+        // What was remembered about them is not about what they are now.
+        for tool in &decided {
+            crate::approvals::trust::forget(&context, &upstream.name, tool).await;
+        }
     }
     context.events.tell(
         "trust.decided",
-        || serde_json::json!({ "server": upstream.name, "decision": decision.as_str() }),
+        || serde_json::json!({ "server": upstream.name, "decision": done }),
     );
     crate::approvals::trust::tell_changed(&context, &upstream.name);
     let looking = tokio::task::spawn_blocking(move || look_at(&gateway, &upstream));
     looking.await.map(Json).map_err(|_| stopping())
 }
 
-/// The tools that this decision approves: what was remembered about them is not about what they are now.
-async fn about_to_be_approved(
-    gateway: &Arc<Gateway>,
-    upstream: &Arc<Upstream>,
-    decision: &Decision,
-) -> Result<Vec<String>, Problem> {
-    match decision {
-        Decision::Approve(Some(seen)) => Ok(vec![seen.tool.clone()]),
-        Decision::Approve(None) => {
-            let (gateway, upstream) = (Arc::clone(gateway), Arc::clone(upstream));
-            let looking = tokio::task::spawn_blocking(move || {
-                let ledger = ledger(&gateway, &upstream);
-                ledger.held().map(|held| held.tool.to_string()).collect()
-            });
-            looking.await.map_err(|_| stopping())
-        }
-        Decision::ApproveThese(seen) => Ok(seen.iter().map(|seen| seen.tool.clone()).collect()),
-        Decision::Reject(_) | Decision::RejectThese(_) => Ok(Vec::new()),
-    }
-}
-
 /// How far a server is trusted. Reads its ledger, and every definition.
 fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
     let others = others(gateway, &upstream.name);
     let name = &upstream.name;
-    let catalogue = gateway.context().shelf.catalogue();
-    let parts = catalogue.server(name).into_iter();
-    let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
-    let items = items.flat_map(|(kind, items)| items.map(move |item| (item_kind(kind), item)));
-    let flagged = items.filter_map(|(kind, item)| {
-        let findings = suspicious(kind, item.raw(), &others);
-        let key = kind.key(item.name());
-        (!findings.is_empty()).then(|| Flagged {
-            name: format!("{name}:{key}"),
-            kind,
-            tool: key.into(),
-            findings,
-        })
-    });
     let mut room = TEXT_BYTES;
     let held = |held: Held| {
         let texts = [&held.definition, &held.approved].into_iter().flatten();
@@ -378,6 +350,21 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
         }
     };
     let trust = server_trust(gateway, upstream, held);
+    // After the ledger: what was approved in between is shown, and what is held is not.
+    let catalogue = gateway.context().shelf.catalogue();
+    let parts = catalogue.server(name).into_iter();
+    let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
+    let items = items.flat_map(|(kind, items)| items.map(move |item| (item_kind(kind), item)));
+    let flagged = items.filter_map(|(kind, item)| {
+        let findings = suspicious(kind, item.raw(), &others);
+        let key = kind.key(item.name());
+        (!findings.is_empty()).then(|| Flagged {
+            name: format!("{name}:{key}"),
+            kind,
+            tool: key.into(),
+            findings,
+        })
+    });
     ServerTrust {
         flagged: flagged.collect(),
         ..trust

@@ -45,15 +45,17 @@ pub(crate) async fn may_pass(
         let permitted = shelf.permits(server, item);
         permitted.map_err(|unapproved| unapproved.failure(server, item))?;
     }
-    let mut kinds = Vec::new();
+    let mut items = Vec::new();
     for kind in [Item::Tool, Item::Prompt] {
         let Some(name) = &named.name else { break };
-        if shelf.lists(server, kind, name) {
-            kinds.push(kind);
-        } else if shelf.offers_named(server, kind, name) {
-            // It is held back, the settings hide it, or rules know it in another spelling.
-            let message = format!("server '{server}' shows nothing called '{}'", cut(name));
-            return Err(Failure::invalid_params(message));
+        // A server may not tell letter cases apart.
+        for known in shelf.offered_as(server, kind, name) {
+            if !shelf.lists(server, kind, &known) {
+                // It is held back, or the settings hide it.
+                let message = format!("server '{server}' shows nothing called '{}'", cut(name));
+                return Err(Failure::invalid_params(message));
+            }
+            items.push((kind, known));
         }
     }
     let policy = context.approvals.policy();
@@ -78,11 +80,10 @@ pub(crate) async fn may_pass(
     if lower != method {
         verdicts.push((&lower, judge_method(&lower)));
     }
-    let name = named.name.as_deref().unwrap_or_default();
-    for kind in kinds {
+    for (kind, name) in &items {
         let catalogue = shelf.catalogue();
         let part = catalogue.server(server);
-        let definition = part.and_then(|part| Some(part.find(kind, name)?.raw().clone()));
+        let definition = part.and_then(|part| Some(part.find(*kind, name)?.raw().clone()));
         let of_name = Case {
             kind: match kind {
                 Item::Prompt => Kind::Prompt,

@@ -109,10 +109,13 @@ impl Upstream {
         missing.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Why nobody can say if the server has an item of this kind: the list could not be had.
+    /// Why nobody can say if the server, which runs, has an item of this kind: the list could not be had. It is asked for
+    /// again.
     pub(crate) fn lacks(&self, kind: Kind) -> Option<Failure> {
         let mut missing = self.missing().into_iter();
         let (_, why) = missing.find(|(of, _)| *of == kind)?;
+        self.live()?;
+        self.hurry(kind);
         Some(self.unlisted(why.within(UNREADABLE)))
     }
 

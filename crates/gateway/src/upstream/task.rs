@@ -22,7 +22,7 @@ use crate::{
     launch,
     learn::{self, Curiosity, Lists, Missing},
     live::Live,
-    pace::{Place, Record},
+    pace::{Order, Place},
     restart::{Fault, NotStarted, Restart, Settings, State},
     stderr::{self, LastWords},
 };
@@ -115,7 +115,8 @@ impl Task {
             }
             if wanted == Wanted::Sometime {
                 let (context, upstream) = (&self.context, &self.upstream);
-                let queue = || Box::pin(turn(Arc::clone(context), Arc::clone(upstream)));
+                let known = self.known;
+                let queue = || Box::pin(turn(Arc::clone(context), Arc::clone(upstream), known));
                 queued.get_or_insert_with(queue);
             } else {
                 queued = None;
@@ -214,7 +215,7 @@ impl Task {
         let era = self.opening_era();
         self.runs += 1;
         self.is_off = false;
-        self.upstream.set_launched();
+        self.upstream.set_launched(true);
         let name = &self.upstream.name;
         self.restart.starting();
         self.tell(self.again(ServerState::Starting));
@@ -644,7 +645,9 @@ impl Task {
             None => all_missing("the connection was lost"),
         };
         if let Some(learnt) = learnt {
-            self.known |= learnt.has_tools();
+            if learnt.has_tools() && !std::mem::replace(&mut self.known, true) {
+                self.context.first_contact.succeed(&self.upstream.name);
+            }
             let had = lists.without(missing.iter().map(|(kind, _)| *kind).collect());
             // Clients look at it when they are told of a change: they hear once of what has changed and was announced.
             let announced = self.upstream.take_announced(had);
@@ -727,18 +730,19 @@ pub(super) fn is_kept_up(settings: &Server) -> bool {
 }
 
 /// Waits for the turn of a server that no call waits for, and for a place if it is to run on this machine.
-async fn turn(context: Arc<Context>, upstream: Arc<Upstream>) -> Option<Place> {
+async fn turn(context: Arc<Context>, upstream: Arc<Upstream>, known: bool) -> Option<Place> {
     let settings = upstream.settings();
-    let begin = || upstream.set_launched();
+    upstream.set_launched(false);
+    let begin = || upstream.set_launched(true);
     match settings.transport {
         Transport::Command(_) | Transport::Container(_) => {
             let contact = &context.first_contact;
-            let record = if contact.has_failed(&upstream.name, &settings) {
-                Record::Failed
+            let order = if !known && contact.was_tried(&upstream.name, &settings) {
+                Order::Last
             } else {
-                Record::Clean
+                Order::First
             };
-            Some(context.pace.turn(record, begin).await)
+            Some(context.pace.turn(order, begin).await)
         }
         Transport::Remote(_) | Transport::BuiltIn => {
             context.pace.open(begin).await;

@@ -82,7 +82,10 @@ fn ask(link: &Link, body: &str) -> Result<String, Failure> {
     loop {
         match link.post_and_wait("/api/v1/tools/call", body) {
             Err(failure)
-                if failure.message().starts_with("initializing") && Instant::now() < until =>
+                if failure.message().starts_with("initializing")
+                    // That takes a while, and may never be.
+                    && !failure.message().contains("its list cannot be read")
+                    && Instant::now() < until =>
             {
                 if !told {
                     print::say("the server is starting; waiting for it");

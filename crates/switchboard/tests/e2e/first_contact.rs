@@ -326,3 +326,21 @@ fn servers_that_were_never_tried_are_started_before_those_that_failed() {
     assert!(pipe.ended_within(Duration::from_secs(9)).success());
     assert!(home.path("catalog/z.json").exists(), "it was learnt first");
 }
+
+#[test]
+fn server_that_was_cut_off_is_learnt_when_the_next_client_leaves() {
+    let home = Home::new(json!({}));
+    let gated = Gated::new(&home);
+    let entry = with(gated.entry(), json!({ "closeTimeoutMs": 100 }));
+    home.set_servers(json!({ "a": entry }));
+    let mut pipe = Pipe::open(&home);
+    pipe.leave();
+    gated.until_started();
+    pipe.signal(rustix::process::Signal::TERM);
+    pipe.ended_within(SOON);
+    let mut pipe = Pipe::open(&home);
+    pipe.leave();
+    gated.open();
+    assert!(pipe.ended_within(SOON).success());
+    assert!(home.path("catalog/a.json").exists(), "it was learnt first");
+}

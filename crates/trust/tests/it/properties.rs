@@ -143,7 +143,7 @@ proptest! {
                         })
                         .map(|(name, held)| (*name, *held))
                         .collect();
-                    prop_assert_eq!(ledger.approve_all(at), pending.len());
+                    prop_assert_eq!(ledger.approve_all(at).len(), pending.len());
                     for (name, held) in pending {
                         account.agree(name, held);
                     }

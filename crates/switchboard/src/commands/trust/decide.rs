@@ -159,14 +159,16 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
     let now = super::ask_one(link, server)?;
     let (changed, done): (Vec<&Held>, Vec<&Held>) = seen
         .into_iter()
-        .partition(|seen| now.pending().any(|held| held.tool == seen.tool));
+        .partition(|seen| now.held.iter().any(|held| held.tool == seen.tool));
     if !done.is_empty() {
         let tools = count(done.len() as u64, "definition", "definitions");
         print::say(&format!("approved {tools} of `{server}`"));
     }
     for held in changed {
         let name = &held.name;
-        let failure = Failure::new(format!("`{name}` has changed and is not approved"));
+        let failure = Failure::new(format!(
+            "`{name}` is not approved: it has changed, or was rejected"
+        ));
         let hint = format!("`switchboard trust show {}` shows it", held.word());
         print::complain(&failure.hint(hint));
         failed = true;
