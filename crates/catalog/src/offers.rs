@@ -25,6 +25,8 @@ pub struct Offers {
     pub era: Option<Era>,
     /// The revision that was agreed on.
     pub revision: Option<Revision>,
+    /// Whether `tools/list` has never been answered: that there are no tools is not known.
+    pub unlisted: bool,
 }
 
 impl Offers {

@@ -129,6 +129,7 @@ impl Snapshot {
             resources: kept(&offers.resources),
             templates: kept(&offers.templates),
             held: self.held.clone(),
+            unlisted: offers.unlisted,
         };
         let lists = [
             &offers.tools,
@@ -198,6 +199,7 @@ impl Snapshot {
             instructions: head.instructions,
             era: head.era.as_deref().and_then(era_named),
             revision: head.revision.as_deref().and_then(Revision::parse),
+            unlisted: head.unlisted,
         };
         items.end()?;
         Ok(Self {
@@ -309,6 +311,8 @@ struct Head {
     templates: Lengths,
     #[serde(default, skip_serializing_if = "Held::is_nothing")]
     held: Held,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unlisted: bool,
 }
 
 /// The lengths of the items of one list.

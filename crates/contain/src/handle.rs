@@ -89,6 +89,11 @@ impl Handle {
         self.tree.stop(ladder);
     }
 
+    /// Has it ended by this ladder when the handle is dropped.
+    pub fn set_ladder(&mut self, ladder: Ladder) {
+        self.ladder = ladder;
+    }
+
     /// See [`Tree::kill`].
     pub fn kill(&self) {
         self.tree.kill();

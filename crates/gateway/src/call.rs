@@ -351,6 +351,8 @@ impl Way<'_> {
                 match admitting.await? {
                     Admission::Yes => return Ok((live, place)),
                     Admission::Ended => lost = Some(live),
+                    // The first does not list it.
+                    Admission::Elsewhere if is_alone => return Err(chosen.unheard()),
                     Admission::Elsewhere => {
                         is_bridged = true;
                         kept = Some(place);

@@ -7,8 +7,12 @@ use std::{
     path::{Path, PathBuf},
     pin::Pin,
     process::ExitStatus,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     task::{Context as TaskContext, Poll},
+    time::Duration,
 };
 
 use switchboard_client::{
@@ -48,6 +52,7 @@ pub(crate) async fn connect(
     server: &Arc<Server>,
     context: &Arc<Context>,
     said: &LastWords,
+    answers: &Answers,
 ) -> Result<Client, NotStarted> {
     let (called, wanted) = (Arc::clone(name), Arc::clone(server));
     let with = Arc::clone(context);
@@ -77,12 +82,14 @@ pub(crate) async fn connect(
                 Ok(builder.connect(sse))
             }
         },
-        Prepared::Launch(launch) => Ok(builder.connect(Stdio::new(Supervised {
+        Prepared::Launch { launch, ladder } => Ok(builder.connect(Stdio::new(Supervised {
             launch: *launch,
+            ladder,
             containment: context.containment.clone(),
             logs: Arc::clone(&context.logs),
             name: Arc::clone(name),
             said: said.clone(),
+            answers: answers.clone(),
             trees: Arc::default(),
         }))),
     }
@@ -92,7 +99,11 @@ pub(crate) async fn connect(
 enum Prepared {
     BuiltIn,
     Remote(Remote),
-    Launch(Box<Launch>),
+    Launch {
+        /// Ended by the ladder of a server that has not answered.
+        launch: Box<Launch>,
+        ladder: Ladder,
+    },
 }
 
 /// Puts in secrets, and makes the directory of the server. Reads and writes files.
@@ -107,7 +118,7 @@ fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, N
         ))
     })?;
     let resolved = resolved.value;
-    let ladder = Ladder {
+    let mut ladder = Ladder {
         close: resolved.close_timeout,
         term: resolved.term_timeout,
     };
@@ -128,19 +139,27 @@ fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, N
             for (name, value) in context.environment.of_server(&line) {
                 launch = launch.env(name, value);
             }
-            launch.args(line.args).ladder(ladder)
+            launch.args(line.args)
         }
         Transport::Container(container) => {
             let patience = context.config.load().shutdown.container_timeout;
             let engine = engine(&container, &context.home, &context.environment);
             let engine = engine.ok_or_else(|| permanent("no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`"))?;
             check_file(server, engine.file().as_deref())?;
-            let launch =
-                container_launch(name, engine, container, ladder, patience, &context.home)?;
+            let launch = container_launch(name, engine, container, &context.home)?;
+            ladder.close = ladder.close.min(patience / 3);
+            ladder.term = ladder.term.min(patience / 2);
             launch.cwd(own_directory(name, server, &context.home)?)
         }
     };
-    Ok(Prepared::Launch(Box::new(launch)))
+    let mute = Ladder {
+        close: ladder.close.min(MUTE_CLOSE),
+        ..ladder
+    };
+    Ok(Prepared::Launch {
+        launch: Box::new(launch.ladder(mute)),
+        ladder,
+    })
 }
 
 /// The directory of a server that is not configured to run elsewhere: one for each identity. A full disk may have
@@ -158,8 +177,6 @@ fn container_launch(
     name: &str,
     engine: Engine,
     config: ContainerConfig,
-    ladder: Ladder,
-    patience: std::time::Duration,
     home: &Home,
 ) -> Result<Launch, Fault> {
     let mut container = Container::new(config.image);
@@ -189,12 +206,7 @@ fn container_launch(
     for arg in config.run_args {
         container = container.run_arg(arg);
     }
-    let ladder = Ladder {
-        close: ladder.close.min(patience / 3),
-        term: ladder.term.min(patience / 2),
-    };
-    let launch = Launch::container(name, engine, container);
-    Ok(launch.args(config.args).ladder(ladder))
+    Ok(Launch::container(name, engine, container).args(config.args))
 }
 
 /// Holds a server back that would start another file than a person has agreed to.
@@ -341,6 +353,9 @@ struct Supervised {
     logs: Arc<Logs>,
     name: Arc<str>,
     said: LastWords,
+    /// How it is ended once it has answered.
+    ladder: Ladder,
+    answers: Answers,
     /// Everything that was started and may not have left.
     trees: Arc<Mutex<Vec<Tree>>>,
 }
@@ -350,6 +365,7 @@ impl Spawn for Supervised {
         let (launch, containment) = (self.launch.clone(), self.containment.clone());
         let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
         let (trees, said) = (Arc::clone(&self.trees), self.said.clone());
+        let (answers, ladder) = (self.answers.clone(), self.ladder);
         Box::pin(async move {
             let contained = containment.launch(&launch).await.map_err(|error| {
                 said.clear();
@@ -374,6 +390,8 @@ impl Spawn for Supervised {
                     handle: contained.handle,
                     exit: None,
                     listening: Some(listening),
+                    ladder,
+                    answers,
                 }),
             })
         })
@@ -410,14 +428,38 @@ async fn rest_of(listening: JoinHandle<()>) {
     let _ = tokio::time::timeout(LAST_WORDS_PATIENCE, listening).await;
 }
 
-const LAST_WORDS_PATIENCE: std::time::Duration = std::time::Duration::from_millis(100);
+const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(100);
 
 struct Guarded {
     handle: Handle,
     exit: Option<ExitStatus>,
     /// The rest of what it says; waited for so that its last words can be told with its end.
     listening: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// How it is ended once it has answered.
+    ladder: Ladder,
+    answers: Answers,
 }
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        if self.answers.0.load(Relaxed) {
+            self.handle.set_ladder(self.ladder);
+        }
+    }
+}
+
+/// Whether a server has ever answered. One that has not has nothing to put in order when it is to leave.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Answers(Arc<AtomicBool>);
+
+impl Answers {
+    pub(crate) fn note(&self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// How long a server that has never answered may take to leave before it is asked by a signal.
+const MUTE_CLOSE: Duration = Duration::from_secs(1);
 
 impl ProcessGuard for Guarded {
     fn poll_exit(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {

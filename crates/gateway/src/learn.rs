@@ -252,9 +252,9 @@ impl Learnt {
     }
 
     /// What was known, with this in the place of what it replaces.
-    pub(crate) fn merge(self, known: Option<&Offers>) -> Offers {
-        let known = known.cloned().unwrap_or_default();
+    pub(crate) fn merge(self, known: Offers) -> Offers {
         Offers {
+            unlisted: self.tools.is_none() && known.unlisted,
             tools: self.tools.map_or(known.tools, |(list, _)| list),
             prompts: self.prompts.map_or(known.prompts, |(list, _)| list),
             resources: self.resources.map_or(known.resources, |(list, _)| list),

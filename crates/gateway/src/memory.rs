@@ -157,6 +157,7 @@ pub(crate) fn snapshot(config: &Config, fingerprint: fn(&Server) -> String) -> O
             instructions: Some(offers.instructions.to_owned()),
             era: Some(offers.revision.era()),
             revision: Some(offers.revision),
+            unlisted: false,
         }),
     })
 }

@@ -105,7 +105,8 @@ impl Doors {
                     connection::accept_tcp(&entrance, listener, route).await;
                 });
             }
-            accepting.join_all().await;
+            // One that is cancelled with the runtime has ended as well.
+            while accepting.join_next().await.is_some() {}
         }
     }
 

@@ -226,16 +226,20 @@ impl Shelf {
         part.is_some_and(|part| part.find(kind, name).is_some())
     }
 
-    /// The names of items that the server offers under this name in any letter case, also of those that are held back or
-    /// hidden.
+    /// The names of items that the server offers under this name, but for letter case and whatever is no letter or digit; also
+    /// of those that are held back or hidden.
     pub(crate) fn offered_as(&self, server: &str, kind: Kind, name: &str) -> Vec<String> {
         let Some(offers) = self.offers(server) else {
             return Vec::new();
         };
         let called = |item: &Raw| item.member(kind.key_member())?.to_text();
         let names = offers.list(kind).iter().filter_map(called);
-        let name = name.to_lowercase();
-        names.filter(|known| known.to_lowercase() == name).collect()
+        let letters = |name: &str| -> String {
+            let letters = name.chars().filter(|c| c.is_alphanumeric());
+            letters.flat_map(char::to_lowercase).collect()
+        };
+        let name = letters(name);
+        names.filter(|known| letters(known) == name).collect()
     }
 
     /// Whether a URI that is not listed may lead to something that is held back: another spelling of a held

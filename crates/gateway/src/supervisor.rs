@@ -236,7 +236,7 @@ fn start(
     let server = Arc::new(server.clone());
     let offers = context.shelf.expect(name, &server);
     let known = Known {
-        offers: offers.is_some(),
+        offers: offers.as_ref().is_some_and(|offers| !offers.unlisted),
         era: offers.and_then(|offers| offers.era),
     };
     Upstream::start(name, server, Arc::clone(context), known, predecessor)

@@ -47,8 +47,9 @@ prop_compose! {
         instructions in option::of(any::<String>()),
         era in option::of(sample::select([Era::Legacy, Era::Modern].as_slice())),
         revision in option::of(sample::select(Revision::ALL.as_slice())),
+        unlisted in any::<bool>(),
     ) -> Offers {
-        Offers { tools, prompts, resources, templates, capabilities, server_info, meta, instructions, era, revision }
+        Offers { tools, prompts, resources, templates, capabilities, server_info, meta, instructions, era, revision, unlisted }
     }
 }
 

@@ -7,7 +7,7 @@ use axum::{
     extract::{Extension, State},
 };
 use hyper::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
 use switchboard_config::shell_word;
@@ -179,13 +179,22 @@ pub(super) async fn show(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Decided {
+    #[serde(default, deserialize_with = "given")]
     tool: Option<String>,
     /// Those of these that are still held as the person has seen them.
+    #[serde(default, deserialize_with = "given")]
     tools: Option<Vec<SeenTool>>,
     /// What the person has looked at; if that is not what is held any more, nothing is decided.
+    #[serde(default, deserialize_with = "given")]
     fingerprint: Option<String>,
     /// The fingerprint of the entry that is to be started.
+    #[serde(default, deserialize_with = "given")]
     start: Option<String>,
+}
+
+/// A member that is there has a value: `null` must not be taken for all that is held.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -265,6 +274,10 @@ async fn start(
 impl Decided {
     fn seen(self) -> Result<Option<Seen>, Problem> {
         let fingerprint = self.fingerprint.as_deref().map(fingerprint).transpose()?;
+        if self.tool.is_none() && fingerprint.is_some() {
+            let detail = "`tool` is missing: whose fingerprint is this?";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+        }
         Ok(self.tool.map(|tool| Seen { tool, fingerprint }))
     }
 }

@@ -348,14 +348,17 @@ async fn carry_out(
         Decision::RejectThese(seen.collect())
     };
     let (name, settings) = (&upstream.name, upstream.settings());
-    if let Err(error) = context.shelf.decide(name, &settings, decision).await {
-        tracing::error!(server = %name, error = %with_hint(&error, error.hint()), "A decision about tools came to nothing.");
-        return false;
-    }
+    let decided = match context.shelf.decide(name, &settings, decision).await {
+        Ok(decided) => decided,
+        Err(error) => {
+            tracing::error!(server = %name, error = %with_hint(&error, error.hint()), "A decision about tools came to nothing.");
+            return false;
+        }
+    };
     let changed = question
         .tools
         .iter()
-        .filter(|definition| definition.changed);
+        .filter(|definition| definition.changed && decided.contains(&definition.tool));
     for definition in changed.filter(|_| approved) {
         forget(context, name, &definition.tool).await;
     }

@@ -20,8 +20,8 @@ use crate::{
 
 /// Whether a client may send this to a server. It is judged as a call of a tool that has the name of the method, also by
 /// the `tools` of the server's settings, and besides by the tool, the prompt and the resource that its parameters name
-/// as the protocol does. A method with capitals is judged in lower case, too, and the stricter counts: a server may not tell
-/// them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason no person
+/// as the protocol does. A method in another spelling than `words/in/lower/case` is judged in that, too, and the stricter counts: a
+/// server may not tell them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason no person
 /// is asked.
 pub(crate) async fn may_pass(
     context: &Context,
@@ -34,9 +34,9 @@ pub(crate) async fn may_pass(
     let shelf = &context.shelf;
     let permitted = shelf.permits(server, None);
     permitted.map_err(|unapproved| unapproved.failure(server, None))?;
-    let lower = method.to_ascii_lowercase();
+    let plain = plain(method);
     let tools = &upstream.settings().tools;
-    if !tools.permits(method) || tools.denies(&lower) {
+    if !tools.permits(method) || tools.denies(&plain) {
         return Err(Failure::method_not_found(method));
     }
     let named = Named::read(params)?;
@@ -77,8 +77,8 @@ pub(crate) async fn may_pass(
         judge(&of_method)
     };
     let mut verdicts: Vec<(&str, Verdict)> = vec![(method, judge_method(method))];
-    if lower != method {
-        verdicts.push((&lower, judge_method(&lower)));
+    if plain != method {
+        verdicts.push((&plain, judge_method(&plain)));
     }
     for (kind, name) in &items {
         let catalogue = shelf.catalogue();
@@ -121,6 +121,13 @@ pub(crate) async fn may_pass(
             .into(),
         }),
     }
+}
+
+/// A method as most spell theirs: `skills/get` for `Skills.get`.
+fn plain(method: &str) -> String {
+    let words = method.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("/").to_ascii_lowercase()
 }
 
 impl Way<'_> {

@@ -47,7 +47,11 @@ impl Upstream {
     /// again. What only the second lists comes and goes with it.
     pub(super) fn combined(&self, known: Option<&Offers>, learnt: Option<Learnt>) -> Offers {
         let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut own = known.cloned().unwrap_or_default();
+        let nothing = || Offers {
+            unlisted: true,
+            ..Offers::default()
+        };
+        let mut own = known.cloned().unwrap_or_else(nothing);
         for kind in Kind::ALL {
             let names = &added.0[kind as usize];
             if !names.is_empty() {
@@ -56,7 +60,7 @@ impl Upstream {
             }
         }
         let own = match learnt {
-            Some(learnt) => learnt.merge(Some(&own)),
+            Some(learnt) => learnt.merge(own),
             None => own,
         };
         *added = Added::default();

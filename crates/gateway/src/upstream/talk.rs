@@ -147,10 +147,7 @@ impl Upstream {
                         self.doubt_lists(context, live, *kind, began);
                         return Ok(Admission::Elsewhere);
                     }
-                    Judged::NotYet => {
-                        let late = Reason::plain("its list has not come in yet");
-                        return Err(self.unlisted(late));
-                    }
+                    Judged::NotYet => return Err(self.unheard()),
                     Judged::Failed(why) => {
                         return Err(self.unlisted(why.within(UNREADABLE)));
                     }
@@ -220,6 +217,11 @@ impl Upstream {
         self.hurry(kind);
         // Boxed, as all that few calls come to.
         Box::pin(live.judgements.wait(kind, until)).await
+    }
+
+    /// It has not said yet what it offers.
+    pub(crate) fn unheard(&self) -> Failure {
+        self.unlisted(Reason::plain("its list has not come in yet"))
     }
 
     fn unlisted(&self, reason: Reason) -> Failure {

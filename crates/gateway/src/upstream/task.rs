@@ -53,6 +53,7 @@ struct Run {
     client: Client,
     /// The last lines of its standard error.
     said: LastWords,
+    answers: launch::Answers,
     state: watch::Receiver<Connection>,
     ready: bool,
     judgements: Arc<Judgements>,
@@ -258,7 +259,8 @@ impl Task {
             builder = builder.known_era(era);
         }
         let said = LastWords::default();
-        let connecting = launch::connect(builder, name, &settings, &self.context, &said);
+        let answers = launch::Answers::default();
+        let connecting = launch::connect(builder, name, &settings, &self.context, &said, &answers);
         let client = match connecting.await {
             Ok(client) => client,
             Err(NotStarted::Failed(fault)) => return self.fail(fault),
@@ -269,6 +271,7 @@ impl Task {
             state: client.watch_state(),
             client,
             said,
+            answers,
             ready: false,
             judgements,
             curiosity: Curiosity::new(Instant::now()),
@@ -342,6 +345,7 @@ impl Task {
                 }
                 let Some(run) = &mut self.run else { return };
                 run.ready = true;
+                run.answers.note();
                 run.since = Instant::now();
                 self.context.reads.forget(&self.upstream.name);
                 let judgements = Arc::clone(&run.judgements);

@@ -193,6 +193,20 @@ async fn tools_of_the_second_process_alone_are_listed_besides() {
         (calls_in(&stage, "older"), calls_in(&stage, "newer")),
         (2, 0)
     );
+    // The first process does not have them, whatever becomes of the second.
+    stage.set("older.tools.json", "7");
+    stage.tell_in("older", CHANGED, json!({})).await;
+    let refused = async {
+        loop {
+            let call = json!({ "name": "extra", "arguments": {} });
+            let answer = newer.ask("tools/call", call).await.json;
+            if answer["result"]["isError"] == true {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, refused).await.unwrap();
+    assert_eq!(calls_in(&stage, "newer"), 0);
 }
 
 #[tokio::test]

@@ -218,6 +218,8 @@ async fn rules_hold_for_what_extensions_lead_to() {
             ("skills/get", json!({})),
             ("Skills/GET", json!({})),
             ("skills//get", json!({})),
+            ("skills.get", json!({})),
+            ("$/skills/get", json!({})),
             ("skills/put", json!({})),
             ("Skills/PUT", json!({})),
             ("x/read", json!({ "uri": "file:///secret/a" })),
@@ -227,6 +229,10 @@ async fn rules_hold_for_what_extensions_lead_to() {
             ),
             ("x/run", json!({ "name": "paint", "arguments": {} })),
             ("x/run", json!({ "name": "Paint", "arguments": {} })),
+            (
+                "x/run",
+                json!({ "name": " paint\u{200b}", "arguments": {} }),
+            ),
         ] {
             let answer = pipe.ask(method, params).await.json;
             assert!(answer.get("error").is_some(), "{method}: {answer}");

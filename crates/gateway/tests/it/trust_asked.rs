@@ -135,6 +135,13 @@ async fn what_was_remembered_about_a_tool_goes_when_all_are_approved() {
         stage.change_tools(&tools("Paints red.", "Cooks.")).await;
         let asked = asked(&rig, 1).await;
         if at_once {
+            // What is not approved by it, since the person has seen another definition, is not forgotten either.
+            let seen = json!({ "tool": "paint", "fingerprint": "0".repeat(64) });
+            let stale = json!({ "tools": [seen] });
+            let stale = rig.post("/api/v1/trust/s/approve", &stale).await;
+            assert_eq!(stale.status, 200, "{stale:?}");
+            let rules = rig.get(path).await.json();
+            assert_eq!(remembered(&rules), 1, "{rules}");
             let approved = rig.post("/api/v1/trust/s/approve", &json!({})).await;
             assert_eq!(approved.status, 200, "{approved:?}");
         } else {

@@ -281,6 +281,20 @@ async fn list_that_fails_is_shown_and_told_once() {
     rig.stop().await;
 }
 
+/// That a list could not be had is no knowledge that it is empty.
+#[tokio::test]
+async fn list_that_failed_is_asked_for_in_the_next_run() {
+    let stage = Stage::new(&good());
+    stage.fail_list("tools");
+    let entry = stage.entry_with(&json!({ "start": "lazy" }));
+    let rig = Rig::with(json!({ "s": entry })).await;
+    let is_known = |server: &Value| server["failedLists"].is_array();
+    rig.until("/api/v1/servers/s", is_known).await;
+    let rig = rig.restarted(|_| stage.mend_list("tools")).await;
+    rig.until_tools("s", 2).await;
+    rig.stop().await;
+}
+
 #[tokio::test]
 async fn definitions_that_are_not_as_they_should_be_are_offered_all_the_same() {
     let stage = Stage::new(&[]);

@@ -321,13 +321,25 @@ async fn several_tools_are_approved_as_they_were_seen() {
     // The second was seen otherwise.
     let tools = json!([seen("paint", &first), seen("cook", &first)]);
     let path = "/api/v1/trust/s/approve";
-    for more in ["tool", "start"] {
+    for more in ["tool", "start", "fingerprint"] {
         let body = json!({ "tools": tools, more: "x" });
+        rig.post(path, &body).await.problem(400);
+    }
+    for body in [
+        json!({ "tools": null }),
+        json!({ "tool": null }),
+        json!({ "fingerprint": first["fingerprint"] }),
+    ] {
         rig.post(path, &body).await.problem(400);
     }
     let answer = rig.post(path, &json!({ "tools": tools })).await.json();
     assert_eq!(answer["approved"], 1, "{answer}");
     assert_eq!(answer["held"][0]["tool"], "cook", "{answer}");
+    let audit = rig.get("/api/v1/audit").await.body;
+    assert!(
+        audit.contains("paint") && !audit.contains("cook"),
+        "{audit}"
+    );
     let body = json!({ "tools": [seen("cook", &second)] });
     let answer = rig.post(path, &body).await.json();
     assert_eq!(answer["approved"], 2, "{answer}");

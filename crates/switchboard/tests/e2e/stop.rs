@@ -66,6 +66,25 @@ fn a_client_that_leaves_at_once_does_not_wait_for_servers_that_are_known() {
     }
 }
 
+/// It has nothing to put in order, so it is not given all the time that one in use has.
+#[test]
+fn server_that_never_answered_is_soon_gone() {
+    let home = Home::new(json!({ "s": server(&["--mute", "--ignore-eof"]) }));
+    let mut serve = home.serve();
+    within(SOON, "it is started", || {
+        (!home.people().is_empty()).then_some(())
+    });
+    let began = Instant::now();
+    serve.signal(Signal::TERM);
+    assert!(serve.ended().success());
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        began.elapsed()
+    );
+    home.assert_nobody_within(Duration::ZERO, "it has stopped");
+}
+
 #[test]
 fn calls_under_way_are_answered_at_once_with_an_error_that_names_the_server() {
     let limit = Duration::from_millis(50);
