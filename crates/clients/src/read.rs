@@ -73,8 +73,11 @@ fn read_all(
 /// one of the user's own files or directly in the home. A link counts by its own place and by that of its target.
 pub fn read_file(path: &Path, dirs: &Dirs) -> Result<Found, Error> {
     let Some(text) = files::read(path)? else {
-        let missing = std::io::ErrorKind::NotFound.into();
-        return Err(Error::io("read", path)(missing));
+        return Err(Error::Unfit {
+            file: path.to_owned(),
+            why: "does not exist",
+            fix: Some("check the spelling, and the folder that you are in"),
+        });
     };
     let client = guess(path, &text)?;
     let is_project = locations::is_of_a_project(path, dirs);

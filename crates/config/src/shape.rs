@@ -190,12 +190,13 @@ fn misfit(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
         (Json::Number(text), Shape::Whole { .. } | Shape::Amount | Shape::Price) => {
             (*text).to_owned()
         }
-        (Json::Text(text), Shape::Choice(_)) => quote(text),
+        (Json::Text(text), shape) if choices(shape).is_some() => quote(text),
         _ => node.kind().to_owned(),
     };
     let message = format!("{name:?} must be {}, not {found}", describe(shape));
     let hint = match (&node.value, shape) {
-        (Json::Text(text), Shape::Choice(choices)) => {
+        (Json::Text(text), shape) if choices(shape).is_some() => {
+            let choices = choices(shape).unwrap_or_default();
             nearest(text, choices.iter().copied()).map(|right| format!("did you mean \"{right}\"?"))
         }
         (Json::Text(text), Shape::Flag | Shape::Whole { .. }) if is_bare(text) => {
@@ -216,6 +217,15 @@ fn misfit(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
     match hint {
         Some(hint) => problems.add_with_hint(node.start, message, hint),
         None => problems.add(node.start, message),
+    }
+}
+
+/// The words that a value may be, if it may be one of some.
+fn choices(shape: &Shape) -> Option<&'static [&'static str]> {
+    match shape {
+        Shape::Choice(choices) => Some(choices),
+        Shape::Either(one, other) => choices(one).or_else(|| choices(other)),
+        _ => None,
     }
 }
 

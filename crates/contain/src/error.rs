@@ -148,6 +148,15 @@ impl LaunchError {
     /// Advice for the user, apart from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
+            Self::Start {
+                failure: StartFailure::NotFound,
+                program,
+                ..
+            } if let Some((first, rest)) = program.split_once(' ') => format!(
+                "keep `{first}` in `command`, and move `{}` to `args`, each word on its own",
+                rest.trim()
+            )
+            .into(),
             Self::Start { failure, .. } => failure.hint().into(),
             Self::Invalid { .. } => "check the server's settings".into(),
             Self::Guard { .. } => "try again".into(),

@@ -1,45 +1,83 @@
 //! The command line: what can be asked, with an example each, and the exit code.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use switchboard_config::Home;
 
 use crate::{commands, failure::Failure, print, serve, stdio};
 
 /// One program through which AI agents use all their MCP servers.
 #[derive(Debug, Parser)]
-#[command(
-    version,
-    max_term_width = 100,
-    arg_required_else_help = true,
-    after_help = FIRST_STEPS,
-    after_long_help = EXIT_CODES
-)]
+#[command(version, max_term_width = 100, arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     place: Place,
+    /// When output is in colour
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Every command"
+    )]
+    color: print::ColourChoice,
     #[command(subcommand)]
     command: Command,
 }
+
+/// Every command under what it is for. The order is that in which one needs them.
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Servers",
+        &[
+            "add", "import", "remove", "enable", "disable", "restart", "secret",
+        ],
+    ),
+    ("Clients", &["connect"]),
+    ("Tools", &["tools", "describe", "search", "call", "memory"]),
+    ("Safety", &["trust", "approvals", "audit"]),
+    ("Gateway", &["serve", "stdio", "stop", "console"]),
+    ("Look at it", &["status", "list", "logs", "doctor"]),
+    ("Other", &["completions", "schema", "help"]),
+];
 
 const FIRST_STEPS: &str = "\
 First steps:
   switchboard import            take over the servers of your clients
   switchboard connect cursor    put the gateway into a client
   switchboard doctor            find out what is wrong, if something is
+";
 
-`switchboard COMMAND --help` has examples.";
+const LAST_WORDS: &str = "`switchboard COMMAND --help` has examples.";
 
-const EXIT_CODES: &str = "\
-First steps:
-  switchboard import            take over the servers of your clients
-  switchboard connect cursor    put the gateway into a client
-  switchboard doctor            find out what is wrong, if something is
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage, 3 no gateway can be reached.";
 
-Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage, 3 no gateway can be reached.
+/// The command line, with its help in groups.
+fn command() -> clap::Command {
+    let command = Cli::command();
+    let mut groups = String::new();
+    for (heading, names) in GROUPS {
+        // Writing to a string cannot fail.
+        let _ = writeln!(groups, "{heading}:");
+        for name in *names {
+            let known = command.find_subcommand(name);
+            let about = known.and_then(clap::Command::get_about);
+            let about = about.map_or_else(|| HELP.to_owned(), ToString::to_string);
+            let _ = writeln!(groups, "  {name:12}  {about}");
+        }
+        groups.push('\n');
+    }
+    let short = format!("{groups}{FIRST_STEPS}\n{LAST_WORDS}");
+    let long = format!("{groups}{FIRST_STEPS}\n{EXIT_CODES}\n\n{LAST_WORDS}");
+    command
+        .help_template("{about}\n\n{usage-heading} {usage}\n\n{options}\n\n{after-help}")
+        .after_help(short)
+        .after_long_help(long)
+}
 
-`switchboard COMMAND --help` has examples.";
+const HELP: &str = "Print this, or the help of a command";
 
 /// Where the gateway lives. Goes with every command.
 #[derive(Debug, Args)]
@@ -120,15 +158,18 @@ Examples:
   switchboard add boxed --image mcp/time")]
     Add(commands::servers::Add),
     /// Remove a server
-    #[command(after_long_help = "\
+    #[command(
+        visible_alias = "rm",
+        after_long_help = "\
 Example:
-  switchboard remove files")]
+  switchboard remove files"
+    )]
     Remove(commands::servers::Named),
     /// Switch a server on
     #[command(after_long_help = "\
 Example:
   switchboard enable files")]
-    Enable(commands::servers::Named),
+    Enable(commands::servers::Started),
     /// Switch a server off; it stays in the configuration
     #[command(after_long_help = "\
 Example:
@@ -138,7 +179,7 @@ Example:
     #[command(after_long_help = "\
 Example:
   switchboard restart files")]
-    Restart(commands::servers::Named),
+    Restart(commands::servers::Started),
     #[command(after_long_help = "\
 Examples:
   switchboard import                        everything that is found
@@ -159,15 +200,21 @@ Examples:
   switchboard connect cursor --dry-run
   switchboard connect cursor --undo")]
     Connect(commands::connect::Connect),
-    #[command(after_long_help = "\
+    #[command(
+        visible_alias = "ps",
+        after_long_help = "\
 Examples:
   switchboard status
-  switchboard status --json")]
+  switchboard status --json"
+    )]
     Status(commands::status::StatusArgs),
-    #[command(after_long_help = "\
+    #[command(
+        visible_alias = "ls",
+        after_long_help = "\
 Examples:
   switchboard list
-  switchboard list --json")]
+  switchboard list --json"
+    )]
     List(commands::list::List),
     #[command(after_long_help = "\
 Examples:
@@ -210,9 +257,15 @@ Examples:
     Memory(commands::memory::MemoryArgs),
     #[command(after_long_help = "\
 Examples:
+  switchboard call files:read_file path=/data/notes.txt
   switchboard call files:read_file '{\"path\": \"/data/notes.txt\"}'
   echo '{\"timezone\": \"UTC\"}' | switchboard call time:get_current_time - --json")]
     Call(commands::call::Call),
+    #[command(after_long_help = "\
+Examples:
+  switchboard describe time:get_current_time
+  switchboard describe files:read_file --json")]
+    Describe(commands::describe::Describe),
     #[command(after_long_help = "\
 Examples:
   switchboard logs files
@@ -245,8 +298,18 @@ Example:
     Schema,
 }
 
+fn parse() -> Cli {
+    let mut matches = command().get_matches();
+    Cli::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
+}
+
 pub(crate) fn main() -> ExitCode {
-    let Cli { place, command } = Cli::parse();
+    let Cli {
+        place,
+        color,
+        command,
+    } = parse();
+    print::choose_colour(color);
     match place.locate().and_then(|home| run(home, &place, &command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -257,18 +320,16 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
+    // Those make it.
+    if !matches!(command, Command::Add(_) | Command::Import(_)) {
+        place.check()?;
+    }
     match command {
-        Command::Serve(args) => {
-            place.check()?;
-            serve::run(home, args)
-        }
-        Command::Stdio(args) => {
-            place.check()?;
-            stdio::run(home, args)
-        }
+        Command::Serve(args) => serve::run(home, args),
+        Command::Stdio(args) => stdio::run(home, args),
         Command::Add(args) => commands::servers::add(&home, place, args),
         Command::Remove(args) => commands::servers::remove(&home, args),
-        Command::Enable(args) => commands::servers::enable(&home, args),
+        Command::Enable(args) => commands::servers::enable(&home, place, args),
         Command::Disable(args) => commands::servers::disable(&home, args),
         Command::Restart(args) => commands::servers::restart(&home, args),
         Command::Import(args) => commands::import::run(&home, place, args),
@@ -281,16 +342,36 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Trust(args) => commands::trust::run(&home, args),
         Command::Approvals(args) => commands::approvals::run(&home, args),
         Command::Audit(args) => commands::audit::run(&home, args),
-        Command::Memory(args) => {
-            place.check()?;
-            commands::memory::run(home, args)
-        }
+        Command::Memory(args) => commands::memory::run(home, args),
         Command::Call(args) => commands::call::run(&home, args),
+        Command::Describe(args) => commands::describe::run(&home, args),
         Command::Logs(args) => commands::logs::run(&home, args),
         Command::Console(args) => commands::console::run(&home, args),
         Command::Doctor(args) => commands::doctor::run(&home, args),
         Command::Stop(_) => commands::stop::run(&home),
         Command::Completions(args) => commands::completions::<Cli>(args),
         Command::Schema => commands::schema(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = command();
+        let mut grouped: Vec<_> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
+        grouped.retain(|name| *name != "help");
+        grouped.sort_unstable();
+        let mut all: Vec<_> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod connect;
 pub(crate) mod console;
+pub(crate) mod describe;
 pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod list;
@@ -27,6 +28,7 @@ mod learning;
 mod programs;
 mod progress;
 mod shapes;
+mod times;
 pub(crate) mod visible;
 
 use clap::{Args, CommandFactory};

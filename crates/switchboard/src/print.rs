@@ -1,14 +1,17 @@
 //! Words to people and data to programs: messages on standard error, data on standard output,
 //! tables aligned, colour only where it helps and nobody has asked for none.
 
+mod table;
+
 use std::{
-    fmt::Write as _,
     io::{self, IsTerminal, Write as _},
+    sync::OnceLock,
 };
 
 use serde::Serialize;
 pub(crate) use switchboard_config::shell_word;
 use switchboard_wire::Raw;
+pub(crate) use table::{Cell, Table};
 
 use crate::{
     commands::visible::{escaped, pretty},
@@ -141,97 +144,6 @@ fn ask(question: &str) -> io::Result<String> {
     Ok(answer.trim().to_ascii_lowercase())
 }
 
-/// Rows under a heading, and lines between them.
-#[derive(Debug)]
-pub(crate) struct Table {
-    lines: Vec<Line>,
-}
-
-#[derive(Debug)]
-enum Line {
-    Row(Vec<String>),
-    /// Stands under a row and in no column; it is never cut.
-    Note(String),
-}
-
-impl Table {
-    pub(crate) fn new(heading: &[&str]) -> Self {
-        let heading = heading.iter().map(|&cell| cell.to_owned()).collect();
-        Self {
-            lines: vec![Line::Row(heading)],
-        }
-    }
-
-    pub(crate) fn row<const COLUMNS: usize>(&mut self, cells: [String; COLUMNS]) {
-        let cells = cells.map(|cell| short(one_line(&cell)));
-        self.lines.push(Line::Row(cells.into()));
-    }
-
-    /// Adds a line under the last row.
-    pub(crate) fn note(&mut self, text: &str) {
-        self.lines.push(Line::Note(short(one_line(text))));
-    }
-
-    pub(crate) fn print(&self) -> Result<(), Failure> {
-        let width = is_terminal().then(terminal_width).flatten();
-        data(&self.render(width))
-    }
-
-    /// The table; with a width, the last column is cut to it.
-    fn render(&self, width: Option<usize>) -> String {
-        let rows = || {
-            self.lines.iter().filter_map(|line| match line {
-                Line::Row(cells) => Some(cells),
-                Line::Note(_) => None,
-            })
-        };
-        let columns = rows().map(Vec::len).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns)
-            .map(|column| {
-                let cells = rows().filter_map(|row| row.get(column));
-                cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-            })
-            .collect();
-        let mut text = String::new();
-        for line in &self.lines {
-            let row = match line {
-                Line::Row(cells) => cells,
-                Line::Note(note) => {
-                    // Writing to a string cannot fail.
-                    let _ = writeln!(text, "      {note}");
-                    continue;
-                }
-            };
-            let mut line = String::new();
-            for (cell, width) in row.iter().zip(&widths) {
-                // Writing to a string cannot fail.
-                let _ = write!(line, "{cell:width$}  ");
-            }
-            let line = line.trim_end();
-            match width {
-                Some(width) if line.chars().count() > width => {
-                    text.extend(line.chars().take(width.saturating_sub(1)));
-                    text.push('…');
-                }
-                _ => text.push_str(line),
-            }
-            text.push('\n');
-        }
-        text
-    }
-}
-
-/// The longest cell of a table, in characters: servers have a say in some.
-const CELL: usize = 500;
-
-fn short(mut cell: String) -> String {
-    if let Some((end, _)) = cell.char_indices().nth(CELL) {
-        cell.truncate(end);
-        cell.push('…');
-    }
-    cell
-}
-
 /// Replaces characters of foreign text that take over a terminal (controls), reorder what is shown
 /// (bidirectional marks) or are not seen at all (zero width, tags).
 pub(crate) fn clean(text: &str) -> String {
@@ -281,19 +193,56 @@ pub(crate) fn one_line(text: &str) -> String {
     clean(&line.replace('\t', " "))
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Colour {
     Red,
     Green,
     Yellow,
     Cyan,
+    /// What matters less.
+    Dim,
 }
 
-/// Coloured, if the stream is a terminal and nobody has asked for none.
+/// When there is colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColourChoice {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Also in a pipe or a file
+    Always,
+    Never,
+}
+
+static CHOICE: OnceLock<ColourChoice> = OnceLock::new();
+
+/// Settles when there is colour, once and for all.
+pub(crate) fn choose_colour(choice: ColourChoice) {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let choice = match choice {
+        ColourChoice::Auto if is_set("NO_COLOR") => ColourChoice::Never,
+        ColourChoice::Auto if is_forced() => ColourChoice::Always,
+        ColourChoice::Auto if is_dumb() => ColourChoice::Never,
+        choice => choice,
+    };
+    // Somebody else may have chosen first, which cannot be in a program that chooses once.
+    let _ = CHOICE.set(choice);
+}
+
+/// Whether the environment asks for colour in pipes, too.
+fn is_forced() -> bool {
+    std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Coloured, if the stream is a terminal or colour is wanted anyway.
 pub(crate) fn paint(stream: &impl IsTerminal, colour: Colour, text: &str) -> String {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-        || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if refused || !stream.is_terminal() {
+    let is_wanted = match CHOICE.get().copied().unwrap_or_default() {
+        ColourChoice::Auto => stream.is_terminal(),
+        ColourChoice::Always => true,
+        ColourChoice::Never => false,
+    };
+    if !is_wanted {
         return text.to_owned();
     }
     let code = match colour {
@@ -301,6 +250,7 @@ pub(crate) fn paint(stream: &impl IsTerminal, colour: Colour, text: &str) -> Str
         Colour::Green => 32,
         Colour::Yellow => 33,
         Colour::Cyan => 36,
+        Colour::Dim => 2,
     };
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
@@ -315,45 +265,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stand_under_each_other() {
-        let mut table = Table::new(&["NAME", "STATE", "NOTE"]);
-        table.row(["a-long-name".into(), "ready".into(), String::new()]);
-        table.row(["b".into(), "parked".into(), "tab\there\nmore".into()]);
-        assert_eq!(
-            table.render(None),
-            "NAME         STATE   NOTE\na-long-name  ready\nb            parked  tab here\n"
-        );
-        assert_eq!(
-            table.render(Some(20)),
-            "NAME         STATE …\na-long-name  ready\nb            parked…\n"
-        );
-    }
-
-    #[test]
-    fn a_note_stands_under_its_row_and_is_never_cut() {
-        let mut table = Table::new(&["NAME", "TEXT"]);
-        table.row(["a".into(), "a text that is too long for the line".into()]);
-        table.note("a note that is longer than the line");
-        assert_eq!(
-            table.render(Some(20)),
-            "NAME  TEXT\na     a text that i…\n      a note that is longer than the line\n"
-        );
-    }
-
-    #[test]
     fn nothing_takes_over_the_terminal() {
         assert_eq!(clean("a\u{1b}[2Jb\u{9b}c\nd"), "a\u{fffd}[2Jb\u{fffd}c\nd");
         assert_eq!(clean("a\u{8e2}b\u{1d173}"), "a\u{fffd}b\u{fffd}");
     }
 
     #[test]
-    fn hidden_characters_are_marked_in_tables() {
-        let mut table = Table::new(&["NAME"]);
-        table.row(["rm\u{202e}gpj.\u{200b}x\u{e0041}".into()]);
-        assert_eq!(
-            table.render(None),
-            "NAME\nrm\u{fffd}gpj.\u{fffd}x\u{fffd}\n"
-        );
+    fn other_scripts_stay_as_they_are() {
         for plain in ["grün, 日本語, العربية", "☎️", "e\u{301}"] {
             assert_eq!(clean(plain), plain);
         }

@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Where to listen, in place of `listen` in the configuration; port 0 takes a free one
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Option<SocketAddr>,
     /// How much to say on standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
@@ -109,6 +109,13 @@ async fn serve(
     let _ = std::fs::remove_file(home.socket());
     drop(lock);
     Ok(())
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.trim_start_matches(':').parse::<u16>().unwrap_or(7777);
+        format!("expected HOST:PORT, such as 127.0.0.1:{port}")
+    })
 }
 
 #[expect(clippy::print_stdout)] // What a person or a script waits for.

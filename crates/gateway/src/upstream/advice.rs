@@ -10,12 +10,48 @@ const LOOPBACK: [(&str, &str); 3] = [
     ("localhost", "127.0.0.1"),
 ];
 
+/// What the TLS library finds wrong with a certificate, by the beginning of its word for it.
+const CERTIFICATES: [(&str, &str); 8] = [
+    (
+        "UnknownIssuer",
+        "it is signed by an authority that is not known here",
+    ),
+    ("Other(OtherError(CaUsedAsEndEntity))", "it is self-signed"),
+    (
+        "BadSignature",
+        "its signature is not that of a known authority",
+    ),
+    ("Expired", "it has expired"),
+    ("NotValidYet", "it is not valid yet"),
+    ("NotValidForName", "it is for another name"),
+    ("Revoked", "it was revoked"),
+    ("BadEncoding", "it cannot be read"),
+];
+const CERTIFICATE: &str = "invalid peer certificate: ";
+
 /// A reason in the gateway's own words, with advice if there is any.
 pub(super) fn advised(reason: &str, server: &Server) -> String {
+    if let Some(reason) = of_certificate(reason) {
+        return reason;
+    }
     match advice(reason, server) {
         Some(advice) => format!("{reason}; {advice}"),
         None => reason.to_owned(),
     }
+}
+
+/// A reason that is about a certificate, in words.
+fn of_certificate(reason: &str) -> Option<String> {
+    let (before, found) = reason.split_once(CERTIFICATE)?;
+    let known = CERTIFICATES
+        .iter()
+        .find(|(word, _)| found.starts_with(word));
+    // A word that is not known, and not to be read as a name of the library.
+    let what = known.map_or_else(|| found.to_owned(), |(_, words)| (*words).to_owned());
+    Some(format!(
+        "{before}its certificate is refused: {what}; if it is one of your own, name a file with the authority's certificate in \
+         SSL_CERT_FILE where the gateway is started"
+    ))
 }
 
 fn advice(reason: &str, server: &Server) -> Option<String> {
@@ -47,6 +83,32 @@ mod tests {
     use switchboard_config::parse;
 
     use super::*;
+
+    #[test]
+    fn certificates_are_spoken_of_in_words() {
+        let said = |found: &str| of_certificate(&format!("cannot connect: {CERTIFICATE}{found}"));
+        for (found, words) in [
+            ("UnknownIssuer", "not known here; if"),
+            ("Other(OtherError(CaUsedAsEndEntity))", "self-signed; if"),
+            ("ExpiredContext { time: 1 }", "has expired; if"),
+            (
+                "NotValidForNameContext { expected: 1 }",
+                "for another name; if",
+            ),
+            ("Strange", "refused: Strange; if"),
+        ] {
+            let said = said(found).unwrap();
+            assert!(
+                said.starts_with("cannot connect: its certificate is refused: "),
+                "{said}"
+            );
+            assert!(
+                said.contains(words) && said.contains("SSL_CERT_FILE"),
+                "{said}"
+            );
+        }
+        assert_eq!(of_certificate("no route"), None);
+    }
 
     #[test]
     fn advice_names_what_to_change() {

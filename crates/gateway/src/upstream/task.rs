@@ -478,9 +478,7 @@ impl Task {
                 permanent,
             } => {
                 let action = if *permanent {
-                    format!(
-                        "fix what the reason says, then `switchboard restart {name}`; `switchboard doctor` helps to find it"
-                    )
+                    format!("fix what the reason says, then `switchboard restart {name}`")
                 } else {
                     format!("see `switchboard logs {name}`, then `switchboard restart {name}`")
                 };

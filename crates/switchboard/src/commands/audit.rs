@@ -21,6 +21,7 @@ use switchboard_wire::Raw;
 use super::{
     config_file::cannot,
     shapes::count,
+    times::moment,
     visible::{pretty, visible_line},
 };
 use crate::{
@@ -207,7 +208,7 @@ fn list(home: &Home, args: &List) -> Result<(), Failure> {
         let time = jiff::Timestamp::try_from(entry.at);
         table.row([
             audited.seq.to_string(),
-            time.map_or_else(|_| String::new(), |time| format!("{time:.0}")),
+            time.map_or_else(|_| String::new(), moment),
             visible_line(&entry.what),
             visible_line(&entry.subject),
             about(&entry.body),

@@ -1,7 +1,6 @@
 //! `switchboard call`: one tool, from the command line.
 
 use std::{
-    borrow::Cow,
     io::{self, Read as _},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
@@ -9,12 +8,13 @@ use std::{
 };
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::{Value, value::RawValue};
-use switchboard_config::Home;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use switchboard_config::{Home, Memory};
+use switchboard_schema::Checker;
 use switchboard_wire::Raw;
 
-use super::visible::pretty;
+use super::{describe::Tool, visible::pretty};
 use crate::{failure::Failure, link::Link, print};
 
 /// The longest arguments.
@@ -22,16 +22,16 @@ const ARGUMENTS_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Call a tool.
 ///
-/// What it answers is printed as text. If the tool reports an error, the exit code is 1. A server that
-/// is starting is waited for, up to a minute.
+/// Arguments are checked against the tool's schema before anything is sent. What the tool answers is printed as text. If it
+/// reports an error, the exit code is 1. A server that is starting is waited for, up to a minute.
 #[derive(Debug, Args)]
 pub(crate) struct Call {
     /// The tool, as `switchboard tools` shows it
     #[arg(value_name = "NAME:TOOL")]
     tool: String,
-    /// Its arguments, a JSON object; `-` reads them from standard input
-    #[arg(value_name = "JSON", default_value = "{}")]
-    arguments: String,
+    /// Its arguments: KEY=VALUE each, KEY:=JSON for a value as JSON; or one JSON object; `-` reads that from standard input
+    #[arg(value_name = "ARGUMENT")]
+    arguments: Vec<String>,
     /// Print the whole result as the tool gave it
     #[arg(long)]
     json: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Call {
 struct Asked<'a> {
     name: &'a str,
     /// As it was given: numbers keep all their digits.
-    arguments: &'a RawValue,
+    arguments: &'a Raw,
 }
 
 /// The parts of a result that are shown, each as the tool spelled it.
@@ -99,44 +99,77 @@ fn ask(link: &Link, body: &str) -> Result<String, Failure> {
 }
 
 /// A call that takes long may wait for whoever made it.
-fn tell_who_waits(home: &Home, done: &mpsc::Receiver<()>) {
+fn tell_who_waits(home: &Home, tool: &str, began: Timestamp, done: &mpsc::Receiver<()>) {
     if matches!(done.recv_timeout(LONG), Err(RecvTimeoutError::Timeout)) {
-        tell_if_asked(home);
+        tell_if_asked(home, |request| request.is_about(tool), began);
     }
 }
 
-/// Says that a person is asked, if one is.
-pub(super) fn tell_if_asked(home: &Home) {
-    let status: Option<Value> = Link::need(home)
-        .and_then(|link| link.get("/api/v1/status"))
-        .ok();
-    if status.is_some_and(|status| status["approvals"].as_u64() > Some(0)) {
-        print::say(
-            "a person is asked before this goes on; `switchboard approvals` shows what waits",
-        );
+/// Something that waits for a person.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Request {
+    id: String,
+    server: String,
+    #[serde(default)]
+    tool: Option<String>,
+    created_at: String,
+}
+
+impl Request {
+    /// Whether it is about a tool of the memory.
+    pub(super) fn is_of_memory(&self) -> bool {
+        self.server == Memory::NAME
+    }
+
+    fn is_about(&self, tool: &str) -> bool {
+        let own = self.tool.as_deref().unwrap_or_default();
+        tool.strip_prefix(self.server.as_str())
+            .and_then(|rest| rest.strip_prefix(':'))
+            == Some(own)
+    }
+
+    /// Whether it came after this. Times are told to the millisecond.
+    fn is_since(&self, time: Timestamp) -> bool {
+        let created = self.created_at.parse::<Timestamp>();
+        created.is_ok_and(|created| created.as_millisecond() >= time.as_millisecond())
+    }
+}
+
+/// Says that a person is asked, if one is, about such a request that was made since then.
+pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Request) -> bool, since: Timestamp) {
+    #[derive(Deserialize)]
+    struct Answer {
+        approvals: Vec<Request>,
+    }
+    let asked = Link::need(home).and_then(|link| link.get("/api/v1/approvals?status=pending"));
+    let Ok(Answer { approvals }) = asked else {
+        return;
+    };
+    let mut approvals = approvals.iter();
+    if let Some(request) = approvals.find(|request| is_it(request) && request.is_since(since)) {
+        let id = print::shell_word(&request.id);
+        print::say("a person is asked before this goes on");
+        print::hint(&format!(
+            "`switchboard approvals show {id}` shows what is asked, `switchboard approvals approve {id}` lets it go on"
+        ));
     }
 }
 
 pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
-    let arguments = arguments(&args.arguments)?;
-    let wrong = |error| {
-        Failure::usage(format!("the arguments are not JSON: {error}"))
-            .hint(r#"give an object such as '{"path": "/tmp"}'"#)
-    };
-    let arguments: &RawValue = serde_json::from_str(&arguments).map_err(wrong)?;
-    if !arguments.get().starts_with('{') {
-        return Err(Failure::usage("the arguments are not a JSON object")
-            .hint(r#"give an object such as '{"path": "/tmp"}'"#));
-    }
+    let given = Given::read(&args.arguments)?;
+    let link = Link::need(home)?;
+    let arguments = fit(&link, &args.tool, given)?;
     let asked = Asked {
         name: &args.tool,
-        arguments,
+        arguments: &arguments,
     };
-    let body = serde_json::to_string(&asked).map_err(wrong)?;
-    let link = Link::need(home)?;
+    let body = serde_json::to_string(&asked)
+        .map_err(|error| Failure::new(format!("cannot write the arguments: {error}")))?;
     let (done, waiting) = mpsc::channel();
+    let began = Timestamp::now();
     let result = thread::scope(|scope| {
-        scope.spawn(move || tell_who_waits(home, &waiting));
+        scope.spawn(move || tell_who_waits(home, &args.tool, began, &waiting));
         let result = ask(&link, &body);
         drop(done);
         result
@@ -155,16 +188,103 @@ pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
     Ok(())
 }
 
-fn arguments(given: &str) -> Result<Cow<'_, str>, Failure> {
-    if given != "-" {
-        return Ok(given.into());
+/// What was given as arguments.
+#[derive(Debug, PartialEq, Eq)]
+enum Given {
+    /// JSON, to be sent as it was spelled.
+    Object(Raw),
+    /// Pairs: what the text of a value means is up to the tool's schema.
+    Pairs(Raw),
+}
+
+impl Given {
+    fn read(words: &[String]) -> Result<Self, Failure> {
+        match words {
+            [] => Ok(Self::Object(Raw::empty_object())),
+            [word] if word == "-" => object(&standard_input()?).map(Self::Object),
+            [word] if word.trim_start().starts_with(['{', '[']) => object(word).map(Self::Object),
+            words => pairs(words).map(Self::Pairs),
+        }
     }
+}
+
+fn object(text: &str) -> Result<Raw, Failure> {
+    let object = Raw::parse(text.trim().to_owned()).map_err(|_| {
+        let place = serde_json::from_str::<IgnoredAny>(text).err();
+        let place =
+            place.map(|error| format!(" (line {}, column {})", error.line(), error.column()));
+        let place = place.unwrap_or_default();
+        Failure::usage(format!("the arguments are not valid JSON{place}")).hint(EXAMPLE)
+    })?;
+    if object.is_object() {
+        Ok(object)
+    } else {
+        Err(Failure::usage("the arguments are not a JSON object").hint(EXAMPLE))
+    }
+}
+
+const EXAMPLE: &str = r#"give them as path=/tmp, or as an object such as '{"path": "/tmp"}'"#;
+
+fn pairs(words: &[String]) -> Result<Raw, Failure> {
+    let mut members: Vec<(&str, Raw)> = Vec::new();
+    for word in words {
+        let wrong = |what: &str| Failure::usage(format!("`{word}` {what}")).hint(EXAMPLE);
+        let (key, value) = word
+            .split_once('=')
+            .ok_or_else(|| wrong("is not KEY=VALUE"))?;
+        let (key, value) = match key.strip_suffix(':') {
+            Some(key) => {
+                let value = Raw::parse(value.to_owned());
+                (
+                    key,
+                    value.map_err(|error| wrong(&format!("has no JSON as its value: {error}")))?,
+                )
+            }
+            None => (key, Raw::string(value)),
+        };
+        if key.is_empty() {
+            return Err(wrong("has no key"));
+        }
+        if members.iter().any(|(known, _)| *known == key) {
+            return Err(Failure::usage(format!("`{key}` is given twice"))
+                .hint("give a list as KEY:='[1, 2]'"));
+        }
+        members.push((key, value));
+    }
+    Ok(Raw::object(members))
+}
+
+fn standard_input() -> Result<String, Failure> {
     let mut text = String::new();
     io::stdin()
         .take(ARGUMENTS_BYTES)
         .read_to_string(&mut text)
         .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
-    Ok(text.trim().to_owned().into())
+    Ok(text)
+}
+
+/// The arguments as the tool takes them; an object that it takes is sent as it was spelled. Nothing is known of a tool that
+/// is not shown yet, and the gateway has the last word on it.
+fn fit(link: &Link, name: &str, given: Given) -> Result<Raw, Failure> {
+    let (Given::Object(arguments) | Given::Pairs(arguments)) = &given;
+    let Some(tool) = Tool::find(link, name)? else {
+        return Ok(arguments.clone());
+    };
+    let schema = tool.schema();
+    let checker = schema.and_then(|schema| Checker::compile(&schema).ok());
+    let Some(checker) = checker else {
+        return Ok(arguments.clone());
+    };
+    let fitting = match &given {
+        Given::Object(object) => checker.check(object).map(|()| object.clone()),
+        Given::Pairs(pairs) => checker.fit(pairs).map(|fit| fit.arguments),
+    };
+    fitting.map_err(|wrong| {
+        let wrong = wrong.to_string().replace('\n', "\n  ");
+        let shape = tool.shape().replace('\n', "\n  ");
+        let message = format!("the arguments do not fit `{name}`, which was not called\n  {wrong}");
+        Failure::usage(message).hint(format!("it takes\n  {shape}"))
+    })
 }
 
 /// The result for a person: its text, and what else there is by kind and size.
@@ -206,9 +326,40 @@ fn plain_block(block: &Raw) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn arguments_are_pairs_or_an_object() {
+        let read = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            let given = Given::read(&words).map_err(|failure| failure.message().to_owned());
+            given.map(|given| match given {
+                Given::Object(raw) => format!("object {raw}"),
+                Given::Pairs(raw) => format!("pairs {raw}"),
+            })
+        };
+        for (words, expected) in [
+            (&[][..], Ok("object {}")),
+            (&[r#"{"a": 1e400}"#], Ok(r#"object {"a": 1e400}"#)),
+            (&["a=1", "b=x=y"], Ok(r#"pairs {"a":"1","b":"x=y"}"#)),
+            (&["a:=[1, 2]"], Ok(r#"pairs {"a":[1, 2]}"#)),
+            (&["a="], Ok(r#"pairs {"a":""}"#)),
+            (&["[1]"], Err("the arguments are not a JSON object")),
+            (&["a"], Err("`a` is not KEY=VALUE")),
+            (&["=b"], Err("`=b` has no key")),
+            (&["a=1", "a=2"], Err("`a` is given twice")),
+        ] {
+            let expected = expected.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(read(words), expected, "{words:?}");
+        }
+        assert!(
+            read(&["a:=x"])
+                .unwrap_err()
+                .contains("no JSON as its value")
+        );
+    }
 
     #[test]
     fn a_result_reads_as_text() {

@@ -138,7 +138,9 @@ pub(super) fn read_text(path: &Path) -> Result<Option<String>, Failure> {
 
 fn text_of(path: &Path, file: &File) -> Result<String, Failure> {
     match switchboard_files::read_open(file, FILE_BYTES) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|_| unfit(path)),
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
+            Failure::new(format!("{} is not UTF-8 text", path.display())).hint("save it as UTF-8")
+        }),
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Err(unfit(path)),
         Err(error) => Err(cannot("read", path, &error)),
     }

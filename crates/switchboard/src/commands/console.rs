@@ -9,7 +9,7 @@ use clap::Args;
 use switchboard_config::Home;
 use switchboard_wire::Raw;
 
-use super::{programs, shapes::count};
+use super::{programs, shapes::count, times::local};
 use crate::{
     failure::Failure,
     link::Link,
@@ -92,9 +92,9 @@ fn sessions(link: &Link, json: bool) -> Result<(), Failure> {
         let text = |name: &str| text(name).unwrap_or_default();
         table.row([
             text("id"),
-            text("signedInAt"),
-            text("usedAt"),
-            text("expiresAt"),
+            local(&text("signedInAt")),
+            local(&text("usedAt")),
+            local(&text("expiresAt")),
         ]);
     }
     table.print()

@@ -20,7 +20,7 @@ use super::{
     backups::{self, ImportNote},
     config_file::ConfigFile,
     difference::difference,
-    launching, learning,
+    launching, learning, list,
     secret::{
         Store,
         moving::{self, Mover, Secrets},
@@ -69,9 +69,9 @@ pub(crate) struct Import {
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not start the servers to learn their tools; the next gateway does
-    #[arg(long)]
-    no_start: bool,
+    /// Do not wait until the servers have started; a gateway learns their tools later
+    #[arg(long, alias = "no-start")]
+    no_wait: bool,
     /// Take the last import back
     #[arg(long, conflicts_with_all = ["from", "dry_run", "project", "secrets"])]
     undo: bool,
@@ -82,6 +82,7 @@ pub(crate) fn run(home: &Home, place: &cli::Place, args: &Import) -> Result<(), 
         return undo(home);
     }
     let mut found = find(args.from.as_deref(), args.project)?;
+    let is_any = !found.is_empty();
     let store = Store::new(home);
     is_the_gateways(home)?;
     let file = ConfigFile::read(home)?;
@@ -100,19 +101,23 @@ pub(crate) fn run(home: &Home, place: &cli::Place, args: &Import) -> Result<(), 
     for found in &found {
         merge.take(found, &known)?;
     }
-    for note in &merge.notes {
-        // A name of the file must not look like a line of ours.
-        print::say(&format!("note: {}", visible_line(note)));
-    }
+    let tell_notes = || {
+        for note in &merge.notes {
+            // A name of the file must not look like a line of ours.
+            print::say(&format!("note: {}", visible_line(note)));
+        }
+    };
     if merge.added.is_empty() {
-        print::say("there is nothing new to take over");
-        return Ok(());
+        tell_notes();
+        return tell_nothing(is_any);
     }
     // A text that is too large is refused before it is searched for secrets.
     let mut text = merge.added_to(file.text())?;
     let own = merge.added.iter().filter(|server| !server.is_foreign);
     let secrets = own.map(|server| moving::count(&server.entry)).sum();
     show(&file, &text, &merge)?;
+    // Before the question, where a long difference does not push them out of sight.
+    tell_notes();
     if secrets > 0 {
         print::say(&format!("{} like secrets", values(secrets)));
     }
@@ -160,10 +165,33 @@ pub(crate) fn run(home: &Home, place: &cli::Place, args: &Import) -> Result<(), 
         print::say(&format!("what the file was is in {}", backup.display()));
     }
     reload(home)?;
-    if !args.no_start {
-        learning::learn(home, place, &names);
-    }
+    let learnt = if args.no_wait {
+        Ok(())
+    } else {
+        learning::learn(home, place, &names)
+    };
     print::hint("`switchboard connect CLIENT` puts the gateway into a client");
+    learnt
+}
+
+/// Says that there is nothing to take over, and where it would have been.
+fn tell_nothing(is_any: bool) -> Result<(), Failure> {
+    if is_any {
+        print::say("there is nothing new to take over");
+        return Ok(());
+    }
+    print::say("no client has servers to take over");
+    let dirs = Dirs::current()?;
+    let files = Client::ALL
+        .iter()
+        .flat_map(|client| client.config_files(&dirs));
+    let files: Vec<_> = files
+        .map(|file| list::short_path(&file.display().to_string()))
+        .collect();
+    print::hint(&format!(
+        "name a file with `switchboard import FILE`, or add a server with `switchboard add`; these were looked for:\n  {}",
+        files.join("\n  ")
+    ));
     Ok(())
 }
 

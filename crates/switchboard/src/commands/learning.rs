@@ -40,36 +40,21 @@ const DEPARTURE: Duration = Duration::from_secs(30);
 /// What is added to the time that servers have for their handshake and their lists.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Waits until what these servers offer is known, and says so. It is no failure if it cannot be: the servers are
-/// there, and are learnt when a client connects.
-pub(super) fn learn(home: &Home, place: &Place, names: &[String]) {
-    if let Err(failure) = try_learn(home, place, names) {
-        let message = failure.message();
-        print::warn(&format!("the tools are not known yet: {message}"));
-        print::hint(
-            failure
-                .advice()
-                .unwrap_or("they are learnt when a client connects"),
-        );
-    }
-}
-
-fn try_learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Failure> {
-    let config = ConfigFile::read(home)?.config()?;
-    let limits = names.iter().filter_map(|name| config.servers.get(name));
-    // As long for the handshake as for the lists.
-    let limit = limits.map(|server| 2 * server.init_timeout).max();
-    let limit = limit.unwrap_or_default() + GRACE;
+/// Waits until these servers run and what they offer is known, and says so of each. Fails if one does not start; what was
+/// changed before stays.
+pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Failure> {
+    let limit = limit(home, names)?;
     // The line of progress is for terminals alone.
     if names.len() > 1 && !io::stderr().is_terminal() {
         print::say(&format!("starting {} servers", names.len()));
     }
+    let began = Instant::now();
     let mut waiting: Vec<&String> = names.iter().collect();
     let mut host = None;
     let mut lost = None;
     let watched = loop {
         let watched =
-            reach(home, place, &mut host).and_then(|link| watch(&link, &mut waiting, limit));
+            reach(home, place, &mut host).and_then(|link| watch(&link, &mut waiting, limit, began));
         let is_lost = watched.as_ref().is_err_and(Failure::is_unreachable);
         // The gateway may be that of another command, which ends.
         if !is_lost || lost.get_or_insert_with(Instant::now).elapsed() > ARRIVAL {
@@ -81,6 +66,21 @@ fn try_learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Failure
         host.leave(home);
     }
     watched
+}
+
+/// The same of a server that a gateway has just been told to start anew.
+pub(super) fn restarted(home: &Home, link: &Link, name: &String) -> Result<(), Failure> {
+    let limit = limit(home, std::slice::from_ref(name))?;
+    watch(link, &mut vec![name], limit, Instant::now())
+}
+
+/// How long the slowest of these servers may take.
+fn limit(home: &Home, names: &[String]) -> Result<Duration, Failure> {
+    let config = ConfigFile::read(home)?.config()?;
+    let limits = names.iter().filter_map(|name| config.servers.get(name));
+    // As long for the handshake as for the lists.
+    let limit = limits.map(|server| 2 * server.init_timeout).max();
+    Ok(limit.unwrap_or_default() + GRACE)
 }
 
 /// The gateway that runs, or else one that this process starts and keeps.
@@ -105,10 +105,15 @@ fn refreshed(link: Link) -> Result<Link, Failure> {
 }
 
 /// Waits for one server after another to be learnt, or to fail; each has this long after the one before.
-fn watch(link: &Link, waiting: &mut Vec<&String>, limit: Duration) -> Result<(), Failure> {
-    let began = Instant::now();
-    let mut last = began;
+fn watch(
+    link: &Link,
+    waiting: &mut Vec<&String>,
+    limit: Duration,
+    began: Instant,
+) -> Result<(), Failure> {
+    let mut last = Instant::now();
     let mut progress = Progress::new();
+    let mut is_well = true;
     loop {
         let before = waiting.len();
         let (told, lost) = round(link, waiting);
@@ -116,23 +121,27 @@ fn watch(link: &Link, waiting: &mut Vec<&String>, limit: Duration) -> Result<(),
             progress.clear();
         }
         for (name, outcome) in told {
-            outcome.tell(name);
+            is_well &= outcome.tell(name, began.elapsed());
         }
         lost?;
         if waiting.len() < before {
             last = Instant::now();
         }
         let Some(first) = waiting.first() else {
-            return Ok(());
+            return if is_well {
+                Ok(())
+            } else {
+                Err(Failure::told())
+            };
         };
         if last.elapsed() > limit {
             progress.clear();
             for name in waiting {
-                let message =
-                    format!("the tools of `{name}` are not known yet: it is still starting");
-                print::warn(&message);
+                let failure = Failure::new(format!("`{name}` is still starting"));
+                let hint = format!("`switchboard logs {}` shows what it says", shell_word(name));
+                print::complain(&failure.hint(hint));
             }
-            return Ok(());
+            return Err(Failure::told());
         }
         let others = match waiting.len() - 1 {
             0 => String::new(),
@@ -150,6 +159,8 @@ fn watch(link: &Link, waiting: &mut Vec<&String>, limit: Duration) -> Result<(),
 enum Outcome {
     /// It is not to run.
     Off,
+    /// A person has to agree to its start first.
+    Held,
     Learnt {
         tools: u64,
         /// Tools and other things that wait for a person.
@@ -218,7 +229,7 @@ fn look(link: &Link, listed: &shapes::Server) -> Result<Option<Outcome>, Failure
     if !listed.enabled {
         return Ok(Some(Outcome::Off));
     }
-    if listed.state == "starting" && listed.reason.is_none() {
+    if matches!(listed.state.as_str(), "starting" | "stopping") && listed.reason.is_none() {
         return Ok(None);
     }
     let name = &listed.name;
@@ -227,8 +238,12 @@ fn look(link: &Link, listed: &shapes::Server) -> Result<Option<Outcome>, Failure
         "/api/v1/servers/{}",
         switchboard_catalog::escape(name)
     ))?;
-    if offers.is_some() {
-        let trust = trust::ask_briefly(link, Some(name))?;
+    let trust = trust::ask_briefly(link, Some(name))?;
+    if trust.servers.iter().any(trust::ServerTrust::is_held) {
+        return Ok(Some(Outcome::Held));
+    }
+    let is_down = matches!(server.state.as_str(), "parked" | "retrying");
+    if offers.is_some() && !is_down {
         let held = trust.servers.iter().flat_map(trust::ServerTrust::pending);
         return Ok(Some(Outcome::Learnt {
             tools: server.tools.unwrap_or_default(),
@@ -244,26 +259,39 @@ fn look(link: &Link, listed: &shapes::Server) -> Result<Option<Outcome>, Failure
 }
 
 impl Outcome {
-    fn tell(self, name: &str) {
+    /// Says it, and whether it is as it should be.
+    fn tell(self, name: &str, after: Duration) -> bool {
         match self {
-            Self::Off => {}
+            Self::Off => true,
+            Self::Held => {
+                let name = shell_word(name);
+                print::say(&format!("`{name}` is not started until you approve it"));
+                print::hint(&format!(
+                    "`switchboard trust approve {name}` shows it first"
+                ));
+                true
+            }
             Self::Learnt { tools, held, note } => {
-                let mut line = format!("`{name}`: {}", count(tools, "tool", "tools"));
-                if !note.is_empty() {
-                    line = format!("{line}; {note}");
-                }
-                print::say(&line);
+                let tools = count(tools, "tool", "tools");
+                print::say(&format!(
+                    "`{name}`: {tools} in {:.1} s",
+                    after.as_secs_f64()
+                ));
                 if held > 0 {
                     print::hint(&held_back(name, held));
                 }
+                if !note.is_empty() {
+                    print::warn(&format!("`{name}`: {note}"));
+                }
+                note.is_empty()
             }
             Self::Failed { reason, action } => {
-                print::warn(&format!(
-                    "the tools of `{name}` are not known yet: {reason}"
-                ));
-                if let Some(action) = action {
-                    print::hint(&action);
-                }
+                let failure = Failure::new(format!("`{name}` does not start: {reason}"));
+                print::complain(&match action {
+                    Some(action) => failure.hint(action),
+                    None => failure,
+                });
+                false
             }
         }
     }
@@ -426,6 +454,7 @@ mod tests {
                 r#"{"name":"d","state":"retrying","enabled":true,"reason":"no luck"}"#,
             ),
             ("/api/v1/trust?brief=true&server=b", r#"{"servers":[]}"#),
+            ("/api/v1/trust?brief=true&server=d", r#"{"servers":[]}"#),
         ]);
         let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
         let mut waiting: Vec<_> = names.iter().collect();
@@ -435,7 +464,7 @@ mod tests {
         let told: Vec<_> = told
             .into_iter()
             .map(|(name, outcome)| match outcome {
-                Outcome::Off => format!("{name} off"),
+                Outcome::Off | Outcome::Held => format!("{name} off"),
                 Outcome::Learnt { tools, .. } => format!("{name} {tools}"),
                 Outcome::Failed { reason, action } => format!("{name} {reason} {action:?}"),
             })

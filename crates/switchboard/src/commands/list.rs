@@ -1,5 +1,7 @@
 //! `switchboard list`: the servers, from the running gateway or the configuration.
 
+use std::path::Path;
+
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
@@ -15,7 +17,7 @@ use super::{
 use crate::{
     failure::Failure,
     link::Link,
-    print::{self, Table},
+    print::{self, Cell, Table},
 };
 
 /// List the servers and how they are.
@@ -45,7 +47,7 @@ pub(crate) fn run(home: &Home, args: &List) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    table(&servers).print()?;
+    table(&servers, true).print()?;
     if let Some(link) = link {
         let status: Status = link.get("/api/v1/status")?;
         mention_held(&link, &status)?;
@@ -69,21 +71,40 @@ pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Failure> 
     Ok(())
 }
 
-pub(super) fn table(servers: &[Server]) -> Table {
-    let mut table = Table::new(&["NAME", "STATE", "TOOLS", "KIND", "TARGET", "NOTE"]);
+/// The servers; with `reasons`, each with why it is as it is.
+pub(super) fn table(servers: &[Server], reasons: bool) -> Table {
+    let mut table = Table::new(&["NAME", "STATE", "TOOLS", "KIND", "TARGET"]).cut_path(4);
     for server in servers {
+        let tools = server.tools;
         table.row([
-            server.name.clone(),
-            server.state.clone(),
-            server
-                .tools
-                .map_or_else(|| "-".to_owned(), |n| n.to_string()),
-            server.kind.clone(),
-            server.target.clone(),
-            server.note(),
+            server.name.clone().into(),
+            Cell::coloured(&server.state, server.colour()),
+            tools
+                .map_or_else(|| "-".to_owned(), |n| n.to_string())
+                .into(),
+            server.kind.clone().into(),
+            short_path(&server.target).into(),
         ]);
+        let note = server.note();
+        if reasons && !note.is_empty() {
+            table.note(&note);
+        }
     }
     table
+}
+
+/// The text with `~` for the user's own folder.
+pub(super) fn short_path(text: &str) -> String {
+    let home = std::env::home_dir().filter(|home| home.parent().is_some());
+    let Some(home) = home.as_deref().and_then(Path::to_str) else {
+        return text.to_owned();
+    };
+    let short = |word: &str| match word.strip_prefix(home) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+        _ => word.to_owned(),
+    };
+    let words: Vec<_> = text.split(' ').map(short).collect();
+    words.join(" ")
 }
 
 pub(super) fn rows(servers: &Raw) -> Result<Vec<Server>, Failure> {

@@ -6,7 +6,6 @@ use std::{fs, path::PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server, set_enabled};
-use switchboard_wire::Raw;
 
 use super::{
     config_file::ConfigFile,
@@ -69,9 +68,9 @@ pub(crate) struct Add {
     /// Add it switched off
     #[arg(long)]
     disabled: bool,
-    /// Do not start it to learn its tools; the next gateway does
-    #[arg(long)]
-    no_start: bool,
+    /// Do not wait until it has started; a gateway learns its tools later
+    #[arg(long, alias = "no-start")]
+    no_wait: bool,
     /// Treatment of values that look like secrets
     #[arg(long, value_name = "HOW")]
     secrets: Option<Secrets>,
@@ -101,6 +100,16 @@ enum Kind {
 enum Start {
     Lazy,
     Eager,
+}
+
+/// The server that is to run.
+#[derive(Debug, Args)]
+pub(crate) struct Started {
+    /// The server's name, as `switchboard list` shows it
+    name: String,
+    /// Do not wait until it has started
+    #[arg(long)]
+    no_wait: bool,
 }
 
 /// The server that is meant.
@@ -139,10 +148,10 @@ pub(crate) fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Failure>
     if name == Memory::NAME {
         print::hint(REPLACES_MEMORY);
     }
-    if !args.no_start && !args.disabled {
-        learning::learn(home, place, std::slice::from_ref(name));
+    if args.no_wait || args.disabled {
+        return Ok(());
     }
-    Ok(())
+    learning::learn(home, place, std::slice::from_ref(name))
 }
 
 fn write_added(home: &Home, name: &str, entry: &Value) -> Result<(), Failure> {
@@ -194,22 +203,27 @@ pub(crate) fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(crate) fn enable(home: &Home, args: &Named) -> Result<(), Failure> {
-    switch(home, &args.name, Switch::On)
+pub(crate) fn enable(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
+    switch(home, &args.name, Switch::On)?;
+    if args.no_wait {
+        return Ok(());
+    }
+    learning::learn(home, place, std::slice::from_ref(&args.name))
 }
 
 pub(crate) fn disable(home: &Home, args: &Named) -> Result<(), Failure> {
     switch(home, &args.name, Switch::Off)
 }
 
-pub(crate) fn restart(home: &Home, args: &Named) -> Result<(), Failure> {
+pub(crate) fn restart(home: &Home, args: &Started) -> Result<(), Failure> {
     let name = &args.name;
     let link = Link::need(home)?;
-    let now: Raw = link.send(&format!("{}/restart", address(name)), "")?;
-    let state = now.member("state").and_then(|state| state.to_text());
-    let state = state.map_or_else(String::new, |state| format!(": {state}"));
-    print::say(&format!("restarted `{name}`{state}"));
-    Ok(())
+    link.post(&format!("{}/restart", address(name)), None)?;
+    if args.no_wait {
+        print::say(&format!("restarting `{name}`"));
+        return Ok(());
+    }
+    learning::restarted(home, &link, name)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

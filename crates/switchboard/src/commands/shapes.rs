@@ -2,6 +2,9 @@
 
 use serde::Deserialize;
 
+use super::times::local;
+use crate::print::Colour;
+
 /// One server.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -55,13 +58,33 @@ impl Server {
         let parts = [self.reason.as_deref(), self.action.as_deref()];
         let mut parts: Vec<_> = parts.into_iter().flatten().map(str::to_owned).collect();
         if let Some(next) = &self.next_try {
-            parts.push(format!("next try at {next}"));
+            parts.push(format!("next try at {}", local(next)));
         }
         parts.extend(self.failed_lists.iter().map(FailedList::words));
         if let Some(problem) = self.problems.first() {
             parts.push(problem.clone());
         }
         parts.join("; ")
+    }
+
+    /// Whether it does not work, and a person may have to do something about it.
+    pub(super) fn needs_somebody(&self) -> bool {
+        let is_down = matches!(self.state.as_str(), "parked" | "retrying");
+        is_down
+            || !self.failed_lists.is_empty()
+            || (self.state == "starting" && self.reason.is_some())
+    }
+
+    /// The colour of its state.
+    pub(super) fn colour(&self) -> Option<Colour> {
+        match self.state.as_str() {
+            "ready" => Some(Colour::Green),
+            "parked" => Some(Colour::Red),
+            "retrying" => Some(Colour::Yellow),
+            "starting" | "stopping" => Some(Colour::Cyan),
+            "disabled" => Some(Colour::Dim),
+            _ => None,
+        }
     }
 }
 
@@ -82,6 +105,9 @@ pub(super) struct Status {
     /// How many tools wait for somebody to approve them, or were rejected.
     #[serde(default)]
     pub(super) held: u64,
+    /// How many requests wait for a person.
+    #[serde(default)]
+    pub(super) approvals: u64,
     #[serde(default)]
     pub(super) parts: Vec<Part>,
     #[serde(default)]

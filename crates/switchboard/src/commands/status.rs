@@ -1,14 +1,21 @@
 //! `switchboard status`: how the running gateway is.
 
+use std::io;
+
 use clap::Args;
 use switchboard_config::Home;
 use switchboard_wire::Raw;
 
 use super::{
     list,
-    shapes::{Part, Status},
+    shapes::{Part, Status, count},
+    times::{ago, local},
 };
-use crate::{failure::Failure, link::Link, print};
+use crate::{
+    failure::Failure,
+    link::Link,
+    print::{self, Colour},
+};
 
 /// Show how the gateway is: since when it runs, where, and what of it needs attention.
 #[derive(Debug, Args)]
@@ -27,33 +34,52 @@ pub(crate) fn run(home: &Home, args: &StatusArgs) -> Result<(), Failure> {
     let status: Status = status.read_owned().map_err(|error| {
         Failure::new(format!("the gateway's status is not understood: {error}"))
     })?;
+    print::data(&attention(&status))?;
     print::data(&summary(&status))?;
+    if !status.servers.is_empty() {
+        print::data("\n")?;
+        list::table(&status.servers, false).print()?;
+    }
+    list::mention_held(&link, &status)
+}
+
+/// What somebody has to look at.
+fn attention(status: &Status) -> String {
+    let mut all = Vec::new();
+    if let Some(problem) = &status.config_problem {
+        all.push(format!(
+            "the configuration was changed and cannot be applied; the one before stays\n{problem}"
+        ));
+    }
     for part in &status.parts {
-        // Servers have a line of their own below, and so has how tools are found above.
+        // Servers come next, and how tools are found is in the summary.
         if part.name.starts_with("server:") || is_told(part) {
             continue;
         }
         let words = [part.message.as_deref(), part.note.as_deref()];
         let words: Vec<_> = words.into_iter().flatten().collect();
         if !words.is_empty() || part.state == "error" {
-            print::warn(&format!(
-                "{} ({}): {}",
-                part.name,
-                part.state,
-                words.join("; ")
-            ));
+            let (name, state) = (&part.name, &part.state);
+            all.push(format!("{name} ({state}): {}", words.join("; ")));
         }
     }
-    if let Some(problem) = &status.config_problem {
-        print::warn(&format!(
-            "the configuration was changed and cannot be applied; the one before stays\n{problem}"
-        ));
+    for server in status.servers.iter().filter(|one| one.needs_somebody()) {
+        let (name, state) = (&server.name, &server.state);
+        all.push(format!("`{name}` is {state}: {}", server.note()));
     }
-    if !status.servers.is_empty() {
-        print::data("\n")?;
-        list::table(&status.servers).print()?;
+    if status.approvals > 0 {
+        let waiting = count(status.approvals, "request waits", "requests wait");
+        all.push(format!("{waiting} for you: `switchboard approvals`"));
     }
-    list::mention_held(&link, &status)
+    let label = print::paint(&io::stdout(), Colour::Yellow, "warning:");
+    let mut text: String = all
+        .iter()
+        .map(|one| format!("{label} {}\n", print::clean(one)))
+        .collect();
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 /// Whether what this part says stands in the summary: how tools are found is no warning.
@@ -86,7 +112,7 @@ fn summary(status: &Status) -> String {
     };
     let sum = |of: fn(&super::shapes::Server) -> u64| status.servers.iter().map(of).sum::<u64>();
     format!(
-        "Switchboard {}, {} since {} (process {})\n\
+        "Switchboard {}, {} since {} ({}), process {}\n\
          listening on  {listen}\n\
          clients       {}\n\
          tools         {}{held}\n\
@@ -94,7 +120,8 @@ fn summary(status: &Status) -> String {
          calls         {} ({} failed, {} under way)\n",
         status.version,
         status.state,
-        status.started_at,
+        local(&status.started_at),
+        ago(&status.started_at).unwrap_or_default(),
         status.pid,
         status.clients,
         status.tools,

@@ -106,15 +106,20 @@ fn servers_are_changed_in_the_file() {
         &["list"],
         0,
         "\
-NAME   STATE        TOOLS  KIND       TARGET               NOTE
+NAME   STATE        TOOLS  KIND       TARGET
 box    not running  -      container  mcp/time
 far    disabled     -      remote     https://example.com
 files  not running  -      command    npx
 ",
         "",
     );
-    place.check(&["enable", "far"], 0, "", "enabled `far`\n");
-    place.check(&["enable", "far"], 0, "", "`far` is enabled already\n");
+    place.check(&["enable", "far", "--no-wait"], 0, "", "enabled `far`\n");
+    place.check(
+        &["enable", "far", "--no-wait"],
+        0,
+        "",
+        "`far` is enabled already\n",
+    );
     place.check(&["disable", "files"], 0, "", "disabled `files`\n");
     place.check(&["remove", "far"], 0, "", "removed `far`\n");
     place.check(
@@ -186,7 +191,7 @@ fn wrong_usage_is_told_apart() {
         &["call", "a:b", "{]"],
         2,
         "",
-        "error: the arguments are not JSON: key must be a string at line 1 column 2\nhint: give an object such as '{\"path\": \"/tmp\"}'\n",
+        "error: the arguments are not valid JSON (line 1, column 2)\nhint: give them as path=/tmp, or as an object such as '{\"path\": \"/tmp\"}'\n",
     );
     let done = place.run_with_input(&["call", "a:b", "-"], "[]");
     assert_eq!(done.code, Some(2), "{done:?}");

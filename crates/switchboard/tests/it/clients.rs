@@ -123,7 +123,12 @@ fn an_import_into_nothing_makes_the_file_and_undo_takes_it_away() {
 #[test]
 fn what_cannot_be_imported_is_told() {
     let place = Place::new();
-    place.check(&["import"], 0, "", "there is nothing new to take over\n");
+    let done = place.run(&["import"]);
+    assert!(
+        done.err.starts_with("no client has servers to take over\n"),
+        "{done:?}"
+    );
+    assert!(done.err.contains("\n  ~/.cursor/mcp.json\n"), "{done:?}");
     let done = place.run(&["import", "cursr"]);
     assert_eq!(
         (done.code, done.err.as_str()),

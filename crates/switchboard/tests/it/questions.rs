@@ -202,7 +202,9 @@ fn a_question_is_answered() {
     let first = id(&asked);
     let list = place.run(&["approvals"]);
     assert!(
-        list.out.contains("      warning: ") && list.out.contains("`password`"),
+        list.out.contains("\n    asks: ")
+            && list.out.contains("\n    warning: ")
+            && list.out.contains("`password`"),
         "{list:?}"
     );
     let show = place.run(&["approvals", "show", first]);

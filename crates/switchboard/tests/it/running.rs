@@ -59,7 +59,7 @@ fn check_list(place: &Place) {
     assert_eq!(
         words,
         [
-            vec!["NAME", "STATE", "TOOLS", "KIND", "TARGET", "NOTE"],
+            vec!["NAME", "STATE", "TOOLS", "KIND", "TARGET"],
             vec!["echo", "ready", "2", "command", "python3", "DIR/echo.py"],
         ]
     );
@@ -131,10 +131,18 @@ fn the_life_of_a_server() {
         done.err.contains("hint: `switchboard enable echo`"),
         "{done:?}"
     );
-    place.check(&["enable", "echo"], 0, "", "enabled `echo`\n");
-    let done = place.run(&["restart", "echo"]);
-    assert_eq!(done.code, Some(0));
-    assert!(done.err.starts_with("restarted `echo`"), "{done:?}");
+    for (command, first) in [("enable", "enabled `echo`\n"), ("restart", "")] {
+        let done = place.run(&[command, "echo"]);
+        assert_eq!(done.code, Some(0));
+        let learnt = format!("{first}`echo`: 2 tools in ");
+        assert!(done.err.starts_with(&learnt), "{done:?}");
+    }
+    place.check(
+        &["restart", "echo", "--no-wait"],
+        0,
+        "",
+        "restarting `echo`\n",
+    );
     until("echo is ready again", || state(&place) == "ready");
 
     let status = place.run(&["status"]);
@@ -243,10 +251,15 @@ fn a_server_that_cannot_start_is_explained_everywhere() {
     let add = ["add", "bad", "--start", "eager", "--", "nonesuch-program"];
     place.check(&add, 0, "", "added `bad`\n");
     until("bad is parked", || state(&place) == "parked");
+    let done = place.run(&["restart", "bad"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let reason = "error: `bad` does not start: cannot start `nonesuch-program`: command not found";
+    assert!(done.err.starts_with(reason), "{done:?}");
     let done = place.run(&["list"]);
     assert!(
-        done.out
-            .contains("bad   parked  0      command  nonesuch-program  "),
+        done.out.contains(
+            "bad   parked  0      command  nonesuch-program\n    cannot start `nonesuch-program`: "
+        ),
         "{done:?}"
     );
     let done = place.run(&["tools", "bad"]);

@@ -102,14 +102,14 @@ fn a_search_explains_itself() {
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
     let lines: Vec<&str> = done.out.lines().collect();
     assert!(
-        lines[2].starts_with("      by words 1.00, by meaning "),
+        lines[2].starts_with("    by words 1.00, by meaning "),
         "{done:?}"
     );
     assert!(lines[2].ends_with(", learnt 0.00"), "{done:?}");
     // Another form of a word is the same word.
     let has = |start: &str| lines.iter().any(|line| line.starts_with(start));
-    assert!(has("      weather: description ("), "{done:?}");
-    assert!(has("      forecasts: name ("), "{done:?}");
+    assert!(has("    weather: description ("), "{done:?}");
+    assert!(has("    forecasts: name ("), "{done:?}");
     let last = lines.last().unwrap();
     assert!(last.starts_with("found by words "), "{done:?}");
     assert!(
@@ -120,7 +120,7 @@ fn a_search_explains_itself() {
     // Another word for the same thing is told.
     let done = place.run(&["search", "erase", "--explain"]);
     assert!(
-        done.out.contains("      erase → delete: name ("),
+        done.out.contains("    erase → delete: name ("),
         "{done:?}"
     );
 }

@@ -327,7 +327,7 @@ fn project_servers_are_asked_for_one_by_one() {
     };
     let (code, err) = import(&["import", "--yes"]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(err.contains("there is nothing new to take over"), "{err}");
+    assert!(err.contains("no client has servers to take over"), "{err}");
     let (code, err) = import(&["import", "claude-code", "--yes"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("--project"), "{err}");

@@ -151,7 +151,7 @@ impl Place {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         match args {
             [adding @ ("add" | "import"), rest @ ..] => {
-                self.bare_command(&[&[*adding, "--no-start"], rest].concat())
+                self.bare_command(&[&[*adding, "--no-wait"], rest].concat())
             }
             args => self.bare_command(args),
         }

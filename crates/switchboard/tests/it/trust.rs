@@ -106,8 +106,8 @@ fn a_tool_that_changes_is_held_back_until_it_is_approved() {
     assert_eq!(done.code, Some(0));
     assert!(
         done.out
-            .contains("\nHELD BACK  WHY                     SINCE ")
-            && done.out.contains("\nsky:write  changed since approved  2"),
+            .contains("\nHELD BACK  WHY                     SINCE\n")
+            && done.out.contains("\nsky:write  changed since approved  "),
         "{done:?}"
     );
     assert_eq!(
@@ -144,7 +144,7 @@ fn a_tool_that_changes_is_held_back_until_it_is_approved() {
     let done = place.run(&["trust", "show", "sky:write"]);
     assert!(
         done.out
-            .starts_with("sky:write is approved\nsince        2"),
+            .starts_with("sky:write is approved\nsince        "),
         "{done:?}"
     );
 }
@@ -162,7 +162,7 @@ fn check_shown(place: &Place) {
     assert_eq!(done.code, Some(0));
     let (head, rest) = done.out.split_once("\n\n").unwrap();
     assert!(
-        head.starts_with("sky:write is held back: changed since approved\nsince        2")
+        head.starts_with("sky:write is held back: changed since approved\nsince        ")
             && head.ends_with(&format!("\nfingerprint  {fingerprint}")),
         "{done:?}"
     );
@@ -219,7 +219,7 @@ fn a_tool_that_is_rejected_stays_away_until_it_changes() {
     place.check(&["tools", "sky"], 0, "", "there are no tools\n");
     assert_eq!(place.run(&["list"]).err, "");
     let done = place.run(&["trust"]);
-    assert!(done.out.contains("\nsky:a      rejected  2"), "{done:?}");
+    assert!(done.out.contains("\nsky:a      rejected  "), "{done:?}");
     assert_eq!(done.err, "");
     place.check(
         &["trust", "approve", "sky"],
@@ -277,10 +277,7 @@ fn a_server_that_asks_shows_nothing_before_it_is_approved() {
 
     let done = place.run(&["trust", "approve", "sky"]);
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(
-        done.out.contains("\nsky:a               new  2"),
-        "{done:?}"
-    );
+    assert!(done.out.contains("\nsky:a               new  "), "{done:?}");
     let done = place.run(&["trust", "approve", "sky:b", "--yes"]);
     assert_eq!(
         done.err,
@@ -344,8 +341,9 @@ fn what_nobody_sees_is_spelled_out() {
     let _gateway = gateway(&place, &json!({}));
     let done = place.run(&["trust", "list"]);
     assert!(
-        done.out.contains("\nsky:add    hidden characters  2")
-            && done.out.contains("Z  description: "),
+        done.out.contains("\nsky:add    hidden characters  ")
+            && done.out.contains("\n    suspicious: description: ")
+            && done.out.contains("  0         1     1\n"),
         "{done:?}"
     );
     let done = place.run(&["trust", "show", "sky:add"]);
@@ -373,7 +371,7 @@ fn what_nobody_sees_is_spelled_out() {
     let done = place.run(&["trust"]);
     assert!(
         done.out
-            .contains("\nSUSPICIOUS, BUT SHOWN  WHAT\nsky:add                description: "),
+            .contains("\nSUSPICIOUS, BUT SHOWN\nsky:add\n    description: "),
         "{done:?}"
     );
     until("it is found", || {

@@ -96,10 +96,11 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
 fn table(approvals: &[Approval], with_status: bool) -> Table {
     let now = Timestamp::now();
     let mut table = if with_status {
-        Table::new(&["ID", "AGE", "STATUS", "KIND", "WHERE", "CLIENT", "WHAT"])
+        Table::new(&["ID", "AGE", "STATUS", "KIND", "WHERE", "CLIENT"])
     } else {
-        Table::new(&["ID", "AGE", "LEFT", "KIND", "WHERE", "CLIENT", "WHAT"])
+        Table::new(&["ID", "AGE", "LEFT", "KIND", "WHERE", "CLIENT"])
     };
+    table = table.cut_path(4);
     for approval in approvals {
         table.row([
             approval.id.clone(),
@@ -112,8 +113,8 @@ fn table(approvals: &[Approval], with_status: bool) -> Table {
             approval.kind_word(),
             approval.place(),
             approval.client(),
-            approval.summary(),
         ]);
+        table.note(&approval.summary());
         if approval.waits() {
             for warning in approval.warnings() {
                 table.note(&format!("warning: {warning}"));

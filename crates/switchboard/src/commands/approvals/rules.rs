@@ -9,9 +9,8 @@ use switchboard_catalog::escape;
 use switchboard_config::Home;
 use switchboard_wire::Raw;
 
-use super::shapes::moment;
 use crate::{
-    commands::{shapes::count, visible::visible_line},
+    commands::{shapes::count, times::local, visible::visible_line},
     failure::Failure,
     link::Link,
     print::{self, Table},
@@ -84,7 +83,7 @@ pub(super) fn list(home: &Home, args: &List) -> Result<(), Failure> {
             visible_line(&rule.id),
             visible_line(&rule.source),
             rule.scope.as_ref().map(scope).unwrap_or_default(),
-            rule.expires_at.as_deref().map(moment).unwrap_or_default(),
+            rule.expires_at.as_deref().map(local).unwrap_or_default(),
             rule.by.as_deref().map(visible_line).unwrap_or_default(),
             visible_line(&rule.text),
         ]);
@@ -240,7 +239,7 @@ fn past(calls: &Calls, one: &str, more: &str, unsure: &str) -> Result<(), Failur
     let mut table = Table::new(&["AT", "TOOL", "CLIENT", "ARGUMENTS"]);
     for example in &calls.examples {
         table.row([
-            moment(&example.at),
+            local(&example.at),
             visible_line(&format!("{}:{}", example.server, example.tool)),
             example
                 .client

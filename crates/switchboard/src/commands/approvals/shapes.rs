@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use switchboard_wire::Raw;
 
-use crate::commands::visible::visible_line;
+use crate::commands::{
+    times::{local, since, span},
+    visible::visible_line,
+};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
@@ -137,7 +140,7 @@ impl Approval {
 
     /// How long ago it was asked.
     pub(super) fn age(&self, now: Timestamp) -> String {
-        seconds_between(&self.created_at, now).map_or_else(String::new, span)
+        since(&self.created_at, now).map_or_else(String::new, span)
     }
 
     /// How much time is left for an answer.
@@ -148,7 +151,7 @@ impl Approval {
         let Some(expires) = &self.expires_at else {
             return "no end".to_owned();
         };
-        seconds_between(expires, now).map_or_else(String::new, |gone| span(-gone))
+        since(expires, now).map_or_else(String::new, |gone| span(-gone))
     }
 }
 
@@ -165,7 +168,7 @@ impl Decision {
             other => other,
         };
         let (done, by) = (visible_line(done), visible_line(&self.by));
-        let mut said = format!("{done} by {by} at {}", moment(&self.at));
+        let mut said = format!("{done} by {by} at {}", local(&self.at));
         if let Some(reason) = &self.reason {
             said.push_str(": ");
             said.push_str(&visible_line(reason));
@@ -176,50 +179,5 @@ impl Decision {
             said.push(')');
         }
         said
-    }
-}
-
-/// A time to the second.
-pub(super) fn moment(time: &str) -> String {
-    match time.parse::<Timestamp>() {
-        Ok(time) => format!("{time:.0}"),
-        Err(_) => visible_line(time),
-    }
-}
-
-/// From a time to now; it is below zero if that is yet to come.
-fn seconds_between(time: &str, now: Timestamp) -> Option<i64> {
-    let time: Timestamp = time.parse().ok()?;
-    Some(now.as_second() - time.as_second())
-}
-
-/// So many seconds in words: `45s`, `3m`, `2h`, `5d`.
-fn span(seconds: i64) -> String {
-    match seconds.max(0) {
-        seconds @ ..120 => format!("{seconds}s"),
-        seconds @ ..7_200 => format!("{}m", seconds / 60),
-        seconds @ ..172_800 => format!("{}h", seconds / 3_600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_short() {
-        for (seconds, expected) in [
-            (-3, "0s"),
-            (0, "0s"),
-            (119, "119s"),
-            (120, "2m"),
-            (7_200, "2h"),
-            (200_000, "2d"),
-        ] {
-            assert_eq!(span(seconds), expected);
-        }
-        assert_eq!(moment("2026-07-28T12:00:00.999Z"), "2026-07-28T12:00:00Z");
-        assert_eq!(moment("\u{1b}[2J"), "⟨U+001B⟩[2J");
     }
 }

@@ -8,12 +8,10 @@ use switchboard_approvals::form::{self, Field, Form, Mode};
 use switchboard_config::Home;
 use switchboard_wire::Raw;
 
-use super::{
-    list,
-    shapes::{Approval, moment},
-};
+use super::{list, shapes::Approval};
 use crate::{
     commands::{
+        times::local,
         trust::{Asked, Definitions, Start},
         visible::{folded, pretty, visible, visible_line},
     },
@@ -205,17 +203,13 @@ impl Page {
         }
         self.line("server", &approval.server());
         self.line("client", &approval.client());
-        let asked = format!(
-            "{}, {} ago",
-            moment(&approval.created_at),
-            approval.age(now)
-        );
+        let asked = format!("{}, {} ago", local(&approval.created_at), approval.age(now));
         self.line("asked", &asked);
         if let Some(at) = &approval.escalated_at {
-            self.line("louder", &format!("since {}", moment(at)));
+            self.line("louder", &format!("since {}", local(at)));
         }
         if let (true, Some(at)) = (approval.is_open(), &approval.expires_at) {
-            let until = format!("{}, {} left", moment(at), approval.left(now));
+            let until = format!("{}, {} left", local(at), approval.left(now));
             self.line("until", &until);
         }
         if let Some(rule) = &approval.rule {
@@ -354,7 +348,7 @@ impl Page {
             self.part("model", &said);
         }
         if let Some(at) = &approval.delivered_at {
-            self.part("delivered", &moment(at));
+            self.part("delivered", &local(at));
         }
     }
 }

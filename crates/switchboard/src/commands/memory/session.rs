@@ -253,6 +253,7 @@ impl Session {
     }
 
     async fn ask(&self, tool: &str, wish: &Wish) -> Result<Lossless<CallToolResult>, Error> {
+        let began = jiff::Timestamp::now();
         let calling = self.client.call_tool(tool, wish);
         let mut calling = pin!(calling.into_future());
         if let Ok(answer) = timeout(call::LONG, &mut calling).await {
@@ -261,7 +262,9 @@ impl Session {
         if self.hosted.is_none() {
             let home = self.home.clone();
             // Nobody waits for what is said meanwhile.
-            tokio::task::spawn_blocking(move || call::tell_if_asked(&home));
+            tokio::task::spawn_blocking(move || {
+                call::tell_if_asked(&home, call::Request::is_of_memory, began)
+            });
         }
         calling.await
     }

@@ -167,7 +167,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
     for held in changed {
         let name = &held.name;
         let failure = Failure::new(format!(
-            "`{name}` is not approved: it has changed, or was rejected"
+            "`{name}` is not approved: it has changed since you looked at it"
         ));
         let hint = format!("`switchboard trust show {}` shows it", held.word());
         print::complain(&failure.hint(hint));

@@ -3,7 +3,7 @@
 use clap::Args;
 use switchboard_config::Home;
 
-use super::shapes::{Answer, Finding, Held, ServerTrust};
+use super::shapes::{Answer, Held, ServerTrust};
 use crate::{
     failure::Failure,
     link::Link,
@@ -63,7 +63,7 @@ fn overview(servers: &[ServerTrust]) -> Table {
             server.trust.clone(),
             server.approved.to_string(),
             server.held.len().to_string(),
-            server.flagged.len().to_string(),
+            server.suspicious().to_string(),
         ]);
     }
     table
@@ -71,27 +71,23 @@ fn overview(servers: &[ServerTrust]) -> Table {
 
 /// The tools that are held back, with the worst that is to be said of each.
 pub(super) fn held<'a>(held: impl Iterator<Item = &'a Held>) -> Table {
-    let mut table = Table::new(&["HELD BACK", "WHY", "SINCE", "SUSPICIOUS"]);
+    let mut table = Table::new(&["HELD BACK", "WHY", "SINCE"]).cut_path(0);
     for tool in held {
-        let worst = tool.findings.first();
-        table.row([
-            tool.name.clone(),
-            tool.reason().to_owned(),
-            tool.since(),
-            worst.map_or_else(String::new, Finding::sentence),
-        ]);
+        table.row([tool.name.clone(), tool.reason().to_owned(), tool.since()]);
+        if let Some(worst) = tool.findings.first() {
+            table.note(&format!("suspicious: {}", worst.sentence()));
+        }
     }
     table
 }
 
 fn flagged(servers: &[ServerTrust]) -> Table {
-    let mut table = Table::new(&["SUSPICIOUS, BUT SHOWN", "WHAT"]);
+    let mut table = Table::new(&["SUSPICIOUS, BUT SHOWN"]);
     for tool in servers.iter().flat_map(|server| &server.flagged) {
-        let worst = tool.findings.first();
-        table.row([
-            tool.name.clone(),
-            worst.map_or_else(String::new, Finding::sentence),
-        ]);
+        table.row([tool.name.clone()]);
+        if let Some(worst) = tool.findings.first() {
+            table.note(&worst.sentence());
+        }
     }
     table
 }

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use switchboard_wire::Raw;
 
 use super::start::Start;
-use crate::print::{self, shell_word};
+use crate::{
+    commands::times::local_millis,
+    print::{self, shell_word},
+};
 
 /// The name under which the gateway holds back what a server tells models of itself.
 const INSTRUCTIONS: &str = "(instructions)";
@@ -33,6 +36,19 @@ pub(in crate::commands) struct ServerTrust {
 }
 
 impl ServerTrust {
+    /// Whether a person has to agree to its start first.
+    pub(in crate::commands) fn is_held(&self) -> bool {
+        self.start.is_some()
+    }
+
+    /// How many definitions say something suspicious, shown or held back.
+    pub(super) fn suspicious(&self) -> usize {
+        let is_worse = |finding: &Finding| finding.severity != "note";
+        let held = self.held.iter();
+        let held = held.filter(|held| held.findings.iter().any(is_worse));
+        self.flagged.len() + held.count()
+    }
+
     /// What somebody has to decide about.
     pub(in crate::commands) fn pending(&self) -> impl Iterator<Item = &Held> {
         self.held.iter().filter(|held| held.is_pending())
@@ -84,7 +100,7 @@ impl Held {
     }
 
     pub(super) fn since(&self) -> String {
-        time(self.since_ms)
+        local_millis(self.since_ms)
     }
 
     /// Its name in a command.
@@ -162,14 +178,6 @@ pub(super) struct Approved {
 
 impl Approved {
     pub(super) fn since(&self) -> String {
-        time(self.at_ms)
+        local_millis(self.at_ms)
     }
-}
-
-fn time(ms: u64) -> String {
-    let time = i64::try_from(ms).ok().and_then(|ms| {
-        // Nobody cares for less than a second.
-        jiff::Timestamp::from_second(ms / 1000).ok()
-    });
-    time.map_or_else(|| "an unknown time".to_owned(), |time| time.to_string())
 }
