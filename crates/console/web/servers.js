@@ -67,13 +67,13 @@ export function actions(server) {
   ];
 }
 
-const DONE = { __proto__: null, restart: "is starting again", enable: "is switched on", disable: "is switched off" };
+const DONE = { __proto__: null, restart: "is restarting", enable: "is enabled", disable: "is disabled" };
 
 async function act(server, verb) {
   if (verb === "disable" || (verb === "restart" && server.inFlight > 0)) {
     const agreed = await confirm({
-      title: verb === "disable" ? `Switch ${server.name} off?` : `Restart ${server.name}?`,
-      text: verb === "disable" ? "Its tools can no longer be called. This changes the configuration file; you can switch it on again here." : `${plural(server.inFlight, "call")} under way will be lost.`,
+      title: verb === "disable" ? `Disable ${server.name}?` : `Restart ${server.name}?`,
+      text: verb === "disable" ? "Its tools can no longer be called. This changes the configuration file; you can enable it again here." : `${plural(server.inFlight, "call")} under way will be lost.`,
       yes: verb === "disable" ? "Disable" : "Restart",
       danger: true,
     });
