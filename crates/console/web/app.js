@@ -127,7 +127,8 @@ function go(hash) {
     else link.removeAttribute("aria-current");
   }
   const place = document.getElementById("main");
-  if (!(name === pageName && page?.go?.(rest))) {
+  const stays = name === pageName && page?.go?.(rest);
+  if (!stays) {
     closePage();
     pageName = name;
     page = PAGES[name].open(rest, from);
@@ -138,6 +139,8 @@ function go(hash) {
   setTitle(page.title());
   // Coming back to a list, the row that was opened has the focus again; else the heading has it.
   const row = back && [...place.querySelectorAll("a.row")].find((link) => link.getAttribute("href") === back);
+  // A choice on the page itself, such as a filter, keeps the focus.
+  if (stays && !page.focus && place.contains(document.activeElement)) return;
   if (!first) (row ?? page.focus?.() ?? place.querySelector("h1") ?? place).focus({ preventScroll: !row });
 }
 
