@@ -110,6 +110,11 @@ fn suspicious_tool_needs_a_second_look() {
     place.plan(&json!({ "tools": [tool("lookup", evil)] }));
     place.post("/api/v1/servers/words/restart", &json!({}));
     until("it is asked about", || !place.waiting().is_empty());
+    // The command line counts what is held back as suspicious, too.
+    let table = place.command(&["trust"]);
+    let row = table.lines().find(|line| line.starts_with("words "));
+    let row: Vec<_> = row.unwrap().split_whitespace().collect();
+    assert_eq!(row, ["words", "first", "0", "1", "1"], "{table}");
 
     browser.go(&place.url("approvals"));
     browser.until_reads("words has changed a tool that was approved: lookup");
@@ -167,8 +172,11 @@ fn tools_filter_ends_with_the_page() {
     }
     browser.until_reads("mail:read_file");
     // Nor if the menu is used on the page itself.
+    browser.execute("document.querySelector('main select').focus()", &json!([]));
     browser.choose("main select", "files");
     browser.until("!document.querySelector('main').innerText.includes('mail:read_file')");
+    browser.until("location.hash === '#tools/files'");
+    assert_eq!(browser.focus().1, "Server", "the filter keeps the focus");
     browser.click(&browser.find("#pages a[href='#tools']"));
     browser.until_reads("mail:read_file");
     assert_eq!(

@@ -58,15 +58,23 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
 fn overview(servers: &[ServerTrust]) -> Table {
     let mut table = Table::new(&["SERVER", "TRUST", "APPROVED", "HELD", "SUSPICIOUS"]);
     for server in servers {
+        let held = server.held.iter().map(|tool| &tool.findings);
+        let shown = server.flagged.iter().map(|tool| &tool.findings);
+        let suspicious = held.chain(shown).filter(|found| is_suspicious(found));
         table.row([
             server.name.clone(),
             server.trust.clone(),
             server.approved.to_string(),
             server.held.len().to_string(),
-            server.flagged.len().to_string(),
+            suspicious.count().to_string(),
         ]);
     }
     table
+}
+
+/// Whether something of this is more than worth knowing.
+fn is_suspicious(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.severity != "note")
 }
 
 /// The tools that are held back, with the worst that is to be said of each.
