@@ -77,6 +77,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "contain",
             "files",
             "gateway",
+            "schema",
             "store",
             "wire",
         ],

@@ -184,6 +184,7 @@ async fn fill(home: &Home) -> Result<()> {
         name: "echo".into(),
         client: "bench".into(),
         duration: Duration::from_millis(1),
+        waited: Duration::ZERO,
         outcome: Outcome::Error { code: -32603 },
         error: Some(error.into()),
         request_bytes: 100,

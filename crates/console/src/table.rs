@@ -44,6 +44,7 @@ pub(crate) const FILES: &[File] = files! {
         "diff.js",
         "dom.js",
         "events.js",
+        "first-steps.js",
         "force.js",
         "form.js",
         "graph-view.js",

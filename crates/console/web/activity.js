@@ -8,18 +8,22 @@ import { announce, notice } from "./notices.js";
 import { save } from "./payload.js";
 import { serverFilter } from "./server-filter.js";
 import { loadCalls, on, state } from "./store.js";
-import { atTime, bytes, lasting, plural } from "./words.js";
+import { atTime, bytes, lasting, latency, plural } from "./words.js";
 
 const PAGE = 100;
 const EXPORT_MOST = 10_000;
 const TYPING_MS = 250;
+// A wait for a person that is worth a line.
+const SHOWN_WAIT_MS = 1;
 const OUTCOMES = ["ok", "tool_error", "error", "cancelled", "timeout"];
-const COLUMNS = ["id", "at", "server", "method", "name", "client", "durationMs", "outcome", "code", "error", "requestBytes", "responseBytes"];
-// The filter is still there when somebody comes back from a call.
+const COLUMNS = ["id", "at", "server", "method", "name", "client", "durationMs", "waitedMs", "outcome", "code", "error", "requestBytes", "responseBytes"];
+// The filter is still there after a look at one call, and gone when the page was left.
 const kept = { server: "", outcome: "", text: "" };
 
-export function open([id]) {
-  return id ? openCall(id) : openList();
+export function open([id], from) {
+  if (id) return openCall(id);
+  if (!from?.startsWith("#activity/")) Object.assign(kept, { server: "", outcome: "", text: "" });
+  return openList();
 }
 
 function openList() {
@@ -28,7 +32,7 @@ function openList() {
   const outcome = select([["", "Every outcome"], ...OUTCOMES.map((one) => [one, word(one)])], kept.outcome, { "aria-label": "Outcome" });
   const text = h("input", { type: "search", placeholder: "Tool, client, error…", "aria-label": "Text in the call", value: kept.text, autocomplete: "off" });
   const body = h("tbody");
-  const table = h("table", { class: "list cards" }, h("caption", { class: "unseen" }, "Calls, newest first"),
+  const table = h("table", { class: "list cards calls" }, h("caption", { class: "unseen" }, "Calls, newest first"),
     h("thead", null, h("tr", null, ["Call", "When", "Client", "Outcome", "Took", "Size"].map((title) => h("th", { scope: "col" }, title)))), body);
   const none = h("div");
   const more = button("Show more", () => read(true), { class: "show-more", hidden: true });
@@ -109,13 +113,15 @@ function row(call) {
       call.method === "tools/call" ? null : h("div", { class: "target" }, call.method)),
     h("td", { "data-label": "When" }, atTime(call.at)),
     h("td", { "data-label": "Client" }, call.client),
-    h("td", { "data-label": "Outcome" }, mark(call.outcome), call.error ? h("p", { class: "reason" }, short(call.error)) : null),
-    h("td", { class: "number", "data-label": "Took" }, lasting(call.durationMs)),
+    h("td", { "data-label": "Outcome" }, mark(call.outcome), call.error ? h("p", { class: "reason one-line", title: call.error }, short(call.error)) : null),
+    h("td", { class: "number", "data-label": "Took" }, lasting(latency(call)), call.waitedMs >= SHOWN_WAIT_MS ? h("div", { class: "muted small-text" }, `+ ${lasting(call.waitedMs)} wait`) : null),
     h("td", { class: "number", "data-label": "Size" }, `${bytes(call.requestBytes)} → ${bytes(call.responseBytes)}`));
 }
 
+// A beginning without line breaks; the row cuts it to its width.
 function short(text) {
-  return text.length > 140 ? `${text.slice(0, 139)}…` : text;
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > 200 ? `${line.slice(0, 199)}…` : line;
 }
 
 async function exportAll(filter, kind) {

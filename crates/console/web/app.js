@@ -2,9 +2,10 @@
 
 import { add, fill, h, say, svg } from "./dom.js";
 import { showKeys, watchKeys } from "./keys.js";
-import { notice, setTitle, watchApprovals } from "./notices.js";
+import { dismissNotices, notice, setTitle, watchApprovals } from "./notices.js";
 import { exchange, onSession, preference, sessionIsOver, signedIn } from "./session.js";
 import { end, on, pause, start, state, waitingCount } from "./store.js";
+import { clock } from "./words.js";
 import * as overview from "./overview.js";
 import * as servers from "./servers.js";
 import * as tools from "./tools.js";
@@ -100,7 +101,7 @@ function signedOut(place, failure) {
     failure ? h("div", { class: "callout", "data-tone": "bad", role: "alert" }, h("strong", null, "You could not be signed in. "), failure) : null,
     h("p", null, "You are signed out. To sign in, run this in a terminal on the machine of the gateway, and open the link that it prints:"),
     h("pre", { class: "command" }, h("code", null, "switchboard console")),
-    h("p", { class: "muted" }, "The link works once, and only for a short while. This browser then stays signed in for 24 hours, until you sign out, or until the gateway stops: its console has another address in each run."),
+    h("p", { class: "muted" }, "The link works once and expires after 24 hours. This browser then stays signed in for 24 hours, until you sign out, or until the gateway stops: its console has another address in each run."),
   ));
 }
 
@@ -117,24 +118,29 @@ function parts(hash) {
 function go(hash) {
   if (hash === lastHash && page) return;
   const first = lastHash === null;
-  const back = lastHash?.startsWith(`${hash}/`) ? lastHash : null;
-  lastHash = hash;
+  const from = lastHash;
+  const back = from?.startsWith(`${hash}/`) ? from : null;
+  dismissNotices();
   const [name, rest] = parts(hash);
   for (const link of document.querySelectorAll("#pages a")) {
     if (link.dataset.key === name) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   const place = document.getElementById("main");
-  if (!(name === pageName && page?.go?.(rest))) {
+  const stays = name === pageName && page?.go?.(rest);
+  if (!stays) {
     closePage();
     pageName = name;
-    page = PAGES[name].open(rest);
+    page = PAGES[name].open(rest, from);
     fill(place, page.node);
     scrollTo(0, 0);
   }
+  lastHash = hash;
   setTitle(page.title());
   // Coming back to a list, the row that was opened has the focus again; else the heading has it.
   const row = back && [...place.querySelectorAll("a.row")].find((link) => link.getAttribute("href") === back);
+  // A choice on the page itself, such as a filter, keeps the focus.
+  if (stays && !page.focus && place.contains(document.activeElement)) return;
   if (!first) (row ?? page.focus?.() ?? place.querySelector("h1") ?? place).focus({ preventScroll: !row });
 }
 
@@ -166,15 +172,47 @@ function showBadge() {
   fill(badge, String(count), h("span", { class: "unseen" }, " waiting"));
 }
 
-let lostFor = null;
+const AT_ONCE = new Set(["live", "stopping", "over"]);
+const SHORT_BREAK_MS = 1500;
+let due = null;
+let latest = null;
+// A short break is not shown. A longer one is, however often it is tried again meanwhile.
 function showConnection(connection) {
+  if (latest === "live" && connection !== "live") lastLive = Date.now();
+  latest = connection;
+  if (AT_ONCE.has(connection) || !state.status) {
+    clearTimeout(due);
+    due = null;
+    drawConnection();
+  } else {
+    due ??= setTimeout(() => {
+      due = null;
+      drawConnection();
+    }, SHORT_BREAK_MS);
+  }
+}
+
+function drawConnection() {
+  const connection = latest === "connecting" && lastLive !== null ? "lost" : latest;
   const node = document.getElementById("connection");
-  // A short break is nobody's business.
-  clearTimeout(lostFor);
-  lostFor = setTimeout(() => {
-    node.dataset.state = connection;
-    say(node, CONNECTION[connection] ?? "");
-  }, connection === "live" || connection === "stopping" || connection === "over" ? 0 : state.status ? 1500 : 0);
+  node.dataset.state = connection;
+  say(node, CONNECTION[connection] ?? "");
+  showGone(connection);
+}
+
+// What is on the page is old while the gateway is away: it is greyed out, and that is said above it.
+let lastLive = null;
+function showGone(connection) {
+  const gone = document.getElementById("gone");
+  const shell = document.getElementById("shell");
+  const away = connection !== "live" && connection !== "connecting";
+  shell.classList.toggle("stale", away);
+  gone.hidden = !away || connection === "over";
+  const key = gone.hidden ? "" : `${connection} ${lastLive}`;
+  if (gone.dataset.shown === key) return;
+  gone.dataset.shown = key;
+  fill(gone, h("strong", null, connection === "stopping" ? "The gateway is stopping." : "The gateway cannot be reached."), " ",
+    lastLive ? `This page shows what was known at ${clock(lastLive)}, and reconnects by itself.` : "This page connects by itself as soon as it can.");
 }
 
 main();

@@ -2,7 +2,7 @@
 
 import { get, path } from "./api.js";
 import { arrange, panel } from "./decide.js";
-import { add, button, fill, h, problem, say } from "./dom.js";
+import { add, button, fill, h, problem, prose, say } from "./dom.js";
 import { outcome } from "./outcome.js";
 import { KIND_WORDS, mark, sentence } from "./marks.js";
 import { modelAnswer } from "./model-answer.js";
@@ -159,8 +159,8 @@ function drawMeta(place, approval) {
     h("div", { class: "approval-state" }, mark(approval.status), approval.escalatedAt && isOpen(approval) ? mark("escalated", "escalated: nobody has answered yet") : null),
     isOpen(approval) && approval.expiresAt ? h("div", { class: "countdown" }, h("progress", { "aria-label": "Time left", max: "1" }), h("span", null, leftTime(approval.expiresAt), h("span", { class: "muted escalates" }))) : null,
     h("dl", { class: "facts inline" }, facts.filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
-    (approval.warnings ?? []).length ? h("div", { class: "callout loud", "data-tone": "bad", role: "note" }, h("strong", null, "Look twice"), h("ul", null, approval.warnings.map((text) => h("li", null, text)))) : null,
-    approval.status === "orphaned" ? h("div", { class: "callout" }, "Whoever asked is gone, perhaps because the gateway was started anew. Your answer is kept, and given when they ask again.") : null,
+    (approval.warnings ?? []).length ? h("div", { class: "callout loud", "data-tone": "bad", role: "note" }, h("strong", null, "Look twice"), h("ul", null, approval.warnings.map((text) => h("li", null, prose(text))))) : null,
+    approval.status === "orphaned" ? h("div", { class: "callout" }, "The caller has disconnected, perhaps because the gateway restarted. Your answer is kept, and delivered when the caller asks again.") : null,
     approval.status === "generating" ? h("div", { class: "callout" }, "It is approved, and the model is answering.") : null);
   drawClock(place, approval);
 }
@@ -172,7 +172,7 @@ function drawClock(place, approval) {
   bar.value = Math.max(0, Math.min(1, (to - now) / Math.max(1, to - from)));
   bar.classList.toggle("soon", to - now < 60_000);
   const escalates = Date.parse(approval.escalatesAt);
-  say(place.querySelector(".escalates"), !approval.escalatedAt && escalates > now ? ` · gets louder in ${left(approval.escalatesAt, now)}` : "");
+  say(place.querySelector(".escalates"), !approval.escalatedAt && escalates > now ? ` · escalates in ${left(approval.escalatesAt, now)}` : "");
 }
 
 function unreadable(approval) {

@@ -3,15 +3,17 @@
 import { get, path, query } from "./api.js";
 import { openApproval } from "./approval.js";
 import { add, button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
-import { KIND_WORDS, mark, sentence, word } from "./marks.js";
+import { details, KIND_WORDS, mark, sentence, word } from "./marks.js";
 import { queueState } from "./queue-state.js";
 import { serverFilter } from "./server-filter.js";
-import { isOpen, isWaiting, oldestFirst, on, state, waitingCount } from "./store.js";
+import { isOpen, isWaiting, oldestFirst, on, state, waiting, waitingCount } from "./store.js";
 import { agoTime, leftTime, plural } from "./words.js";
 
 // A request that appears under the pointer is not for the click that was already on its way.
 const FRESH_MS = 500;
 const PAGE = 50;
+// As wide as the list beside what is open; see layout.css.
+const WIDE = matchMedia("(min-width: 1021px)");
 const MOST_PAST = 1000;
 const CLOSED = ["approved", "rejected", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "failed"];
 
@@ -25,10 +27,13 @@ export function open(rest) {
   let detail = null;
   let openId = null;
   let mode = null;
+  // The one that the address names; another may be open, since on a wide screen the first that waits is.
+  let named = null;
 
   function go([what]) {
-    const id = what === "history" ? null : what ?? null;
-    const wanted = what === "history" ? "history" : id === null || mode === null ? "queue" : mode;
+    named = what === "history" ? null : what ?? null;
+    const isClosed = named !== null && mode === "history" && !(state.approvals.has(named) && isOpen(state.approvals.get(named)));
+    const wanted = what === "history" || isClosed ? "history" : "queue";
     if (wanted !== mode) {
       list?.close();
       mode = wanted;
@@ -39,15 +44,28 @@ export function open(rest) {
       if ((at === 1) === (mode === "history")) tab.setAttribute("aria-current", "page");
       else tab.removeAttribute("aria-current");
     });
-    if (id !== openId || !detail) {
+    show(named ?? first());
+    split.dataset.state = named ? "open" : "list";
+    return true;
+  }
+
+  function show(id) {
+    if (id !== openId || !main.firstChild) {
       detail?.close();
       openId = id;
       detail = id ? openApproval(id) : null;
-      fill(main, detail?.node ?? h("div", { class: "split-empty muted" }, h("p", null, "Choose one to see who asks, and why.")));
+      fill(main, detail?.node ?? h("div", { class: "split-empty muted" }, h("p", null, mode === "history" ? "Choose one to see who asked, and what became of it." : "The first one that waits for you opens here.")));
     }
-    split.dataset.state = id ? "open" : "list";
     list.choose(id);
-    return true;
+  }
+
+  function first() {
+    return mode === "queue" && WIDE.matches ? waiting()[0]?.id ?? null : null;
+  }
+
+  // The first to come is opened; what is open stays.
+  function follow() {
+    if (openId === null && named === null) show(first());
   }
 
   function count() {
@@ -58,20 +76,25 @@ export function open(rest) {
 
   go(rest);
   count();
-  const off = on("approvals", count);
+  const off = on("approvals", () => {
+    count();
+    follow();
+  });
+  WIDE.addEventListener("change", follow);
   // Not while another row has the focus: whoever presses a key there may mean that one.
   const isMeant = () => !side.contains(document.activeElement) || document.activeElement.getAttribute("aria-current") === "true";
   const does = (name) => () => isMeant() && detail?.keys[name]();
   return {
     node,
     go,
-    title: () => (openId ? `Approval ${openId}` : mode === "history" ? "Past approvals" : "Approvals"),
-    focus: () => (openId ? detail.heading() : null),
-    back: () => (openId ? (mode === "history" ? "#approvals/history" : "#approvals") : "#overview"),
+    title: () => (named ? `Approval ${named}` : mode === "history" ? "Past approvals" : "Approvals"),
+    focus: () => (named ? detail.heading() : null),
+    back: () => (named ? (mode === "history" ? "#approvals/history" : "#approvals") : "#overview"),
     keys: { a: does("a"), e: does("e"), r: does("r") },
     send: (target) => detail?.send(target),
     close() {
       off();
+      WIDE.removeEventListener("change", follow);
       list.close();
       detail?.close();
     },
@@ -89,15 +112,9 @@ function drawRow(node, approval) {
   node.dataset.shown = shown;
   const link = node.querySelector("a") ?? h("a", { class: "row", href: `#approvals/${encodeURIComponent(approval.id)}` });
   fill(link, sentence(approval));
-  const foot = h("p", { class: "ask-foot" });
-  if (isOpen(approval)) {
-    add(foot, approval.expiresAt ? leftTime(approval.expiresAt) : h("span", { class: "muted" }, "no time limit"));
-    if (approval.escalatedAt) add(foot, mark("escalated"));
-    if (approval.status !== "pending") add(foot, mark(approval.status));
-    if (approval.warnings?.length) add(foot, mark("warn", "look twice"));
-  } else {
-    add(foot, [mark(approval.status), h("span", { class: "muted" }, approval.decision?.by ? `by ${approval.decision.by}` : "")]);
-  }
+  const said = details(approval);
+  const foot = h("div", null, said ? h("p", { class: "ask-details" }, said) : null);
+  add(foot, footOf(approval));
   const head = h("p", { class: "ask-head" }, h("span", { class: "kind", "data-kind": approval.kind }, KIND_WORDS[approval.kind] ?? approval.kind), h("span", { class: "ask-server" }, approval.server ?? ""), agoTime(approval.createdAt));
   node.classList.toggle("settled", !isOpen(approval));
   // The link stays the same node, so that the focus does.
@@ -106,6 +123,14 @@ function drawRow(node, approval) {
   link.before(head);
   link.after(foot);
   return node;
+}
+
+function footOf(approval) {
+  if (!isOpen(approval)) return h("p", { class: "ask-foot" }, mark(approval.status), h("span", { class: "muted" }, approval.decision?.by ? `by ${approval.decision.by}` : ""));
+  return h("p", { class: "ask-foot" }, approval.expiresAt ? leftTime(approval.expiresAt) : h("span", { class: "muted" }, "no time limit"),
+    approval.escalatedAt ? mark("escalated") : null,
+    approval.status !== "pending" ? mark(approval.status) : null,
+    approval.warnings?.length ? mark("warn", "look twice") : null);
 }
 
 function choose(list, id) {
@@ -210,7 +235,7 @@ function fresh(node) {
 
 function openHistory() {
   const kind = select([["", "Every kind"], ...Object.entries(KIND_WORDS)], "", { "aria-label": "Kind" });
-  const status = select([["closed", "However it ended"], ...CLOSED.map((one) => [one, word(one)])], "closed", { "aria-label": "How it ended" });
+  const status = select([["closed", "Every outcome"], ...CLOSED.map((one) => [one, word(one)])], "closed", { "aria-label": "Outcome" });
   const choice = serverFilter("Every server", "");
   const server = choice.node;
   const list = h("ul", { class: "asks", "aria-label": "Past approvals" });

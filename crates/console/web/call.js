@@ -1,9 +1,9 @@
 // One call and its life: asked, approved, started, answered, as far as that was written down.
 
 import { get, path, query } from "./api.js";
-import { empty, fill, h, heading, problem, say } from "./dom.js";
+import { empty, fill, h, heading, problem, prose, say } from "./dom.js";
 import { KIND_WORDS, mark } from "./marks.js";
-import { bytes, clock, lasting, whole } from "./words.js";
+import { bytes, clock, lasting, latency, whole } from "./words.js";
 
 // The clocks of what is written down at the beginning and at the end may differ a little.
 const SLACK_MS = 1500;
@@ -50,11 +50,11 @@ function belongs(approval, call) {
 }
 
 function facts(call) {
-  const rows = [["Outcome", mark(call.outcome)], ["Method", h("code", null, call.method)], ["Client", call.client], ["Took", lasting(call.durationMs)],
+  const rows = [["Outcome", mark(call.outcome)], ["Method", h("code", null, call.method)], ["Client", call.client], ["Took", lasting(latency(call))], ["Waited for a person", call.waitedMs ? lasting(call.waitedMs) : null],
     ["Asked with", bytes(call.requestBytes)], ["Answered with", bytes(call.responseBytes)], ["Code", call.code === undefined ? null : String(call.code)]];
   return h("div", { class: "card" },
     h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
-    call.error ? h("div", { class: "callout", "data-tone": "bad" }, call.error) : null,
+    call.error ? h("div", { class: "callout call-error", "data-tone": "bad" }, h("strong", null, call.outcome === "tool_error" ? "The tool says: " : "Error: "), h("span", { class: "call-error-text" }, prose(call.error))) : null,
     h("p", null, h("a", { href: `#tools/${encodeURIComponent(call.server)}/${encodeURIComponent(call.name)}` }, "The tool"), " · ", h("a", { href: `#servers/${encodeURIComponent(call.server)}` }, "The server")));
 }
 
@@ -64,13 +64,13 @@ function timeline(call, approvals) {
   for (const approval of approvals ?? []) {
     const link = h("a", { href: `#approvals/${encodeURIComponent(approval.id)}` }, KIND_WORDS[approval.kind] ?? approval.kind);
     moments.push({ at: Date.parse(approval.createdAt), what: "A person was asked", text: link });
-    if (approval.escalatedAt) moments.push({ at: Date.parse(approval.escalatedAt), what: "Escalated", text: "nobody had answered yet" });
+    if (approval.escalatedAt) moments.push({ at: Date.parse(approval.escalatedAt), what: "Escalated", text: "no answer yet" });
     if (approval.decision?.at) moments.push({ at: Date.parse(approval.decision.at), what: decided(approval), text: `by ${approval.decision.by ?? "somebody"}` });
-    if (approval.deliveredAt) moments.push({ at: Date.parse(approval.deliveredAt), what: "Told whoever asked", text: null });
+    if (approval.deliveredAt) moments.push({ at: Date.parse(approval.deliveredAt), what: "Delivered to the caller", text: null });
   }
   moments.sort((a, b) => a.at - b.at);
   moments.push({ at: began + call.durationMs, what: call.outcome === "ok" ? "Answered" : "Ended", text: mark(call.outcome) });
-  return h("section", { class: "card", "aria-labelledby": "life-title" }, h("h2", { id: "life-title" }, "Its life"),
+  return h("section", { class: "card", "aria-labelledby": "life-title" }, h("h2", { id: "life-title" }, "Timeline"),
     h("ol", { class: "timeline" }, moments.map((moment) => h("li", null,
       h("time", { datetime: new Date(moment.at).toISOString(), title: whole(moment.at) }, clock(moment.at)),
       h("span", { class: "timeline-what" }, h("strong", null, moment.what), " ", moment.text),

@@ -1,7 +1,7 @@
 // Deciding: sending a decision once, telling who was faster, and remembering it for the next time.
 
 import { get, path, post, withRaw } from "./api.js";
-import { add, button, fill, h, newId, select } from "./dom.js";
+import { add, button, fill, h, newId, prose, select } from "./dom.js";
 import { word } from "./marks.js";
 import { announce } from "./notices.js";
 import { isOpen, takeApproval } from "./store.js";
@@ -115,7 +115,7 @@ export function panel(approval) {
     conflict: null,
     button: guarded,
     fail(text) {
-      fill(message, h("div", { class: "callout", "data-tone": "bad" }, text));
+      fill(message, h("div", { class: "callout", "data-tone": "bad" }, prose(text)));
     },
     lock() {
       controls.disabled = true;

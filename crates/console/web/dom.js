@@ -105,6 +105,11 @@ export function plain(value) {
   return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
+// A message of the gateway, in which `code` stands between backticks.
+export function prose(text) {
+  return plain(text).split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? h("code", null, part) : part));
+}
+
 // Replaces what is in a node.
 export function fill(node, ...children) {
   node.replaceChildren();
@@ -186,5 +191,5 @@ export function empty(title, text, ...more) {
 }
 
 export function problem(error) {
-  return h("div", { class: "callout", "data-tone": "bad", role: "alert" }, plain(error?.message ?? "Something went wrong."));
+  return h("div", { class: "callout", "data-tone": "bad", role: "alert" }, prose(error?.message ?? "Something went wrong."));
 }

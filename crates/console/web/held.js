@@ -5,7 +5,7 @@ import { guarded, readFirst } from "./decide.js";
 import { changesView, writtenDiff } from "./diff.js";
 import { h, plain } from "./dom.js";
 import { mark } from "./marks.js";
-import { notice } from "./notices.js";
+import { confirm, notice } from "./notices.js";
 import { json, list, longText, WHOLE } from "./payload.js";
 
 const WHY = { __proto__: null, changed: "changed since it was approved", new: "new on this server", hidden: "has text that a person cannot see", dangerous: "has dangerous text", rejected: "you have rejected it" };
@@ -13,8 +13,29 @@ const SEVERITY = { __proto__: null, note: "note", hidden: "hidden text", danger:
 // How the gateway says that it does not tell all that changed.
 const isCut = (change) => change.field === "and more" || /… \(\d+ more characters\)$/.test(plain(change.after));
 
+// The findings that call for a second look.
+export function suspicions(found) {
+  return list(found).filter((finding) => finding.severity !== "note");
+}
+
+// Asks whether something suspicious is to be approved all the same, and lists what is suspicious:
+// [[name, findings], …]. → whether to go on; true at once if nothing is suspicious
+export async function secondLook(title, named) {
+  const some = named.filter(([, found]) => found.length);
+  if (!some.length) return true;
+  return confirm({
+    title,
+    text: "This is suspicious. A model that reads the definition may do what it says:",
+    detail: h("div", { class: "second-look" }, some.map(([name, found]) => [some.length > 1 ? h("h3", null, name) : null, findings(found)])),
+    yes: "Approve anyway",
+    danger: true,
+  });
+}
+
 export function heldTool(server, tool, level = "h4") {
+  const suspicious = suspicions(tool.findings);
   const decide = (verb) => async () => {
+    if (verb === "approve" && !(await secondLook(`Approve ${tool.name}?`, [[tool.tool, suspicious]]))) return;
     try {
       await post(path("trust", server, verb), { tool: tool.tool, fingerprint: tool.fingerprint });
       notice(`${tool.name} is ${verb === "approve" ? "approved" : "rejected"}.`, "good");
@@ -27,7 +48,7 @@ export function heldTool(server, tool, level = "h4") {
     h(level, null, h("a", { href: `#tools/${encodeURIComponent(server)}/${encodeURIComponent(tool.tool)}` }, tool.tool), mark(tool.why, WHY[tool.why] ?? tool.why)),
     findings(tool.findings),
     heldText(tool) ?? h("p", { class: "bad-text unread" }, tool.omitted ? "It is left out of this list, which is too long: open it to read and decide." : "What it says is not known."));
-  const approve = guarded("Approve", decide("approve"), { class: "primary", "aria-label": `Approve ${tool.name}` });
+  const approve = guarded(suspicious.length ? "Approve…" : "Approve", decide("approve"), { class: suspicious.length ? null : "primary", "aria-label": `Approve ${tool.name}` });
   const first = readFirst(approve, node);
   node.append(first.node, h("div", { class: "buttons" }, approve, tool.why === "rejected" ? null : guarded("Reject", decide("reject"), { "aria-label": `Reject ${tool.name}` })));
   return node;
@@ -47,5 +68,5 @@ export function heldText(tool) {
 export function findings(found) {
   if (!list(found).length) return null;
   return h("ul", { class: "findings" }, found.map((finding) => h("li", null, mark(finding.severity, SEVERITY[finding.severity] ?? "suspicious"),
-    h("span", null, finding.says, " ", h("code", null, finding.field)), finding.excerpt ? h("blockquote", null, finding.excerpt) : null)));
+    h("span", null, finding.says, " ", finding.field ? h("code", null, finding.field) : null), finding.excerpt ? h("blockquote", null, finding.excerpt) : null)));
 }

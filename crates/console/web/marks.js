@@ -29,17 +29,31 @@ const MARKS = {
 const WORDS = {
   __proto__: null,
   tool_error: "tool error", timed_out: "timed out", orphaned: "asker is gone", generating: "model is answering", reviewing: "answer to review", pending: "waiting",
-  initializing: "starting", hidden: "hidden text", parked: "needs you",
+  initializing: "starting", hidden: "hidden text",
 };
 
 export const KIND_WORDS = { __proto__: null, sampling: "Model answer", elicitation: "Question", tool_call: "Tool call", resource: "Resource", prompt: "Prompt", trust: "Trust" };
 
-// An approval in one sentence. Its summary says what is wanted, and this adds who wants it.
+// An approval in one sentence. Its summary says what is wanted, and this adds who wants it. Arguments are left to
+// `details`, since nobody reads JSON in a heading.
 export function sentence(approval) {
   const who = ["tool_call", "resource", "prompt"].includes(approval.kind) ? approval.client || "A client" : approval.server;
-  const { summary } = approval;
+  const summary = HAS_ARGUMENTS.has(approval.kind) ? approval.summary?.replace(/ with [{[].*$/s, "") : approval.summary;
   if (!summary) return `${who}: ${KIND_WORDS[approval.kind] ?? approval.kind}`;
   return /^\p{Ll}/u.test(summary) ? `${who} ${summary}` : summary;
+}
+
+const HAS_ARGUMENTS = new Set(["tool_call", "prompt"]);
+const MOST_DETAILS = 240;
+
+// The arguments in one line: "path: notes.txt, lines: 3". Null if there are none; as JSON where only its beginning is here.
+export function details(approval) {
+  if (!HAS_ARGUMENTS.has(approval.kind)) return null;
+  const said = approval.request?.arguments;
+  if (said === undefined) return / with ([{[].*)$/s.exec(approval.summary ?? "")?.[1] ?? null;
+  if (said === null || typeof said !== "object") return JSON.stringify(said);
+  const line = Object.entries(said).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ").replace(/\s+/g, " ");
+  return (line.length > MOST_DETAILS ? `${line.slice(0, MOST_DETAILS - 1)}…` : line) || null;
 }
 
 export function word(state) {

@@ -29,7 +29,7 @@ export function mending(done) {
     const said = await post(path("memory", "repair"), { discard }, { patience: PATIENCE_MS });
     const problems = list(said.problems);
     const found = `${plural(said.versions, "version")} of memories, ${plural(said.entities, "entity", "entities")} and ${plural(said.relations, "relation")} were brought back.`;
-    notice(discard ? "The memory begins anew." : found, "good");
+    notice(discard ? "The memory starts empty." : found, "good");
     done(problems.length ? h("div", { class: "callout", "data-tone": "warn" }, h("p", null, found, " Not everything could be read:"), h("ul", null, problems.slice(0, MOST_PROBLEMS).map((text) => h("li", null, text)))) : null);
   };
   const repair = button("Bring back what can be read", () => doing(repair, () => mend(false)), { class: "primary" });

@@ -20,14 +20,15 @@ export function presence() {
   return server.enabled === false ? "disabled" : "here";
 }
 
-// ask("recall", {query: "…"}) → what the tool gives; what is undefined or empty is not sent.
+// ask("recall", {query: "…"}) → what the tool gives; what is undefined or empty is not sent. Tools that only read are
+// called for the page, and are not in the activity.
 export async function ask(tool, wanted = {}) {
   const sent = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined && value !== ""));
   const off = on("approvals", ({ approval, isNew }) => {
     if (isNew && approval?.kind === "tool_call" && approval.server === SERVER) notice("A rule asks a person before this is done: it waits under Approvals.");
   });
   try {
-    const answer = await post(path("tools", "call"), { name: `${SERVER}:${tool}`, arguments: sent }, { patience: PATIENCE_MS });
+    const answer = await post(path("tools", "call"), { name: `${SERVER}:${tool}`, arguments: sent, page: true }, { patience: PATIENCE_MS });
     if (!answer?.isError) return answer?.structuredContent ?? {};
     const said = answer._meta?.["switchboard/error"];
     throw new Problem(200, { detail: said?.message ?? answer.content?.[0]?.text, hint: said?.hint, kind: said?.kind });

@@ -1,17 +1,20 @@
 // How somebody is told: short notices, words for screen readers, the number in the title and on the
 // icon of the tab, and notifications of the desktop for those who want them.
 
-import { add, button, h, say, spelled } from "./dom.js";
-import { sentence } from "./marks.js";
+import { add, button, h, prose, say, spelled } from "./dom.js";
+import { details, sentence } from "./marks.js";
 import { preference } from "./session.js";
 import { isWaiting, on, waitingCount } from "./store.js";
 
 const STAYS_MS = 5000;
 const MOST_NOTICES = 3;
+const FRESH_MS = 500;
+const born = new WeakMap();
 
 // A notice at the edge of the page; tone "good", "bad" or nothing.
 export function notice(text, tone) {
-  const node = h("div", { class: "notice", "data-tone": tone, role: tone === "bad" ? "alert" : "status" }, h("span", null, text));
+  const node = h("div", { class: "notice", "data-tone": tone, role: tone === "bad" ? "alert" : "status" }, h("span", null, prose(text)));
+  born.set(node, performance.now());
   const close = () => node.remove();
   add(node, button("×", close, { class: "quiet square", "aria-label": "Close this notice" }));
   const place = document.getElementById("notices");
@@ -19,6 +22,11 @@ export function notice(text, tone) {
   while (place.childElementCount > MOST_NOTICES) place.firstElementChild.remove();
   // What went wrong stays until it was read.
   if (tone !== "bad") setTimeout(close, STAYS_MS);
+}
+
+// Takes away the notices of the page that is left. One that has just appeared belongs to the way to the next page.
+export function dismissNotices() {
+  for (const node of [...document.getElementById("notices").children]) if (performance.now() - born.get(node) > FRESH_MS) node.remove();
 }
 
 export function announce(text, urgent) {
@@ -63,7 +71,7 @@ export function watchApprovals() {
     }
     if (event === "approval.created" && !announced.has(approval.id)) {
       announced.add(approval.id);
-      announce(`New approval: ${sentence(approval)}`);
+      announce(`New approval: ${[sentence(approval), details(approval)].filter(Boolean).join(": ")}`);
     } else if (event === "approval.escalated") {
       announce(`Still waiting for you: ${sentence(approval)}`, true);
       notifyDesktop(approval);
@@ -73,7 +81,7 @@ export function watchApprovals() {
 
 function notifyDesktop(approval) {
   if (preference("notify") !== "yes" || !("Notification" in window) || Notification.permission !== "granted") return;
-  const shown = new Notification(spelled(`${approval.server} is waiting for you`), { body: spelled(sentence(approval)), tag: approval.id, icon: "/console/icon.svg" });
+  const shown = new Notification(spelled(`${approval.server} is waiting for you`), { body: spelled([sentence(approval), details(approval)].filter(Boolean).join(": ")), tag: approval.id, icon: "/console/icon.svg" });
   shown.addEventListener("click", () => {
     window.focus();
     location.hash = `#approvals/${encodeURIComponent(approval.id)}`;
@@ -90,11 +98,12 @@ export function confirm({ title, text, detail, yes, danger }) {
       dialog.remove();
       resolve(answer);
     };
+    const cancel = button("Cancel", close(false));
     add(dialog, [
       h("h2", { id: "confirm-title" }, title),
       text ? h("p", null, text) : null,
       detail ?? null,
-      h("div", { class: "buttons end" }, button("Cancel", close(false)), button(yes, close(true), { class: danger ? "danger" : "primary" })),
+      h("div", { class: "buttons end" }, cancel, button(yes, close(true), { class: danger ? "danger" : "primary" })),
     ]);
     dialog.addEventListener("cancel", (event) => {
       event.preventDefault();
@@ -102,5 +111,7 @@ export function confirm({ title, text, detail, yes, danger }) {
     });
     document.body.append(dialog);
     dialog.showModal();
+    // Not a part that scrolls, which a browser would choose.
+    cancel.focus();
   });
 }

@@ -43,7 +43,7 @@ function edits(approval) {
 
 function delivered(approval, result) {
   if (!result) return null;
-  if (approval.kind === "sampling") return [h("h4", null, "Answer"), blocks(result.content).length ? blocks(result.content).map(block) : textOf(result)];
+  if (approval.kind === "sampling") return [h("h4", null, "Answer"), blocks(result.content).length ? blocks(result.content).map((one) => block(one)) : textOf(result)];
   if (approval.kind === "elicitation") return result.content ? [h("h4", null, "Answer"), json(result.content)] : null;
   return null;
 }

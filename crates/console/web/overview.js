@@ -2,12 +2,13 @@
 
 import { get, path, query } from "./api.js";
 import { chart } from "./chart.js";
-import { add, empty, fill, h, heading, keyed, say, select } from "./dom.js";
-import { KIND_WORDS, mark, sentence, word } from "./marks.js";
+import { add, fill, h, heading, keyed, prose, say, select } from "./dom.js";
+import { firstSteps } from "./first-steps.js";
+import { details, KIND_WORDS, mark, sentence, word } from "./marks.js";
 import { queueState } from "./queue-state.js";
 import { preference, prefer } from "./session.js";
 import { isOpen, loadCalls, on, state, waiting, waitingCount } from "./store.js";
-import { agoTime, clock, everySecond, failedLists, gatewayTime, lasting, leftTime, number, plural } from "./words.js";
+import { agoTime, clock, everySecond, failedLists, gatewayTime, lasting, latency, leftTime, number, plural, serverCount, stateCount } from "./words.js";
 
 const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["21600", "6 hours"], ["86400", "24 hours"]];
 const BUCKETS = 30;
@@ -20,6 +21,8 @@ export function open() {
   const queue = h("div");
   const notice = h("div");
   const servers = h("ul", { class: "server-list" });
+  const serverLine = h("p", { class: "muted small-text" });
+  const start = firstSteps();
   const parts = h("ul", { class: "part-list" });
   const trouble = h("div");
   const charts = { calls: h("figure", { class: "chart" }), latency: h("figure", { class: "chart" }), waits: h("figure", { class: "chart" }) };
@@ -32,10 +35,11 @@ export function open() {
   const node = h("div", { class: "page" },
     heading("Overview"),
     trouble,
+    start.node,
     tiles,
     h("div", { class: "columns" },
       h("section", { class: "card", "aria-labelledby": "waiting-title" }, h("div", { class: "card-head" }, h("h2", { id: "waiting-title" }, "Waiting for you"), h("a", { href: "#approvals" }, "All approvals")), notice, queue),
-      h("section", { class: "card", "aria-labelledby": "servers-title" }, h("div", { class: "card-head" }, h("h2", { id: "servers-title" }, "Servers"), h("a", { href: "#servers" }, "All servers")), servers,
+      h("section", { class: "card", "aria-labelledby": "servers-title" }, h("div", { class: "card-head" }, h("h2", { id: "servers-title" }, "Servers"), h("a", { href: "#servers" }, "All servers")), serverLine, servers,
         h("h3", { class: "card-sub" }, "Parts of the gateway"), parts)),
     h("section", { class: "card", "aria-labelledby": "charts-title" },
       h("div", { class: "card-head" }, h("h2", { id: "charts-title" }, "Calls and approvals"), h("label", { class: "inline-label" }, "Last ", span)),
@@ -47,26 +51,26 @@ export function open() {
     const now = gatewayTime();
     const lastMinute = state.calls.filter((call) => now - Date.parse(call.at) < 60_000);
     const failed = lastMinute.filter((call) => call.outcome !== "ok" && call.outcome !== "cancelled");
-    const up = status.servers.filter((server) => server.state === "ready").length;
-    const on = status.servers.filter((server) => server.enabled).length;
+    const has = (...states) => status.servers.some((server) => states.includes(server.state));
     const held = status.held ?? 0;
     drawTiles(tiles, [
       ["Approvals waiting", state.queue === "reading" || state.queue === "failed" ? (waitingCount() ? `${number(waitingCount())} or more` : "–") : number(waitingCount()), waitingCount() ? "warn" : null, "#approvals"],
       ["Calls in the last minute", state.callsLoaded ? number(lastMinute.length) : "–", null, "#activity"],
       ["Errors in the last minute", state.callsLoaded ? number(failed.length) : "–", failed.length ? "bad" : null, "#activity"],
-      ["Servers ready", `${up} of ${on}`, null, "#servers"],
+      ["Servers", number(status.servers.length), has("parked") ? "bad" : has("retrying") ? "warn" : null, "#servers", stateCount(status.servers)],
       ["Tools", number(status.tools), null, "#tools"],
       ["Held back", number(held), held ? "warn" : null, "#tools"],
       ["Clients", number(status.clients), null, null],
     ]);
     keyed(servers, [...status.servers].sort((a, b) => Number(TROUBLE.has(b.state)) - Number(TROUBLE.has(a.state)) || a.name.localeCompare(b.name)),
       (server) => server.name, (server) => drawServer(h("li"), server), drawServer);
-    if (!status.servers.length) fill(servers, empty("No servers yet.", "Add one in a terminal: switchboard add NAME -- COMMAND, or take over those of a client: switchboard import."));
+    start.draw(status.servers);
+    say(serverLine, serverCount(status.servers));
     keyed(parts, status.parts.filter((part) => !part.name.startsWith("server:")), (part) => part.name, (part) => drawPart(h("li"), part), drawPart);
     const wrong = status.configProblem;
     if (trouble.dataset.shown !== String(wrong)) {
       trouble.dataset.shown = String(wrong);
-      fill(trouble, wrong ? h("div", { class: "callout", "data-tone": "warn", role: "status" }, h("strong", null, "The configuration file has a problem and is not applied. "), wrong) : null);
+      fill(trouble, wrong ? h("div", { class: "callout", "data-tone": "warn", role: "status" }, h("strong", null, "The configuration file has a problem and is not applied. "), prose(wrong)) : null);
     }
   }
 
@@ -94,7 +98,7 @@ export function open() {
     const [good, bad] = [fill_(), fill_()];
     for (const call of state.calls) {
       const at = Math.floor((Date.parse(call.at) - from) / step);
-      if (at >= 0 && at < BUCKETS) (call.outcome === "ok" ? good : bad)[at].push(call.durationMs);
+      if (at >= 0 && at < BUCKETS) (call.outcome === "ok" ? good : bad)[at].push(latency(call));
     }
     const [goodCount, badCount] = [good.flat().length, bad.flat().length];
     chart(charts.calls, {
@@ -106,7 +110,7 @@ export function open() {
     const whole = all.flat().sort((a, b) => a - b);
     chart(charts.latency, {
       title: "Time to answer", kind: "lines", labels, show: lasting, empty: "No calls in this time.",
-      summary: `Half of the calls took at most ${lasting(share(whole, 0.5))}, 95 % at most ${lasting(share(whole, 0.95))}.`,
+      summary: `Half of the calls took at most ${lasting(share(whole, 0.5))}, 95 % at most ${lasting(share(whole, 0.95))}, waits for people not counted.`,
       series: [{ name: "p50", tone: "accent", values: all.map((list) => share(list, 0.5)) }, { name: "p95", tone: "warn", values: all.map((list) => share(list, 0.95)) }],
     });
     drawWaits(from);
@@ -186,9 +190,10 @@ function share(sorted, part) {
 
 function drawTiles(list, tiles) {
   keyed(list, tiles, ([name]) => name,
-    ([name, value, tone, href]) => h("div", { class: "tile", "data-tone": tone }, h("dt", null, href ? h("a", { href }, name) : name), h("dd", null, value)),
-    (node, [, value, tone]) => {
+    ([name, value, tone, href, more]) => h("div", { class: "tile", "data-tone": tone }, h("dt", null, href ? h("a", { href }, name) : name, h("span", { class: "tile-more" }, more ?? "")), h("dd", null, value)),
+    (node, [, value, tone, , more]) => {
       say(node.lastChild, value);
+      say(node.querySelector(".tile-more"), more ?? "");
       if (tone) node.dataset.tone = tone;
       else delete node.dataset.tone;
     });
@@ -201,8 +206,8 @@ function drawServer(node, server) {
   const had = node.contains(document.activeElement);
   fill(node, h("a", { class: "row", href: `#servers/${encodeURIComponent(server.name)}` }, server.name), mark(server.state),
     h("span", { class: "muted numbers-line" }, `${plural(server.calls, "call")}${server.errors ? `, ${plural(server.errors, "error")}` : ""}`),
-    server.reason && TROUBLE.has(server.state) ? h("p", { class: "reason" }, server.reason) : null,
-    failedLists(server).map((text) => h("p", { class: "reason" }, text)));
+    server.reason && TROUBLE.has(server.state) ? h("p", { class: "reason" }, prose(server.reason)) : null,
+    failedLists(server).map((text) => h("p", { class: "reason" }, prose(text))));
   if (had) node.querySelector("a").focus();
   return node;
 }
@@ -211,15 +216,20 @@ function drawPart(node, part) {
   const shown = JSON.stringify(part);
   if (node.dataset.shown === shown) return node;
   node.dataset.shown = shown;
-  fill(node, h("span", null, part.name), mark(part.state), part.message ? h("p", { class: "reason" }, part.message) : null, part.note ? h("p", { class: "muted" }, part.note) : null);
+  fill(node, h("span", null, part.name), mark(part.state), part.message ? h("p", { class: "reason" }, prose(part.message)) : null, part.note ? h("p", { class: "muted" }, prose(part.note)) : null);
   return node;
+}
+
+function argumentsLine(approval) {
+  const text = details(approval);
+  return text ? h("span", { class: "ask-details" }, text) : null;
 }
 
 function drawWaiting(node, approval) {
   const shown = `${approval.status} ${approval.escalatedAt ?? ""}`;
   if (node.dataset.shown === shown) return node;
   node.dataset.shown = shown;
-  fill(node, h("a", { class: "row", href: `#approvals/${encodeURIComponent(approval.id)}` }, sentence(approval)),
+  fill(node, h("a", { class: "row", href: `#approvals/${encodeURIComponent(approval.id)}` }, sentence(approval)), argumentsLine(approval),
     h("span", { class: "muted" }, `${KIND_WORDS[approval.kind] ?? approval.kind} · ${approval.server} · `, agoTime(approval.createdAt)));
   const end = h("span", { class: "queue-end" });
   if (approval.escalatedAt) add(end, mark("escalated"));

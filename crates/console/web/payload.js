@@ -125,7 +125,7 @@ async function openAddress(url) {
   window.open(url.href, "_blank", "noopener,noreferrer");
 }
 
-async function copyText(text) {
+export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     notice("Copied.");

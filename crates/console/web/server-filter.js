@@ -3,20 +3,18 @@
 import { fill, h } from "./dom.js";
 import { on, state } from "./store.js";
 
-// serverFilter("Every server", "files") → {node, close}
+// serverFilter("Every server", "files") → {node, choose, close}
 export function serverFilter(words, chosen) {
   const node = h("select", { "aria-label": "Server" });
-  function draw() {
+  function draw(wanted = node.options.length ? node.value : chosen) {
     const names = (state.status?.servers ?? []).map((server) => server.name);
-    const wanted = node.options.length ? node.value : chosen;
     // One that has gone is kept while it is chosen.
     if (wanted && !names.includes(wanted)) names.unshift(wanted);
     const key = JSON.stringify(names);
-    if (node.dataset.shown === key) return;
+    if (node.dataset.shown !== key) fill(node, h("option", { value: "" }, words), names.map((name) => h("option", { value: name }, name)));
     node.dataset.shown = key;
-    fill(node, h("option", { value: "" }, words), names.map((name) => h("option", { value: name }, name)));
     node.value = wanted;
   }
   draw();
-  return { node, close: on("status", draw) };
+  return { node, choose: draw, close: on("status", () => draw()) };
 }

@@ -1,7 +1,7 @@
 // One server: how it is, what it says of itself, and what it writes to its log.
 
 import { get, path } from "./api.js";
-import { add, button, fill, h, heading, plain, problem, say } from "./dom.js";
+import { add, button, fill, h, heading, plain, problem, prose, say } from "./dom.js";
 import { follow } from "./events.js";
 import { mark } from "./marks.js";
 import { json, longText } from "./payload.js";
@@ -59,20 +59,20 @@ export function openServer(name) {
 
 function facts(server) {
   const rows = [
-    ["State", [mark(server.state), " ", h("span", { class: "muted" }, "since ", agoTime(server.since))]],
+    ["State", [mark(server.state), " ", h("span", { class: "muted" }, agoTime(server.since))]],
     ["Kind", server.kind],
     [{ __proto__: null, command: "Program", remote: "Address", container: "Image" }[server.kind] ?? "Target", h("code", null, server.target)],
-    ["Starts", { __proto__: null, lazy: "with the first call", eager: "at once", auto: "when it suits" }[server.start] ?? server.start],
+    ["Starts", { __proto__: null, lazy: "with the first call", eager: "at once", auto: "automatically" }[server.start] ?? server.start],
     ["Protocol", server.revision ?? "not known yet"],
     ["Offers", h("span", null, h("a", { href: `#tools/${encodeURIComponent(server.name)}` }, `${number(server.tools)} tools`), `, ${number(server.prompts)} prompts, ${number(server.resources)} resources`)],
     ["Calls", `${number(server.calls)} so far, ${number(server.errors)} failed, ${number(server.inFlight)} under way, ${number(server.queued)} queued`],
   ];
   return [
     server.reason || server.action ? h("div", { class: "callout", "data-tone": server.state === "parked" ? "bad" : server.state === "retrying" ? "warn" : null },
-      server.reason ? h("p", null, h("strong", null, "Why: "), server.reason) : null,
-      server.action ? h("p", null, h("strong", null, "What you can do: "), server.action) : null,
+      server.reason ? h("p", null, h("strong", null, "Why: "), prose(server.reason)) : null,
+      server.action ? h("p", null, h("strong", null, "What you can do: "), prose(server.action)) : null,
       server.nextTry ? h("p", null, h("strong", null, "Next try: "), leftTime(server.nextTry)) : null) : null,
-    server.failedLists?.length ? h("div", { class: "callout", "data-tone": "bad" }, failedLists(server).map((text) => h("p", null, text))) : null,
+    server.failedLists?.length ? h("div", { class: "callout", "data-tone": "bad" }, failedLists(server).map((text) => h("p", null, prose(text)))) : null,
     h("div", { class: "buttons" }, actions(server)),
     h("dl", { class: "facts card" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
     server.problems?.length ? h("section", { class: "card" }, h("h2", null, "Left out"), h("ul", null, server.problems.map((text) => h("li", null, text)))) : null,

@@ -1,12 +1,13 @@
 // Servers: all of them in a list, and the actions on one.
 
 import { path, post } from "./api.js";
-import { button, empty, fill, h, heading, keyed, say } from "./dom.js";
+import { button, fill, h, heading, keyed, prose, say } from "./dom.js";
+import { firstSteps } from "./first-steps.js";
 import { mark } from "./marks.js";
 import { confirm, notice } from "./notices.js";
 import { openServer } from "./server.js";
 import { on, state, takeServer } from "./store.js";
-import { agoTime, failedLists, number, plural } from "./words.js";
+import { agoTime, failedLists, number, plural, serverCount } from "./words.js";
 
 export function open([name]) {
   return name ? openServer(name) : openList();
@@ -14,25 +15,24 @@ export function open([name]) {
 
 function openList() {
   const body = h("tbody");
-  const table = h("table", { class: "list cards" },
+  const table = h("table", { class: "list cards servers" },
     h("caption", { class: "unseen" }, "Servers"),
     h("thead", null, h("tr", null, ["Server", "State", "Tools", "Calls", "Errors", "Under way", "Actions"].map((title) => h("th", { scope: "col" }, title)))), body);
-  const none = h("div");
+  const start = firstSteps();
   const count = h("p", { class: "muted" });
 
   function draw() {
     const servers = state.status?.servers;
     if (!servers) return;
-    say(count, `${plural(servers.length, "server")}, ${servers.filter((server) => server.state === "ready").length} ready`);
+    say(count, serverCount(servers));
     table.hidden = servers.length === 0;
-    fill(none, servers.length ? null : empty("No servers yet.", "Add one in a terminal, or take over the servers of a client that you use already:",
-      h("pre", { class: "command" }, h("code", null, "switchboard add NAME -- COMMAND ARGUMENTS\nswitchboard import"))));
+    start.draw(servers);
     keyed(body, servers, (server) => server.name, (server) => drawRow(h("tr"), server), drawRow);
   }
 
   draw();
   const off = on("status", draw);
-  return { title: () => "Servers", node: h("div", { class: "page" }, heading("Servers", count), table, none), close: off };
+  return { title: () => "Servers", node: h("div", { class: "page" }, heading("Servers", count), start.node, table), close: off };
 }
 
 function drawRow(row, server) {
@@ -43,8 +43,8 @@ function drawRow(row, server) {
   fill(row,
     h("th", { scope: "row" }, h("a", { class: "row", "data-key": "name", href: `#servers/${encodeURIComponent(server.name)}` }, server.name),
       h("div", { class: "target" }, server.target)),
-    h("td", { "data-label": "State" }, mark(server.state), h("span", { class: "muted since" }, " ", agoTime(server.since)), server.reason ? h("p", { class: "reason" }, server.reason) : null,
-      failedLists(server).map((text) => h("p", { class: "reason" }, text))),
+    h("td", { "data-label": "State" }, mark(server.state), h("span", { class: "muted since" }, " ", agoTime(server.since)), server.reason ? h("p", { class: "reason" }, prose(server.reason)) : null,
+      failedLists(server).map((text) => h("p", { class: "reason" }, prose(text)))),
     cell("Tools", number(server.tools)), cell("Calls", number(server.calls)),
     h("td", { class: "number", "data-label": "Errors", "data-tone": server.errors ? "bad" : null }, number(server.errors)),
     cell("Under way", server.queued ? `${server.inFlight} + ${server.queued} queued` : number(server.inFlight)),
@@ -67,13 +67,13 @@ export function actions(server) {
   ];
 }
 
-const DONE = { __proto__: null, restart: "is starting again", enable: "is switched on", disable: "is switched off" };
+const DONE = { __proto__: null, restart: "is restarting", enable: "is enabled", disable: "is disabled" };
 
 async function act(server, verb) {
   if (verb === "disable" || (verb === "restart" && server.inFlight > 0)) {
     const agreed = await confirm({
-      title: verb === "disable" ? `Switch ${server.name} off?` : `Restart ${server.name}?`,
-      text: verb === "disable" ? "Its tools can no longer be called. This changes the configuration file; you can switch it on again here." : `${plural(server.inFlight, "call")} under way will be lost.`,
+      title: verb === "disable" ? `Disable ${server.name}?` : `Restart ${server.name}?`,
+      text: verb === "disable" ? "Its tools can no longer be called. This changes the configuration file; you can enable it again here." : `${plural(server.inFlight, "call")} under way will be lost.`,
       yes: verb === "disable" ? "Disable" : "Restart",
       danger: true,
     });

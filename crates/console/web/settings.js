@@ -1,7 +1,7 @@
 // Settings: how the console looks and tells, the rules, and the configuration as it is applied.
 
 import { get, path, post } from "./api.js";
-import { add, button, fill, h, heading, problem, say } from "./dom.js";
+import { add, button, fill, h, heading, problem, prose, say } from "./dom.js";
 import { notice } from "./notices.js";
 import { json } from "./payload.js";
 import { openRules } from "./rules.js";
@@ -91,7 +91,7 @@ function openConfig() {
   }
   function draw(said) {
     fill(file, "From ", h("code", null, said.file), ". Whatever may be a secret is hidden, and defaults are filled in.");
-    fill(body, said.problem ? h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, "The file as it stands is not applied: "), said.problem) : null, json(said.config, "Configuration"));
+    fill(body, said.problem ? h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, "The file as it stands is not applied: "), prose(said.problem)) : null, json(said.config, "Configuration"));
   }
   const again = button("Read the file again", async () => {
     try {

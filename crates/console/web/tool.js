@@ -12,10 +12,10 @@ import { lasting } from "./words.js";
 // A person may be asked before the call goes on.
 const CALL_PATIENCE_MS = 15 * 60_000;
 
-export function openTool(server, name) {
+export function openTool(server, name, listHref) {
   const trust = h("div");
   const body = h("div", { class: "stack" });
-  const node = h("div", { class: "page" }, h("p", { class: "crumb" }, h("a", { href: "#tools" }, "Tools"), " / ", h("a", { href: `#servers/${encodeURIComponent(server)}` }, server)), heading(name), trust, body);
+  const node = h("div", { class: "page" }, h("p", { class: "crumb" }, h("a", { href: listHref() }, "Tools"), " / ", h("a", { href: `#servers/${encodeURIComponent(server)}` }, server)), heading(name), trust, body);
   let shown = null;
 
   async function read() {
@@ -47,10 +47,10 @@ export function openTool(server, name) {
 
   read();
   const off = on("trust", read);
-  return { title: () => `${server}:${name}`, node, back: () => "#tools", close: off };
+  return { title: () => `${server}:${name}`, node, back: listHref, close: off };
 }
 
-const HINTS = [["readOnlyHint", "only reads", "changes things"], ["destructiveHint", "may destroy", "destroys nothing"], ["idempotentHint", "twice is like once", "twice is not like once"], ["openWorldHint", "reaches the outside world", "stays inside"]];
+const HINTS = [["readOnlyHint", "only reads", "changes things"], ["destructiveHint", "may destroy", "destroys nothing"], ["idempotentHint", "safe to repeat", "not safe to repeat"], ["openWorldHint", "reaches the outside world", "does not reach outside"]];
 
 // What a tool says of itself. It is a claim, and marked so.
 export function hints(annotations) {
@@ -167,7 +167,7 @@ function tryIt(fullName, definition) {
 
 function showResult(answer, ms) {
   const node = h("div", { class: "result" }, h("h3", null, "Result ", answer?.isError ? chip("the tool says it failed", "bad") : chip("ok", "good"), h("span", { class: "muted" }, ` ${lasting(ms)}`)));
-  add(node, blocks(answer?.content).map(block));
+  add(node, blocks(answer?.content).map((one) => block(one)));
   if (answer?.structuredContent !== undefined) add(node, [h("h4", null, "Structured"), json(answer.structuredContent)]);
   add(node, h("details", null, h("summary", null, "Whole answer"), json(answer)));
   return node;

@@ -12,14 +12,19 @@ import { number, plural } from "./words.js";
 const AT_ONCE = 100;
 const HELD_AT_ONCE = 3;
 const TYPING_MS = 200;
-// What was searched for is still there when somebody comes back from a tool.
+// The server is in the address, so that the menu leads to the tools of all. What was searched for is still there
+// after a look at one tool.
 const kept = { text: "", server: "" };
 
-export function open(rest) {
-  if (rest.length >= 2) return openTool(rest[0], rest.slice(1).join("/"));
-  // Coming from a server: its tools only.
-  if (rest.length === 1) Object.assign(kept, { text: "", server: rest[0] });
+export function open(rest, from) {
+  if (rest.length >= 2) return openTool(rest[0], rest.slice(1).join("/"), listHref);
+  if (!/^#tools\/[^/]+\//.test(from ?? "")) kept.text = "";
+  kept.server = rest[0] ?? "";
   return openList();
+}
+
+function listHref() {
+  return kept.server ? `#tools/${encodeURIComponent(kept.server)}` : "#tools";
 }
 
 function openList() {
@@ -41,6 +46,14 @@ function openList() {
 
   function draw() {
     const tools = found ?? (all ?? []).filter((tool) => !kept.server || tool.server === kept.server);
+    const unknown = kept.server && state.status && !state.status.servers.some((one) => one.name === kept.server) && !tools.length;
+    if (unknown) {
+      fill(list);
+      more.hidden = true;
+      say(count, "");
+      fill(none, empty(`There is no server called ${kept.server}.`, null, h("p", null, h("a", { href: "#tools" }, "Show the tools of all servers"))));
+      return;
+    }
     if (!found && !all) return;
     keyed(list, tools.slice(0, shown), (tool) => `${tool.name} ${flagged.has(tool.name)}`, (tool) => row(tool, flagged.has(tool.name)));
     more.hidden = tools.length <= shown;
@@ -63,7 +76,6 @@ function openList() {
 
   async function find() {
     kept.text = search.value.trim();
-    kept.server = server.value;
     shown = AT_ONCE;
     asked += 1;
     const mine = asked;
@@ -78,7 +90,10 @@ function openList() {
       found = said.tools;
       draw();
     } catch (error) {
-      if (mine === asked) fill(none, problem(error));
+      if (mine !== asked) return;
+      found = [];
+      draw();
+      if (error.status !== 404) fill(none, problem(error));
     }
   }
 
@@ -94,7 +109,11 @@ function openList() {
     clearTimeout(typing);
     typing = setTimeout(find, TYPING_MS);
   });
-  server.addEventListener("change", find);
+  server.addEventListener("change", () => {
+    kept.server = server.value;
+    location.replace(listHref());
+    find();
+  });
   readAll();
   readHeld();
   if (kept.text) find();
@@ -104,11 +123,22 @@ function openList() {
     on("trust", () => { readHeld(); readAll(); }),
     on("status", () => {
       if (state.status.tools !== toolCount) readAll();
+      else if (kept.server) draw();
       toolCount = state.status.tools;
     }),
   ];
   return {
     title: () => "Tools",
+    // Another server, or none, by the menu or a link.
+    go(rest) {
+      if (rest.length >= 2) return false;
+      if ((rest[0] ?? "") === kept.server) return true;
+      Object.assign(kept, { text: "", server: rest[0] ?? "" });
+      search.value = "";
+      filter.choose(kept.server);
+      find();
+      return true;
+    },
     node: h("div", { class: "page" }, heading("Tools", count), held, h("div", { class: "filters", role: "search" }, search, server), list, none, more),
     close() {
       clearTimeout(typing);

@@ -4,8 +4,8 @@
 import { get, path, query } from "./api.js";
 import { arrange, keysTo, panel, readFirst, rejection } from "./decide.js";
 import { writtenDiff } from "./diff.js";
-import { add, button, fill, h, plain, problem } from "./dom.js";
-import { findings, heldText } from "./held.js";
+import { add, button, fill, h, plain, problem, say } from "./dom.js";
+import { findings, heldText, secondLook, suspicions } from "./held.js";
 import { mark } from "./marks.js";
 import { json, list, longText, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
@@ -30,8 +30,22 @@ export function trustRequest(approval) {
   if (!isWaiting(approval)) return { node };
 
   const own = panel(approval);
-  const accept = () => own.decide("approve");
-  const approve = own.button(tools.length > 1 ? `Approve all ${tools.length}` : "Approve", accept, { class: "primary" });
+  // What is suspicious in each tool as it is held now. Before that is read, the warnings of the request tell.
+  const suspicious = new Map();
+  const warned = list(approval.warnings).map((text) => ({ severity: "warn", says: plain(text) }));
+  const doubts = () => (suspicious.size ? [...suspicious] : [[approval.server, warned]]);
+  const words = tools.length > 1 ? `Approve all ${tools.length}` : "Approve";
+  const accept = async () => {
+    if (await secondLook(tools.length === 1 ? `Approve ${approval.server}:${tools[0].name}?` : `${words}?`, doubts())) await own.decide("approve");
+  };
+  const approve = own.button(words, accept);
+  // What is suspicious is not approved with the button that stands out, nor at the first click.
+  const mood = () => {
+    const doubtful = doubts().some(([, found]) => found.length);
+    approve.classList.toggle("primary", !doubtful);
+    say(approve, doubtful ? `${words}…` : words);
+  };
+  mood();
   const first = readFirst(approve, shown);
   const reject = rejection(own, (reason) => own.decide("reject", reason));
   add(node, arrange(own, first.node, h("div", { class: "decide-row" }, approve, reject.node)));
@@ -41,10 +55,15 @@ export function trustRequest(approval) {
     try {
       const said = await get(query(path("trust"), { server: approval.server }));
       const held = list(said.servers?.[0]?.held);
-      for (const [tool, place] of places) drawNow(place, tool, await whole(approval.server, held.find((other) => other.tool === tool.name)));
+      for (const [tool, place] of places) {
+        const now = await whole(approval.server, held.find((other) => other.tool === tool.name));
+        suspicious.set(tool.name, suspicions(now?.findings));
+        drawNow(place, tool, now);
+      }
     } catch (error) {
       fill(trouble, problem(new Error(`What these tools say could not be read: ${error.message}`)), button("Try again", readNow, { class: "small" }));
     }
+    mood();
     first.look();
   }
   readNow();
@@ -87,7 +106,7 @@ function drawNow(place, tool, now) {
     return;
   }
   if (now.fingerprint !== tool.fingerprint) {
-    add(place, h("div", { class: "callout unread", "data-tone": "bad" }, "It has changed again since this was asked, so that it cannot be approved here. It is asked about anew."));
+    add(place, h("div", { class: "callout unread", "data-tone": "bad" }, "It has changed again since this request was made, so it cannot be approved here. A new request follows."));
     return;
   }
   fill(place, findings(now.findings), heldText(now) ?? h("p", { class: "bad-text unread" }, "What it says is not known."));

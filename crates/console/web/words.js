@@ -68,6 +68,25 @@ export function lasting(ms) {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
+const STATES = ["ready", "idle", "starting", "stopping", "retrying", "parked", "disabled"];
+
+// "15 servers: 7 ready, 6 idle, 2 parked", in the words of the command line.
+export function serverCount(servers) {
+  return `${plural(servers.length, "server")}${servers.length ? `: ${stateCount(servers)}` : ""}`;
+}
+
+// "7 ready, 6 idle, 2 parked"
+export function stateCount(servers) {
+  const known = new Set([...STATES, ...servers.map((server) => server.state)]);
+  const counts = [...known].map((state) => [servers.filter((server) => server.state === state).length, state]);
+  return counts.filter(([count]) => count).map(([count, state]) => `${number(count)} ${state}`).join(", ");
+}
+
+// How long a call took without the time in which it waited for a person.
+export function latency(call) {
+  return Math.max(0, call.durationMs - (call.waitedMs ?? 0));
+}
+
 export function ago(at, now = gatewayTime()) {
   const seconds = Math.round((now - Date.parse(at)) / 1000);
   if (!Number.isFinite(seconds)) return "–";

@@ -148,7 +148,7 @@ async fn walk(
         Ok(way) => way,
         Err(failure) => return record.finish(Err(failure)),
     };
-    let pass = match way.gate().await {
+    let pass = match way.gate(&mut record).await {
         Ok(pass) => pass,
         Err(failure) => return record.finish(Err(failure)),
     };
@@ -224,7 +224,7 @@ async fn walk(
                 failure: Failure::Answered(error),
                 ..
             }) if error.code == translate::URL_ELICITATION_REQUIRED => {
-                match Box::pin(way.open(&mut rounds, error)).await {
+                match Box::pin(way.open(&mut rounds, error, &mut record)).await {
                     Some(failure) => Err(failure),
                     None => continue,
                 }
@@ -233,7 +233,7 @@ async fn walk(
                 if live.era() == Era::Modern
                     && (errand.guest.era() == Era::Legacy || wants_person) =>
             {
-                match Box::pin(rounds.take(&way, &pass, result)).await {
+                match Box::pin(rounds.take(&way, &pass, result, &mut record)).await {
                     Ok(Some(result)) => Ok(result),
                     Ok(None) => continue,
                     Err(failure) => Err(failure),

@@ -15,6 +15,17 @@ pub(crate) enum Principal {
     Anyone,
 }
 
+/// How a caller came to the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// As a client of MCP, which says its name.
+    Mcp,
+    /// Over REST, where the gateway gives it a name for people.
+    Rest(&'static str),
+    /// As the console, which reads what it is about to show: not a call of anyone.
+    Page,
+}
+
 /// Who asks.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
@@ -25,8 +36,9 @@ pub(crate) struct Caller {
     pub(crate) person: u64,
     /// The client whose share of the room for requests to a person its calls take.
     pub(crate) holder: Holder,
-    /// What the client calls itself. For display only.
+    /// What the client calls itself, as rules know it.
     pub(crate) client: Arc<str>,
+    pub(crate) origin: Origin,
     pub(crate) principal: Principal,
     /// The folder that the client works in, if it has said so.
     pub(crate) project: Option<Arc<str>>,
@@ -44,8 +56,18 @@ impl Caller {
                 is_stranger: matches!(principal, Principal::Anyone),
             },
             client,
+            origin: Origin::Mcp,
             principal,
             project: None,
+        }
+    }
+
+    /// The name of the client for people.
+    pub(crate) fn shown(&self) -> Arc<str> {
+        match self.origin {
+            Origin::Mcp => Arc::clone(&self.client),
+            Origin::Rest(name) => name.into(),
+            Origin::Page => "console".into(),
         }
     }
 

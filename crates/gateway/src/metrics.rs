@@ -140,7 +140,7 @@ fn render(
         text,
         name,
         "histogram",
-        "How long requests took, waits included.",
+        "How long requests took, queueing included, waits for people not.",
     )?;
     for (server, Meter(numbers)) in servers {
         let server = label("server", server);

@@ -70,6 +70,22 @@ pub(crate) fn brief(text: &str) -> String {
     brief
 }
 
+/// The bytes of a text that [`excerpt`] looks at: enough to find a secret at the place of the cut.
+pub(crate) const fn excerpt_bytes(chars: usize) -> usize {
+    8 * chars
+}
+
+/// The beginning of a text for a record, without secrets, known ones and those of a known form.
+pub(crate) fn excerpt(text: &str, chars: usize) -> String {
+    let text = &text[..text.floor_char_boundary(excerpt_bytes(chars))];
+    let mut excerpt = redact_text(&self::text(text));
+    if let Some((end, _)) = excerpt.char_indices().nth(chars) {
+        excerpt.truncate(end);
+        excerpt.push('…');
+    }
+    excerpt
+}
+
 /// A shared text with every known value replaced.
 pub(crate) fn shared(text: Arc<str>) -> Arc<str> {
     let scrubbed = match self::text(&text) {

@@ -288,7 +288,7 @@ fn admit_tcp(
 }
 
 /// The door of a client that shows a session of the console.
-const CONSOLE: &str = "console";
+pub(crate) const CONSOLE: &str = "console";
 
 /// The session of the console that is shown.
 fn session(inner: &Inner, request: &Request<Incoming>) -> Option<Signed> {

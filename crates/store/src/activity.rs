@@ -23,6 +23,8 @@ pub struct Activity {
     pub client: Arc<str>,
     /// How long it took; kept to the microsecond.
     pub duration: Duration,
+    /// How much of that it waited for people, or for its client to answer; kept to the microsecond.
+    pub waited: Duration,
     /// How it ended.
     pub outcome: Outcome,
     /// What went wrong, in words.

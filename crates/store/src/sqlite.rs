@@ -25,11 +25,12 @@ use crate::limits::LOCK_WAIT;
 use crate::write::Write;
 
 /// What brings a file from one version to the next; the file's `user_version` counts them.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_activity.sql"),
     include_str!("migrations/0002_approvals.sql"),
     include_str!("migrations/0003_memory.sql"),
     include_str!("migrations/0004_archive.sql"),
+    include_str!("migrations/0005_waited.sql"),
 ];
 
 /// Marks a file as ours; it reads `SwBd`.

@@ -74,6 +74,7 @@ struct Call {
     name: Arc<str>,
     client: Arc<str>,
     duration_ms: f64,
+    waited_ms: f64,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i64>,
@@ -93,6 +94,7 @@ impl From<Activity> for Call {
             name: call.name,
             client: call.client,
             duration_ms: call.duration.as_secs_f64() * 1_000.0,
+            waited_ms: call.waited.as_secs_f64() * 1_000.0,
             outcome: call.outcome.kind().as_str(),
             code: match call.outcome {
                 Outcome::Error { code } => Some(code),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
+    Extension,
     extract::State,
     response::{IntoResponse, Response},
 };
@@ -18,20 +19,24 @@ use switchboard_wire::method;
 
 use super::ask::{Asked, Said, unknown_server};
 use crate::{
+    audit::Actor,
     builtin,
-    caller::{Caller, Guest, Principal},
+    caller::{Caller, Guest, Origin, Principal},
     desk::{
         self, Inquiry,
         menu::{look_up, split},
     },
     failure::cut,
     gateway::Gateway,
+    memory,
     problem::Problem,
+    server::CONSOLE,
     view::{Face, View},
 };
 
 /// Whoever calls through here has one turn among the clients of a server. No client has this key.
 const KEY: u64 = 0;
+/// The name of the caller in rules.
 const CLIENT: &str = "api";
 /// Likewise, of the room for requests to a person.
 const HOLDER: u64 = u64::MAX;
@@ -121,11 +126,19 @@ pub(super) async fn list(
 pub(super) struct Call {
     name: String,
     arguments: Option<Raw>,
+    /// The console reads what one of its pages shows.
+    #[serde(default)]
+    page: bool,
 }
 
 pub(super) async fn call(
     State(gateway): State<Arc<Gateway>>,
-    Said(Call { name, arguments }): Said<Call>,
+    Extension(actor): Extension<Actor>,
+    Said(Call {
+        name,
+        arguments,
+        page,
+    }): Said<Call>,
 ) -> Result<Response, Problem> {
     let arguments = arguments.unwrap_or_else(Raw::empty_object);
     if !arguments.is_object() {
@@ -135,6 +148,12 @@ pub(super) async fn call(
     let (view, tool) = locate(&gateway, &name).await?;
     let mut caller = Caller::new(KEY, CLIENT.into(), Principal::Owner).over_http();
     caller.holder.client = HOLDER;
+    caller.origin = match actor.door {
+        CONSOLE if page && reads_memory(&gateway, &name, &arguments) => Origin::Page,
+        CONSOLE => Origin::Rest("console"),
+        _ if actor.is_at_socket() => Origin::Rest("command line"),
+        _ => Origin::Rest("REST API"),
+    };
     let inquiry = Inquiry {
         guest: Guest::stranger(),
         session: None,
@@ -147,6 +166,22 @@ pub(super) async fn call(
     };
     let result = desk::serve(&gateway, &view, &caller, inquiry).await?;
     Ok(json(result.bytes()))
+}
+
+/// Tests if this call of a tool of the built-in memory changes nothing.
+fn reads_memory(gateway: &Gateway, name: &str, arguments: &Raw) -> bool {
+    let catalogue = gateway.context().shelf.catalogue_full();
+    look_up(&catalogue, name).is_some_and(|tool| {
+        let upstream = gateway.upstream(tool.server());
+        let is_memory = upstream.is_some_and(|upstream| memory::is_built_in(&upstream.settings()));
+        let annotations = tool.raw().member("annotations");
+        let reads = annotations.and_then(|annotations| annotations.member("readOnlyHint"));
+        let reads = reads.is_some_and(|reads| reads.as_bytes() == b"true");
+        // Without a plan to apply, it makes one.
+        let plans = tool.name() == "consolidate_memory"
+            && matches!(arguments.distinct_member(&["apply"]), Ok(None));
+        is_memory && (reads || plans)
+    })
 }
 
 /// Whose tool this is, and its name in that view. A server that nobody has seen yet is waited for,

@@ -75,7 +75,7 @@ impl About {
                 .as_ref()
                 .map_or_else(Holder::default, |caller| caller.holder),
             project: self.project().map(Arc::from),
-            client,
+            client: self.caller.as_ref().map(Caller::shown),
             summary: summary(kind, request, request).unwrap_or_default().into(),
             warnings: Vec::new(),
             rule: None,

@@ -151,13 +151,7 @@ fn question(gateway: &Gateway, upstream: &Upstream) -> Option<Question> {
         changed: held.why == Why::Changed,
     });
     let shown: Vec<Value> = held.iter().map(shown).collect();
-    let names: Vec<_> = held.iter().take(NAMED).map(|held| &*held.tool).collect();
-    let more = if held.len() > NAMED { ", …" } else { "" };
-    let summary = format!(
-        "offers {} that nobody has approved: {}{more}",
-        counted(&held),
-        names.join(", ")
-    );
+    let summary = summary(&held);
     let others = finder::others(&shelf.catalogue(), &upstream.name);
     Some(Question {
         tools: tools.collect(),
@@ -168,6 +162,25 @@ fn question(gateway: &Gateway, upstream: &Upstream) -> Option<Question> {
         summary,
         warnings: warnings(&held, &others),
     })
+}
+
+/// What is to be decided, in one line. A definition that was approved and has changed is not called new.
+fn summary(held: &[Held]) -> String {
+    let names: Vec<_> = held.iter().take(NAMED).map(|held| &*held.tool).collect();
+    let more = if held.len() > NAMED { ", …" } else { "" };
+    let names = format!("{}{more}", names.join(", "));
+    let counted = counted(held);
+    let changed = held.iter().filter(|held| held.why == Why::Changed).count();
+    match (changed, held.len()) {
+        (0, _) => format!("offers {counted} not approved yet: {names}"),
+        (1, 1) => format!("has changed {counted} that was approved: {names}"),
+        (changed, all) if changed == all => {
+            format!("has changed {counted} that were approved: {names}")
+        }
+        (changed, _) => {
+            format!("offers {counted} to approve, {changed} of them changed: {names}")
+        }
+    }
 }
 
 /// A definition in the request: its fingerprint, and the beginning of what changed.

@@ -101,7 +101,7 @@ pub(crate) async fn may_pass(
     let denied = verdicts.iter().find(|(_, it)| it.action == Action::Deny);
     if let Some((subject, verdict)) = denied {
         let of = (&**server, *subject);
-        record_denied(context, method, of, &caller.client, verdict);
+        record_denied(context, method, of, &caller.shown(), verdict);
         return Err(Failure::Denied {
             server: Arc::clone(server),
             tool: (*subject).into(),

@@ -18,7 +18,7 @@ use switchboard_client::{InputRequired, Raw};
 use switchboard_wire::{Era, RawError, method};
 
 use super::{
-    Way,
+    Record, Way,
     completion::{completed, expanded},
     extension::may_pass,
     rounds::{unclear, with_result_links},
@@ -63,7 +63,7 @@ pub(crate) struct Round {
 
 impl Way<'_> {
     /// Has the call judged, and a person asked if need be.
-    pub(super) async fn gate(&self) -> Result<Pass, Failure> {
+    pub(super) async fn gate(&self, record: &mut Record) -> Result<Pass, Failure> {
         let errand = self.errand;
         let plain = Pass {
             params: errand.params.clone(),
@@ -94,10 +94,15 @@ impl Way<'_> {
             return Ok(plain);
         }
         // Boxed, as all that few calls come to.
-        Box::pin(self.judged(kind, plain)).await
+        Box::pin(self.judged(kind, plain, record)).await
     }
 
-    async fn judged(&self, kind: Kind, mut pass: Pass) -> Result<Pass, Failure> {
+    async fn judged(
+        &self,
+        kind: Kind,
+        mut pass: Pass,
+        record: &mut Record,
+    ) -> Result<Pass, Failure> {
         let (server, name) = (&self.upstream.name, &self.errand.name);
         let unasked = |why: &str| Failure::Unasked {
             server: Arc::clone(server),
@@ -135,7 +140,7 @@ impl Way<'_> {
                     self.context,
                     &self.errand.method,
                     of,
-                    &self.caller.client,
+                    &self.caller.shown(),
                     &verdict,
                 );
                 return Err(Failure::Denied {
@@ -159,12 +164,14 @@ impl Way<'_> {
             Some(rule) => rule.text.into(),
             None => verdict.why.into(),
         });
+        record.begin_wait();
         let outcome = tokio::select! {
             biased;
             outcome = person.ask(ask) => outcome,
             // It is not configured any more.
             () = self.upstream.ended() => return Err(self.upstream.not_connected()),
         };
+        record.end_wait();
         match outcome {
             Outcome::Answer(edited) => {
                 pass.asked = true;
@@ -427,7 +434,7 @@ pub(crate) async fn may_watch(
         Action::Allow => Ok(()),
         Action::Deny => {
             let of = (&**server, uri);
-            record_denied(context, method::RESOURCES_SUBSCRIBE, of, &caller.client, &verdict);
+            record_denied(context, method::RESOURCES_SUBSCRIBE, of, &caller.shown(), &verdict);
             Err(Failure::Denied {
                 server: Arc::clone(server),
                 tool: uri.into(),

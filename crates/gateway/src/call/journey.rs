@@ -220,6 +220,7 @@ impl Journey {
                 question = next_question(way, self.ear.as_ref()) => match (&question.to_person, line) {
                     (Some(_), _) => self.ask_person(way, question),
                     (None, Some(line)) => {
+                        self.record.begin_wait();
                         let asking = self.asking.get_or_insert_default();
                         let server = Arc::clone(&self.upstream.name);
                         asking.spawn(ask(line.clone(), server, question, self.ask_patience));
@@ -305,6 +306,7 @@ impl Journey {
         if !question.is_sure {
             person.forget_tool();
         }
+        self.record.begin_wait();
         self.asking.get_or_insert_default().spawn(async move {
             let Question {
                 method,
@@ -326,6 +328,7 @@ impl Journey {
     /// Nobody hears of the call for now.
     pub(super) fn hang_up(&mut self) {
         self.place = None;
+        self.record.begin_wait();
         if let Some(ear) = &self.ear {
             ear.set_away(true);
         }
@@ -350,7 +353,8 @@ impl Journey {
         }
     }
 
-    pub(super) fn into_record(self) -> Record {
+    pub(super) fn into_record(mut self) -> Record {
+        self.record.end_wait();
         self.record
     }
 
@@ -395,6 +399,9 @@ impl Journey {
 
     /// The server has a full measure of time from now on.
     fn renew(&mut self) {
+        if !self.is_asking() {
+            self.record.end_wait();
+        }
         self.deadline = self.deadline.max(Instant::now() + self.patience);
     }
 

@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     sync::Arc,
-    time::{Instant, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use switchboard_client::Raw;
@@ -11,7 +11,16 @@ use switchboard_store::{Activity, Outcome};
 use switchboard_wire::Name;
 
 use super::Errand;
-use crate::{caller::Caller, context::Context, failure::Failure, upstream::Upstream};
+use crate::{
+    caller::{Caller, Origin},
+    context::Context,
+    failure::Failure,
+    scrub,
+    upstream::Upstream,
+};
+
+/// The most characters that are kept of an error.
+const ERROR_CHARS: usize = 500;
 
 #[derive(Debug)]
 pub(super) struct Record {
@@ -23,6 +32,10 @@ pub(super) struct Record {
     name: Arc<str>,
     client: Arc<str>,
     request_bytes: u64,
+    /// How long the call has waited for people and for its client so far.
+    waited: Duration,
+    /// Since when it waits for them again.
+    waiting: Option<Instant>,
     finished: bool,
 }
 
@@ -40,9 +53,23 @@ impl Record {
             at: SystemTime::now(),
             method: errand.method.clone(),
             name: Arc::clone(&errand.name),
-            client: Arc::clone(&caller.client),
+            client: caller.shown(),
             request_bytes: errand.params.as_ref().map_or(0, length),
-            finished: false,
+            waited: Duration::ZERO,
+            waiting: None,
+            finished: caller.origin == Origin::Page,
+        }
+    }
+
+    /// The call waits for a person or for its client from now on.
+    pub(super) fn begin_wait(&mut self) {
+        self.waiting.get_or_insert_with(Instant::now);
+    }
+
+    /// Nobody is asked any more.
+    pub(super) fn end_wait(&mut self) {
+        if let Some(since) = self.waiting.take() {
+            self.waited += since.elapsed();
         }
     }
 
@@ -52,26 +79,33 @@ impl Record {
     }
 
     pub(super) fn finish(mut self, result: Result<Raw, Failure>) -> Result<Raw, Failure> {
+        if self.finished {
+            return result;
+        }
         self.finished = true;
         match &result {
-            Ok(result) => {
-                let outcome = if says_error(result) {
-                    Outcome::ToolError
-                } else {
-                    Outcome::Ok
-                };
-                self.write(outcome, None, length(result));
+            Ok(result) if says_error(result) => {
+                self.write(Outcome::ToolError, said(result), length(result));
             }
-            Err(failure) => self.write(failure.outcome(), Some(failure.message()), 0),
+            Ok(result) => self.write(Outcome::Ok, None, length(result)),
+            Err(failure) => {
+                let message = scrub::excerpt(&failure.message(), ERROR_CHARS);
+                self.write(failure.outcome(), Some(message.into()), 0);
+            }
         }
         result
     }
 
-    fn write(&self, outcome: Outcome, error: Option<Arc<str>>, response_bytes: u64) {
+    fn write(&mut self, outcome: Outcome, error: Option<Arc<str>>, response_bytes: u64) {
+        self.end_wait();
         let duration = self.started.elapsed();
-        self.upstream
-            .meter
-            .count(outcome.kind(), duration, self.request_bytes, response_bytes);
+        let waited = self.waited.min(duration);
+        self.upstream.meter.count(
+            outcome.kind(),
+            duration.saturating_sub(waited),
+            self.request_bytes,
+            response_bytes,
+        );
         self.context.store.record(Activity {
             id: 0,
             at: self.at,
@@ -80,6 +114,7 @@ impl Record {
             name: Arc::clone(&self.name),
             client: Arc::clone(&self.client),
             duration,
+            waited,
             outcome,
             error,
             request_bytes: self.request_bytes,
@@ -110,9 +145,49 @@ fn says_error(result: &Raw) -> bool {
             .is_some_and(|says| says.as_bytes() == b"true")
 }
 
+/// The text of a result in which a tool says that it failed: its blocks of text, without secrets, and cut.
+fn said(result: &Raw) -> Option<Arc<str>> {
+    let mut text = String::new();
+    for block in result.member("content")?.elements()? {
+        let Some(said) = block.member("text").and_then(|text| text.to_text()) else {
+            continue;
+        };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&said);
+        if text.len() > scrub::excerpt_bytes(ERROR_CHARS) {
+            break;
+        }
+    }
+    let text = text.trim();
+    (!text.is_empty()).then(|| scrub::excerpt(text, ERROR_CHARS).into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_of_a_tool_error_is_scrubbed_and_cut() {
+        let said = |json: String| said(&Raw::parse(json).unwrap());
+        let long = "x".repeat(10_000);
+        let text = said(format!(
+            r#"{{"isError":true,"content":[{{"type":"image","data":""}},{{"type":"text","text":" no key postgres://ann:hunter2-hunter2@db/x "}},{{"type":"text","text":"{long}"}}]}}"#
+        ));
+        let text = text.unwrap();
+        assert!(text.starts_with("no key postgres://"), "{text}");
+        assert!(!text.contains("hunter2"), "{text}");
+        assert_eq!(text.chars().count(), ERROR_CHARS + 1);
+        assert!(text.ends_with('…'));
+        for silent in [
+            r#"{"isError":true}"#,
+            r#"{"isError":true,"content":[]}"#,
+            r#"{"isError":true,"content":"x"}"#,
+        ] {
+            assert_eq!(said(silent.to_owned()), None);
+        }
+    }
 
     #[test]
     fn escaped_error_mark_is_read() {

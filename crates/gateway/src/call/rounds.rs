@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    Way,
+    Record, Way,
     gate::Pass,
     human::Answerer,
     ruling::{Ruling, is_ruled},
@@ -80,6 +80,7 @@ impl Rounds {
         way: &Way<'_>,
         pass: &Pass,
         result: Raw,
+        record: &mut Record,
     ) -> Result<Option<Raw>, Failure> {
         let server = &way.upstream.name;
         let input = InputRequired::of(&result).map_err(|error| unclear(way, &error))?;
@@ -107,7 +108,9 @@ impl Rounds {
                 return Err(endless());
             }
             let count = self.count.get_or_insert_default();
+            record.begin_wait();
             let gathered = gather(way, &input, self.patience, count).await;
+            record.end_wait();
             self.since = Instant::now();
             let gathered = gathered.map_err(|reason| Failure::Input {
                 server: Arc::clone(server),
@@ -448,7 +451,12 @@ pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(
 impl Way<'_> {
     /// Has a person open the addresses that a server wants opened first: then the call may begin anew. Else gives
     /// the failure that the client hears.
-    pub(super) async fn open(&self, rounds: &mut Rounds, error: ErrorObject) -> Option<Failure> {
+    pub(super) async fn open(
+        &self,
+        rounds: &mut Rounds,
+        error: ErrorObject,
+        record: &mut Record,
+    ) -> Option<Failure> {
         let opening = match self.permitted(error).await {
             Ok(opening) => opening,
             Err(failure) => return Some(failure),
@@ -456,7 +464,10 @@ impl Way<'_> {
         if rounds.opened || !self.is_for_person(&opening) {
             return Some(opening.into_failure());
         }
-        if let Err(failure) = self.have_opened(&opening).await {
+        record.begin_wait();
+        let opened = self.have_opened(&opening).await;
+        record.end_wait();
+        if let Err(failure) = opened {
             return Some(failure);
         }
         rounds.opened = true;

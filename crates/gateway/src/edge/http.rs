@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     api::BODY_PATIENCE,
-    caller::{Caller, Guest, Principal, said},
+    caller::{Caller, Guest, Origin, Principal, said},
     desk::{self, Inquiry},
     extensions,
     gateway::Gateway,
@@ -314,6 +314,7 @@ impl Visitor<'_> {
                 is_stranger: self.principal == Principal::Anyone,
             },
             client,
+            origin: Origin::Mcp,
             principal: self.principal,
             project: None,
         }

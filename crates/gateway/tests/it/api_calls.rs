@@ -198,7 +198,7 @@ async fn calls_are_written_down_and_can_be_asked_for() {
     assert_eq!(echoed["server"], "a");
     assert_eq!(echoed["method"], "tools/call");
     assert_eq!(echoed["name"], "echo");
-    assert_eq!(echoed["client"], "api");
+    assert_eq!(echoed["client"], "REST API");
     assert_eq!(echoed["outcome"], "ok");
     assert!(echoed["durationMs"].as_f64().unwrap() > 0.0);
     assert!(echoed["requestBytes"].as_u64().unwrap() > 0);

@@ -24,8 +24,8 @@ pub(super) fn append(
     let ids = last.saturating_sub(count).saturating_add(1)..;
     let mut insert = transaction.prepare(
         "INSERT INTO activity (id, at, server, method, name, client, duration, outcome, code, \
-         error, request_bytes, response_bytes) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+         error, request_bytes, response_bytes, waited) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?;
     for (id, activity) in ids.zip(activities) {
         let code = match activity.outcome {
@@ -45,6 +45,7 @@ pub(super) fn append(
             activity.error.as_deref(),
             signed(activity.request_bytes),
             signed(activity.response_bytes),
+            signed(activity.waited.as_micros()),
         ])?;
     }
     Ok(())
@@ -134,7 +135,7 @@ fn select(query: &Query) -> (String, Vec<Value>) {
     let limit = query.limit.min(ROWS_PER_ANSWER);
     let sql = format!(
         "SELECT id, at, server, method, name, client, duration, outcome, code, error, \
-         request_bytes, response_bytes FROM activity WHERE {} ORDER BY id DESC LIMIT {limit}",
+         request_bytes, response_bytes, waited FROM activity WHERE {} ORDER BY id DESC LIMIT {limit}",
         conditions.join(" AND ")
     );
     (sql, values)
@@ -179,6 +180,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Activity> {
         error: row.get(9)?,
         request_bytes: unsigned(row.get(10)?),
         response_bytes: unsigned(row.get(11)?),
+        waited: Duration::from_micros(unsigned(row.get(12)?)),
     })
 }
 

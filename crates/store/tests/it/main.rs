@@ -70,6 +70,7 @@ fn call(number: u64) -> Activity {
         name: format!("tool-{number}").into(),
         client: "cursor".into(),
         duration: Duration::from_micros(1500),
+        waited: Duration::from_micros(number),
         outcome: Outcome::Ok,
         error: None,
         request_bytes: 10,

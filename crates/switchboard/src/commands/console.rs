@@ -18,7 +18,7 @@ use crate::{
 
 /// Print a link that opens the gateway's console in a browser.
 ///
-/// The link is good once, and for a day. It is as good as a key: hand it to nobody.
+/// The link works once and expires after 24 hours. Anyone who has it can sign in: keep it to yourself.
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 #[derive(Debug, Args)]
 pub(crate) struct Console {

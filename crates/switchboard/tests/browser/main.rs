@@ -23,4 +23,5 @@ mod place;
 mod squatter;
 #[path = "../clients/support/tools.rs"]
 mod tools;
+mod usability;
 mod vectors;

@@ -42,6 +42,18 @@ impl Place {
         place
     }
 
+    /// With these servers as they are configured, whatever becomes of them.
+    pub(crate) fn configured(servers: &Value, settings: &Value) -> Self {
+        let dir = tempfile::Builder::new().prefix("sb-").tempdir().unwrap();
+        fs::create_dir(dir.path().join("home")).unwrap();
+        let mut config = json!({ "listen": "127.0.0.1:0", "mcpServers": servers });
+        for (key, value) in settings.as_object().unwrap() {
+            config[key] = value.clone();
+        }
+        fs::write(dir.path().join("home/switchboard.json"), config.to_string()).unwrap();
+        Self::launch(dir)
+    }
+
     /// With two such servers: the first is trusted whatever it says, the second has to be approved.
     pub(crate) fn hostile([trusted, held]: &[&str; 2], plan: &Value, settings: &Value) -> Self {
         let trust = [(*trusted, "always"), (*held, "ask")];
@@ -124,6 +136,24 @@ impl Place {
         something(&self.path("home"));
         let dir = std::mem::replace(&mut self.dir, TempDir::new().unwrap());
         Self::launch(dir)
+    }
+
+    /// Has the servers do something else from now on.
+    pub(crate) fn plan(&self, plan: &Value) {
+        fs::write(self.path("plan.json"), plan.to_string()).unwrap();
+    }
+
+    /// Runs a command of the program in the home of the gateway, and gives what it prints.
+    pub(crate) fn command(&self, words: &[&str]) -> String {
+        let output = Command::new(SWITCHBOARD)
+            .arg("--home")
+            .arg(self.path("home"))
+            .args(words)
+            .env_remove("SWITCHBOARD_HOME")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// What a tool of the built-in memory gives.

@@ -119,10 +119,7 @@ fn a_search_explains_itself() {
 
     // Another word for the same thing is told.
     let done = place.run(&["search", "erase", "--explain"]);
-    assert!(
-        done.out.contains("    erase → delete: name ("),
-        "{done:?}"
-    );
+    assert!(done.out.contains("    erase → delete: name ("), "{done:?}");
 }
 
 /// An agent that is shown the menu.

@@ -143,8 +143,7 @@ fn a_tool_that_changes_is_held_back_until_it_is_approved() {
     );
     let done = place.run(&["trust", "show", "sky:write"]);
     assert!(
-        done.out
-            .starts_with("sky:write is approved\nsince        "),
+        done.out.starts_with("sky:write is approved\nsince        "),
         "{done:?}"
     );
 }
