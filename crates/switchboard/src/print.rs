@@ -206,7 +206,7 @@ pub(crate) enum Colour {
 /// When there is colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ColourChoice {
-    /// On a terminal, unless NO_COLOR is set
+    /// On a terminal, unless `NO_COLOR` is set
     #[default]
     Auto,
     /// Also in a pipe or a file

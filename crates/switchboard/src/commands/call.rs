@@ -159,7 +159,7 @@ pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Request) -> bool, since
 pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
     let given = Given::read(&args.arguments)?;
     let link = Link::need(home)?;
-    let arguments = fit(&link, &args.tool, given)?;
+    let arguments = fit(&link, &args.tool, &given)?;
     let asked = Asked {
         name: &args.tool,
         arguments: &arguments,
@@ -265,8 +265,8 @@ fn standard_input() -> Result<String, Failure> {
 
 /// The arguments as the tool takes them; an object that it takes is sent as it was spelled. Nothing is known of a tool that
 /// is not shown yet, and the gateway has the last word on it.
-fn fit(link: &Link, name: &str, given: Given) -> Result<Raw, Failure> {
-    let (Given::Object(arguments) | Given::Pairs(arguments)) = &given;
+fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Failure> {
+    let (Given::Object(arguments) | Given::Pairs(arguments)) = given;
     let Some(tool) = Tool::find(link, name)? else {
         return Ok(arguments.clone());
     };
@@ -275,7 +275,7 @@ fn fit(link: &Link, name: &str, given: Given) -> Result<Raw, Failure> {
     let Some(checker) = checker else {
         return Ok(arguments.clone());
     };
-    let fitting = match &given {
+    let fitting = match given {
         Given::Object(object) => checker.check(object).map(|()| object.clone()),
         Given::Pairs(pairs) => checker.fit(pairs).map(|fit| fit.arguments),
     };

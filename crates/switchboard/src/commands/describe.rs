@@ -143,7 +143,8 @@ impl Tool {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    let lines: Vec<_> = text.lines().map(|line| format!("  {line}")).collect();
+    lines.join("\n") + "\n"
 }
 
 pub(crate) fn run(home: &Home, args: &Describe) -> Result<(), Failure> {

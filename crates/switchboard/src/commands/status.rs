@@ -72,14 +72,13 @@ fn attention(status: &Status) -> String {
         all.push(format!("{waiting} for you: `switchboard approvals`"));
     }
     let label = print::paint(&io::stdout(), Colour::Yellow, "warning:");
-    let mut text: String = all
-        .iter()
-        .map(|one| format!("{label} {}\n", print::clean(one)))
-        .collect();
-    if !text.is_empty() {
-        text.push('\n');
+    if all.is_empty() {
+        return String::new();
     }
-    text
+    let all = all
+        .iter()
+        .map(|one| format!("{label} {}", print::clean(one)));
+    all.collect::<Vec<_>>().join("\n") + "\n\n"
 }
 
 /// Whether what this part says stands in the summary: how tools are found is no warning.

@@ -42,7 +42,7 @@ pub(crate) struct Cell {
 impl Cell {
     pub(crate) fn coloured(text: &str, colour: Option<Colour>) -> Self {
         Self {
-            text: short(one_line(text)),
+            text: short(&one_line(text)),
             colour,
         }
     }
@@ -85,7 +85,7 @@ impl Table {
 
     /// Adds a line under the last row.
     pub(crate) fn note(&mut self, text: &str) {
-        self.lines.push(Line::Note(short(clean(text))));
+        self.lines.push(Line::Note(short(&clean(text))));
     }
 
     pub(crate) fn print(&self) -> Result<(), Failure> {
@@ -174,8 +174,8 @@ impl Table {
     }
 }
 
-fn short(text: String) -> String {
-    cut_end(&text, CELL).into_owned()
+fn short(text: &str) -> String {
+    cut_end(text, CELL).into_owned()
 }
 
 fn cut_end(text: &str, width: usize) -> Cow<'_, str> {
