@@ -109,22 +109,33 @@ pub(crate) fn decide(
     Ok(next)
 }
 
+/// The scopes for which a decision about this can be remembered.
+pub fn rememberable(record: &Record) -> Vec<Scope> {
+    let all = [Scope::Session, Scope::Project, Scope::Always];
+    let can = |scope: &Scope| check_scope(record, *scope).is_ok();
+    all.into_iter().filter(can).collect()
+}
+
 fn check_remember(record: &Record, decision: &Decision) -> Result<(), Refusal> {
-    let Some(remember) = &decision.remember else {
-        return Ok(());
-    };
+    match &decision.remember {
+        Some(remember) => check_scope(record, remember.scope),
+        None => Ok(()),
+    }
+}
+
+fn check_scope(record: &Record, scope: Scope) -> Result<(), Refusal> {
     if matches!(record.ask.kind, Kind::Elicitation | Kind::Trust) {
         return Err(unfit(
             "only tool calls, resources, prompts and sampling can be remembered",
         ));
     }
-    if remember.scope == Scope::Project && record.ask.project.is_none() {
+    if scope == Scope::Project && record.ask.project.is_none() {
         return Err(advised(
             "it is not known in which folder this client works",
             "remember it for the session, or always",
         ));
     }
-    if remember.scope == Scope::Session && record.ask.session.number == 0 {
+    if scope == Scope::Session && record.ask.session.number == 0 {
         return Err(advised(
             "this caller has no session",
             "remember it always, perhaps for some time",

@@ -15,7 +15,7 @@ mod step;
 mod words;
 
 pub use broker::{Broker, Effect, Fault, Input, Outcome};
-pub use decision::{Decision, Refusal};
+pub use decision::{Decision, Refusal, rememberable};
 pub use json::says_twice;
 pub use record::{
     Action, Arguments, Ask, Decided, Holder, Id, Kind, Patience, Peer, Record, Remember, Scope,

@@ -6,7 +6,7 @@ import { copyText } from "./payload.js";
 const STEPS = [
   ["Import the servers that your clients already have", "Reads the configuration of Claude, Cursor, VS Code and other clients, and shows the changes before it makes them.", "switchboard import"],
   ["Or add one server", "A program on this machine, or the address of a remote server.", "switchboard add time -- uvx mcp-server-time"],
-  ["Connect a client", "Puts the gateway into the configuration of the client. `switchboard connect --help` lists the clients that it knows.", "switchboard connect claude-code"],
+  ["Connect a client", "Puts the gateway into the configuration of the client. `switchboard connect` lists the clients that it knows.", "switchboard connect claude-code"],
 ];
 
 // → {node, draw(servers)}

@@ -192,3 +192,27 @@ impl From<LaunchError> for io::Error {
         Self::new(kind, error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_with_its_arguments_is_told_apart() {
+        let hint = |program: &str| {
+            let error = LaunchError::Start {
+                program: program.to_owned(),
+                cwd: PathBuf::new(),
+                failure: StartFailure::NotFound,
+                interpreter: None,
+                source: io::ErrorKind::NotFound.into(),
+            };
+            error.hint().unwrap().into_owned()
+        };
+        assert_eq!(hint("npx"), "check the spelling and PATH");
+        assert_eq!(
+            hint("npx -y foo"),
+            "keep `npx` in `command`, and move `-y foo` to `args`, each word on its own"
+        );
+    }
+}

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::SystemTime,
 };
 
 use rustc_hash::FxHashMap;
@@ -25,6 +26,7 @@ pub(crate) struct Session {
     pub(crate) view: View,
     pub(crate) caller: Caller,
     about: Arc<About>,
+    pub(crate) opened: SystemTime,
     level: Mutex<Option<LogLevel>>,
     pub(crate) asks: Arc<Asks>,
     pub(crate) mailbox: Arc<Mailbox>,
@@ -58,6 +60,7 @@ impl Session {
             view,
             caller,
             about: Arc::new(about),
+            opened: SystemTime::now(),
             level: Mutex::default(),
             asks: Arc::default(),
             mailbox: Arc::default(),
@@ -99,6 +102,15 @@ impl Session {
     /// Whether the client says where it works.
     pub(crate) fn has_roots(&self) -> bool {
         answers(&self.about.capabilities, method::ROOTS_LIST, None)
+    }
+
+    /// How many of its requests have not been answered.
+    pub(crate) fn in_flight(&self) -> usize {
+        let in_flight = lock(&self.in_flight);
+        in_flight
+            .values()
+            .filter(|cancel| !cancel.is_over())
+            .count()
     }
 
     /// Takes a request in, so that it can be withdrawn.
@@ -189,6 +201,14 @@ impl Audience {
             members.retain(|_, session| session.strong_count() > 0);
         }
         members.insert(session.caller.key, Arc::downgrade(session));
+    }
+
+    /// All that are there.
+    pub(crate) fn members(&self) -> Vec<Arc<Session>> {
+        lock(&self.sessions)
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect()
     }
 
     /// Lets go of those that have left.

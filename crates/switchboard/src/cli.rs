@@ -34,7 +34,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "add", "import", "remove", "enable", "disable", "restart", "secret",
         ],
     ),
-    ("Clients", &["connect"]),
+    ("Clients", &["connect", "clients"]),
     ("Tools", &["tools", "describe", "search", "call", "memory"]),
     ("Safety", &["trust", "approvals", "audit"]),
     ("Gateway", &["serve", "stdio", "stop", "console"]),
@@ -196,10 +196,16 @@ Examples:
     Secret(commands::secret::Secret),
     #[command(after_long_help = "\
 Examples:
+  switchboard connect                       which clients there are
   switchboard connect claude-desktop
   switchboard connect cursor --dry-run
   switchboard connect cursor --undo")]
     Connect(commands::connect::Connect),
+    #[command(after_long_help = "\
+Examples:
+  switchboard clients
+  switchboard clients --json")]
+    Clients(commands::clients::Clients),
     #[command(
         visible_alias = "ps",
         after_long_help = "\
@@ -237,7 +243,7 @@ Examples:
 Examples:
   switchboard approvals                      what waits for you
   switchboard approvals show k7              all of one; the beginning of its name will do
-  switchboard approvals approve k7 --remember session
+  switchboard approvals approve k7 --remember always --for 1h
   switchboard approvals reject k7 'not in this folder'
   switchboard approvals watch                tells and asks as it happens")]
     Approvals(commands::approvals::Approvals),
@@ -335,6 +341,7 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Import(args) => commands::import::run(&home, place, args),
         Command::Secret(args) => commands::secret::run(&home, args),
         Command::Connect(args) => commands::connect::run(&home, place, args),
+        Command::Clients(args) => commands::clients::run(&home, args),
         Command::Status(args) => commands::status::run(&home, args),
         Command::List(args) => commands::list::run(&home, args),
         Command::Tools(args) => commands::tools::run(&home, args),

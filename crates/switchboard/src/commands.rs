@@ -3,6 +3,7 @@
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod call;
+pub(crate) mod clients;
 pub(crate) mod connect;
 pub(crate) mod console;
 pub(crate) mod describe;

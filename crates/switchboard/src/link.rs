@@ -30,6 +30,8 @@ const GLANCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The longest event that is followed; a line of a log has 8 KiB at most.
 const EVENT_BYTES: usize = 1024 * 1024;
+/// The longest result of a tool.
+const RESULT_BYTES: usize = 256 * 1024 * 1024;
 
 /// A gateway that accepts connections.
 #[derive(Debug)]
@@ -115,6 +117,14 @@ impl Link {
     /// handed on as it came.
     pub(crate) fn post_and_wait(&self, path: &str, body: &str) -> Result<String, Failure> {
         self.ask("POST", path, Some(body), None)?.text()
+    }
+
+    /// Asks for something that takes as long as it takes, and hears how it goes on: the gateway bounds it.
+    pub(crate) fn post_and_hear(&self, path: &str, body: &str) -> Result<Events, Failure> {
+        Ok(Events {
+            answer: self.ask("POST", path, Some(body), None)?,
+            parser: SseParser::new(RESULT_BYTES),
+        })
     }
 
     /// The same with a body that is sent as it was spelled, for an answer that is read.
@@ -262,6 +272,13 @@ impl Events {
             self.parser.push(&chunk[..read]);
         }
     }
+}
+
+/// What an event says that tells of a problem.
+pub(crate) fn told_problem(text: String) -> Failure {
+    body::problem(text, || {
+        "the gateway tells of a problem that is not understood".to_owned()
+    })
 }
 
 /// No gateway runs.

@@ -260,6 +260,16 @@ fn how_a_server_is_reached() {
 }
 
 #[test]
+fn word_or_flag() {
+    check_entry(
+        r#"{"command": "a", "trust": "alwys"}"#,
+        &[
+            "2:34: \"trust\" must be \"first\", \"ask\" or \"always\" or true or false, not \"alwys\"; did you mean \"always\"?",
+        ],
+    );
+}
+
+#[test]
 fn values_of_a_server() {
     for (entry, expected) in [
         (

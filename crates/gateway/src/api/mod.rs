@@ -7,6 +7,7 @@ mod activity;
 mod approvals;
 mod ask;
 mod audit;
+mod clients;
 mod config;
 mod console;
 mod events;
@@ -95,6 +96,7 @@ const ROUTES: &[Route] = &[
     get("/readyz", |by| on(by, health::ready)),
     get("/metrics", |by| on(by, numbers::show)),
     get("/api/v1/status", |by| on(by, status::show)),
+    get("/api/v1/clients", |by| on(by, clients::list)),
     post("/api/v1/shutdown", |by| on(by, status::stop)),
     get("/api/v1/servers", |by| on(by, servers::list)),
     post("/api/v1/servers", |by| on(by, servers::add)),

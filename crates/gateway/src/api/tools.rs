@@ -14,10 +14,14 @@ use hyper::{
 };
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::{Catalogue, Item, Kind};
-use switchboard_client::Raw;
-use switchboard_wire::method;
+use switchboard_client::{Raw, Reason};
+use switchboard_wire::{meta, method};
+use tokio::sync::mpsc;
 
-use super::ask::{Asked, Said, unknown_server};
+use super::{
+    ask::{Asked, Said, unknown_server},
+    sse,
+};
 use crate::{
     audit::Actor,
     builtin,
@@ -28,6 +32,7 @@ use crate::{
     },
     failure::cut,
     gateway::Gateway,
+    line::{Line, Outlet},
     memory,
     problem::Problem,
     server::CONSOLE,
@@ -129,6 +134,9 @@ pub(super) struct Call {
     /// The console reads what one of its pages shows.
     #[serde(default)]
     page: bool,
+    /// The answer is a stream: what the tool says while it works, and then its result.
+    #[serde(default)]
+    progress: bool,
 }
 
 pub(super) async fn call(
@@ -138,6 +146,7 @@ pub(super) async fn call(
         name,
         arguments,
         page,
+        progress,
     }): Said<Call>,
 ) -> Result<Response, Problem> {
     let arguments = arguments.unwrap_or_else(Raw::empty_object);
@@ -164,8 +173,72 @@ pub(super) async fn call(
             ("arguments", arguments),
         ])),
     };
+    if progress {
+        return Ok(accompanied(gateway, view, caller, inquiry));
+    }
     let result = desk::serve(&gateway, &view, &caller, inquiry).await?;
     Ok(json(result.bytes()))
+}
+
+/// Tells what a tool says while it works, and how it ends. The call goes on only as long as somebody listens.
+fn accompanied(
+    gateway: Arc<Gateway>,
+    view: View,
+    caller: Caller,
+    mut inquiry: Inquiry,
+) -> Response {
+    let (told, mut heard) = mpsc::channel(PROGRESS_MAX);
+    let line = Line::new(Arc::new(Progress(told)), None, Reason::default());
+    inquiry.line = Some(line);
+    let token = Raw::object([(meta::PROGRESS_TOKEN, Raw::number(0_u64))]);
+    inquiry.params = inquiry
+        .params
+        .map(|params| params.with_member(meta::META, &token).unwrap_or(params));
+    let (sender, response) = sse::stream();
+    tokio::spawn(async move {
+        let calling = desk::serve(&gateway, &view, &caller, inquiry);
+        let mut calling = std::pin::pin!(calling);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                Some(said) = heard.recv() => {
+                    let said: Raw = said;
+                    if sender.line("progress", said.as_str()).await.is_err() {
+                        return;
+                    }
+                }
+                () = sender.closed() => return,
+                ended = &mut calling => break ended,
+            }
+        };
+        let (kind, text) = match ended {
+            Ok(result) => ("result", result.as_str().to_owned()),
+            Err(failure) => {
+                let problem = serde_json::to_string(&Problem::from(failure));
+                ("problem", problem.unwrap_or_default())
+            }
+        };
+        // Whoever has gone needs no answer.
+        let _ = sender.line(kind, &text).await;
+    });
+    response
+}
+
+/// So much progress waits for whoever listens; what is more is lost.
+const PROGRESS_MAX: usize = 64;
+
+/// Takes what a tool says while it works.
+struct Progress(mpsc::Sender<Raw>);
+
+impl Outlet for Progress {
+    fn put(&self, message: Bytes) -> bool {
+        let message = Raw::parse(message).ok();
+        let said = message.and_then(|message| {
+            let is_progress = message.member("method")?.to_text()? == method::PROGRESS;
+            message.member("params").filter(|_| is_progress)
+        });
+        said.is_some_and(|said| self.0.try_send(said).is_ok())
+    }
 }
 
 /// Tests if this call of a tool of the built-in memory changes nothing.

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::SystemTime};
 
 use serde::Serialize;
-use switchboard_approvals::{Decided, Kind, Record, Remember, Source, Usage};
+use switchboard_approvals::{Decided, Kind, Record, Remember, Scope, Source, Usage, rememberable};
 use switchboard_client::Raw;
 use switchboard_redact::{redact, redact_text};
 
@@ -69,6 +69,9 @@ pub(crate) struct Shown {
         serialize_with = "time::rfc3339_option"
     )]
     delivered_at: Option<SystemTime>,
+    /// For whom a decision about it can be remembered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rememberable: Vec<Scope>,
     version: u64,
 }
 
@@ -144,6 +147,7 @@ impl Shown {
                 .map(|error| scrub::text(error).into_owned()),
             usage: record.usage.clone(),
             delivered_at: record.delivered.map(time_of),
+            rememberable: rememberable(record),
             version: record.version,
         }
     }

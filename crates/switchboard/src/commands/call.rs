@@ -14,8 +14,12 @@ use switchboard_config::{Home, Memory};
 use switchboard_schema::Checker;
 use switchboard_wire::Raw;
 
-use super::{describe::Tool, visible::pretty};
-use crate::{failure::Failure, link::Link, print};
+use super::{describe::Tool, progress::Progress, visible::pretty};
+use crate::{
+    failure::Failure,
+    link::{Link, told_problem},
+    print,
+};
 
 /// The longest arguments.
 const ARGUMENTS_BYTES: u64 = 16 * 1024 * 1024;
@@ -40,6 +44,7 @@ pub(crate) struct Call {
 #[derive(Serialize)]
 struct Asked<'a> {
     name: &'a str,
+    progress: bool,
     /// As it was given: numbers keep all their digits.
     arguments: &'a Raw,
 }
@@ -80,7 +85,7 @@ fn ask(link: &Link, body: &str) -> Result<String, Failure> {
     let until = Instant::now() + PATIENCE;
     let mut told = false;
     loop {
-        match link.post_and_wait("/api/v1/tools/call", body) {
+        match hear(link, body) {
             Err(failure)
                 if failure.message().starts_with("initializing")
                     // That takes a while, and may never be.
@@ -96,6 +101,46 @@ fn ask(link: &Link, body: &str) -> Result<String, Failure> {
             done => return done,
         }
     }
+}
+
+/// Calls, shows how it goes on, and returns the result.
+fn hear(link: &Link, body: &str) -> Result<String, Failure> {
+    let mut events = link.post_and_hear("/api/v1/tools/call", body)?;
+    let mut progress = Progress::new();
+    while let Some(event) = events.next()? {
+        let text = String::from_utf8_lossy(&event.data).into_owned();
+        match event.event.as_deref() {
+            Some("progress") => {
+                if let Some(said) = words(&text) {
+                    progress.show(&said);
+                }
+            }
+            Some("result") => return Ok(text),
+            Some("problem") => return Err(told_problem(text)),
+            _ => {}
+        }
+    }
+    Err(Failure::unreachable("the gateway broke off")
+        .hint("`switchboard status` shows whether it still runs; the tool may have done its work"))
+}
+
+/// What a tool says while it works: `3 of 10: copying`.
+fn words(said: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Said {
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    }
+    let said: Said = serde_json::from_str(said).ok()?;
+    let mut words = match said.total {
+        Some(total) => format!("{} of {total}", said.progress),
+        None => said.progress.to_string(),
+    };
+    if let Some(message) = said.message.filter(|message| !message.is_empty()) {
+        words = format!("{words}: {message}");
+    }
+    Some(print::one_line(&words))
 }
 
 /// A call that takes long may wait for whoever made it.
@@ -162,6 +207,7 @@ pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
     let arguments = fit(&link, &args.tool, &given)?;
     let asked = Asked {
         name: &args.tool,
+        progress: true,
         arguments: &arguments,
     };
     let body = serde_json::to_string(&asked)

@@ -12,27 +12,31 @@ use switchboard_clients::{
 };
 use switchboard_config::{Config, Home};
 
-use super::{agree::CHANGE, backups, difference::difference};
-use crate::{cli::Place, failure::Failure, print};
+use super::{agree::CHANGE, backups, difference::difference, list::short_path};
+use crate::{
+    cli::Place,
+    failure::Failure,
+    print::{self, Cell, Colour, Table},
+};
 
 /// Put the gateway into a client's configuration.
 ///
 /// Shows what would change and asks first. The rest of the file stays as it is, to the comma; a copy
-/// of it is kept, and --undo takes the change back.
+/// of it is kept, and --undo takes the change back. Without a client, lists all and which of them use the gateway.
 ///
 /// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
 #[derive(Debug, Args)]
 pub(crate) struct Connect {
     /// The client
-    client: String,
+    client: Option<String>,
     /// Do not ask
-    #[arg(long, short)]
+    #[arg(long, short, requires = "client")]
     yes: bool,
     /// Show what would change, and change nothing
-    #[arg(long, conflicts_with = "undo")]
+    #[arg(long, conflicts_with = "undo", requires = "client")]
     dry_run: bool,
     /// Take the gateway out again
-    #[arg(long)]
+    #[arg(long, requires = "client")]
     undo: bool,
     /// What the gateway is called in the client
     #[arg(long, default_value = "switchboard")]
@@ -40,12 +44,15 @@ pub(crate) struct Connect {
 }
 
 pub(crate) fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Failure> {
-    let client: Client = args.client.parse()?;
     let dirs = Dirs::current()?;
     let gateway = GatewayEntry {
         args: place.to_args(home),
         ..GatewayEntry::new(args.name.as_str(), own_program()?)
     };
+    let Some(client) = &args.client else {
+        return list(&dirs, &gateway);
+    };
+    let client: Client = client.parse()?;
     if args.undo {
         return disconnect(home, client, &dirs, &gateway, args);
     }
@@ -66,6 +73,31 @@ pub(crate) fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Fail
             client.title()
         ));
     }
+    Ok(())
+}
+
+/// Lists all clients, and which of them use the gateway.
+fn list(dirs: &Dirs, gateway: &GatewayEntry) -> Result<(), Failure> {
+    let mut table = Table::new(&["CLIENT", "STATE", "FILE"]).cut_path(2);
+    for client in Client::ALL {
+        let (state, colour, file) = match plan_connect(client, dirs, gateway) {
+            Ok(plan) if !plan.changed => ("connected", Some(Colour::Green), plan.file),
+            Ok(plan) if plan.file.exists() => ("not connected", None, plan.file),
+            Ok(plan) => ("not found", Some(Colour::Dim), plan.file),
+            Err(_) => {
+                let files = client.config_files(dirs);
+                let file = files.into_iter().next().unwrap_or_default();
+                ("cannot be read", Some(Colour::Red), file)
+            }
+        };
+        table.row([
+            client.name().to_owned().into(),
+            Cell::coloured(state, colour),
+            short_path(&file.display().to_string()).into(),
+        ]);
+    }
+    table.print()?;
+    print::hint("`switchboard connect CLIENT` puts the gateway into one");
     Ok(())
 }
 

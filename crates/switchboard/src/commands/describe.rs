@@ -114,7 +114,7 @@ impl Tool {
         let names = required.unwrap_or_default();
         for name in names.iter().filter_map(Raw::to_text).take(EXAMPLE) {
             // Writing to a string cannot fail.
-            let _ = write!(line, " {}", shell_word(&format!("{name}=…")));
+            let _ = write!(line, " {}=VALUE", shell_word(&name));
         }
         visible_line(&line)
     }

@@ -87,6 +87,10 @@ impl Finding {
         }
     }
 
+    fn is_problem(&self) -> bool {
+        self.state == State::Problem
+    }
+
     /// What an error says, and what it advises.
     fn of(check: impl Into<String>, failure: &Failure) -> Self {
         let fix = failure.advice().unwrap_or("see the documentation");

@@ -91,17 +91,9 @@ impl Answer {
         }
         let status = self.status;
         let text = self.text().unwrap_or_default();
-        let problem = Raw::parse(text).ok();
-        let problem: Option<Problem> = problem.and_then(|raw| raw.read_owned().ok());
-        let problem = problem.unwrap_or_default();
-        let message = problem.detail.or(problem.title);
-        let message =
-            message.unwrap_or_else(|| format!("the gateway answers with status {status}"));
-        let failure = Failure::new(message);
-        Err(match problem.hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        })
+        Err(problem(text, || {
+            format!("the gateway answers with status {status}")
+        }))
     }
 
     pub(super) fn text(mut self) -> Result<String, Failure> {
@@ -173,6 +165,19 @@ impl Read for Answer {
                 Ok(read)
             }
         }
+    }
+}
+
+/// What a problem says, or what is said in place of one that cannot be read.
+pub(super) fn problem(text: String, unread: impl FnOnce() -> String) -> Failure {
+    let problem = Raw::parse(text).ok();
+    let problem: Option<Problem> = problem.and_then(|raw| raw.read_owned().ok());
+    let problem = problem.unwrap_or_default();
+    let message = problem.detail.or(problem.title);
+    let failure = Failure::new(message.unwrap_or_else(unread));
+    match problem.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 

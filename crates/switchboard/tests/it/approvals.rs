@@ -325,6 +325,14 @@ fn a_refusal_is_told_and_can_be_remembered() {
     let place = Place::new();
     let _gateway = gateway(&place);
     let (calling, asked) = ask(&place, "asker:remove", r#"{"path": "/a"}"#);
+    // The command line has no session, which is said before anybody is asked.
+    let session = ["approvals", "approve", id(&asked), "--remember", "session"];
+    place.check(
+        &session,
+        2,
+        "",
+        "error: this cannot be remembered: whoever asks has no session that lasts\nhint: --remember takes always here\n",
+    );
     let reject = [
         "approvals",
         "reject",

@@ -121,6 +121,21 @@ fn an_import_into_nothing_makes_the_file_and_undo_takes_it_away() {
 }
 
 #[test]
+fn clients_and_their_state_are_listed() {
+    let place = Place::new();
+    assert_eq!(place.run(&["connect", "cursor", "--yes"]).code, Some(0));
+    let done = place.run(&["connect"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let row = |client: &str| {
+        let mut lines = done.out.lines();
+        let line = lines.find(|line| line.starts_with(client)).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("cursor "), "cursor connected ~/.cursor/mcp.json");
+    assert_eq!(row("codex "), "codex not found ~/.codex/config.toml");
+}
+
+#[test]
 fn what_cannot_be_imported_is_told() {
     let place = Place::new();
     let done = place.run(&["import"]);

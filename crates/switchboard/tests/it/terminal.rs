@@ -14,7 +14,9 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
-use crate::support::{PATIENCE, Place};
+use serde_json::json;
+
+use crate::support::{Gateway, PATIENCE, Place, until};
 
 /// A command on a terminal.
 pub(crate) struct Session {
@@ -158,4 +160,66 @@ fn a_log_does_not_take_over_the_terminal() {
     assert_eq!(seen, "\u{fffd}]0;owned\u{fffd} text\r\n");
     // A program gets what was written.
     assert_eq!(place.run(&["logs", "a"]).out, "\u{1b}]0;owned\u{7} text\n");
+}
+
+/// A server whose tool says how far it has come, and waits until a file is there.
+const SLOW: &str = r#"
+import json, os, sys, time
+def say(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, params = asked["method"], asked.get("params") or {}
+    result = {}
+    if method == "initialize":
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "slow", "version": "1"}}
+    elif method == "tools/list":
+        schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        result = {"tools": [{"name": "copy", "description": "Copies.", "inputSchema": schema}]}
+    elif method == "tools/call":
+        token, done = params["_meta"]["progressToken"], 0
+        while not os.path.exists(sys.argv[1]):
+            done += 1
+            say({"method": "notifications/progress",
+                 "params": {"progressToken": token, "progress": done, "total": 9999, "message": "copying"}})
+            time.sleep(0.1)
+        result = {"content": [{"type": "text", "text": json.dumps(params["arguments"])}]}
+    say({"id": asked["id"], "result": result})
+"#;
+
+#[test]
+fn call_shows_progress_and_takes_pairs() {
+    let place = Place::without_memory();
+    let script = place.write("slow.py", SLOW);
+    let done = place.home().join("done");
+    let server = json!({ "command": "python3", "args": ["-S", script, done] });
+    let config = json!({ "listen": "127.0.0.1:0", "memory": { "enabled": false }, "mcpServers": { "slow": server } });
+    place.write_config(&config.to_string());
+    let _gateway = Gateway::start(&place, &[]);
+    until("its tools are known", || {
+        place.run(&["describe", "slow:copy"]).code == Some(0)
+    });
+    let wrong = place.run(&["call", "slow:copy", "n=x"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(
+        wrong.err.contains("hint: it takes\n  n: integer\n"),
+        "{wrong:?}"
+    );
+    let mut session = Session::start(&place, &["call", "slow:copy", "n=7"], &[]);
+    session.wait_for(" of 9999: copying");
+    fs::write(&done, "").unwrap();
+    let (code, seen) = session.end();
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains(r#"{"n": 7}"#), "{seen}");
+    let described = place.run(&["describe", "slow:copy"]);
+    assert!(
+        described.out.contains("\narguments\n  n: integer\n")
+            && described
+                .out
+                .contains("\n  switchboard call slow:copy n=VALUE\n"),
+        "{described:?}"
+    );
 }

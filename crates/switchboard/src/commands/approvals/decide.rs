@@ -143,13 +143,40 @@ enum Scope {
     Always,
 }
 
+impl Scope {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Project => "project",
+            Self::Always => "always",
+        }
+    }
+}
+
 impl Remember {
-    fn body(&self) -> Option<(&'static str, Raw)> {
-        let scope = match self.scope? {
-            Scope::Session => "session",
-            Scope::Project => "project",
-            Scope::Always => "always",
+    /// Fails if a decision cannot be remembered in this way, before anybody is asked for one.
+    fn check(&self, approval: &Approval) -> Result<(), Failure> {
+        let Some(scope) = self.scope.map(Scope::as_str) else {
+            return Ok(());
         };
+        let can = &approval.rememberable;
+        if can.iter().any(|known| known == scope) {
+            return Ok(());
+        }
+        let why = match scope {
+            "session" => "whoever asks has no session that lasts",
+            "project" => "it is not known in which folder the client works",
+            _ => "only calls, resources, prompts and sampling can be remembered",
+        };
+        let failure = Failure::usage(format!("this cannot be remembered: {why}"));
+        Err(match can.first() {
+            Some(_) => failure.hint(format!("--remember takes {} here", can.join(" or "))),
+            None => failure.hint("leave --remember out"),
+        })
+    }
+
+    fn body(&self) -> Option<(&'static str, Raw)> {
+        let scope = self.scope?.as_str();
         let arguments = if self.exact { "exact" } else { "any" };
         let mut members = vec![
             ("scope", Raw::string(scope)),
@@ -188,6 +215,7 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
         return Err(over(&approval));
     }
     args.misplaced(&approval)?;
+    args.remember.check(&approval)?;
     if approval.kind == "elicitation" {
         return accept(&link, &approval, args);
     }

@@ -21,6 +21,9 @@ pub(super) struct Approval {
     pub(super) id: String,
     pub(super) kind: String,
     pub(super) status: String,
+    /// For whom a decision can be remembered.
+    #[serde(default)]
+    pub(super) rememberable: Vec<String>,
     server: String,
     tool: Option<String>,
     client: Option<String>,

@@ -108,7 +108,11 @@ impl Look<'_> {
             }
             Err(error) => self.unresolved(&error),
         }
-        self.health(server);
+        // What keeps it from starting is also the reason that the gateway has.
+        let is_explained = self.findings.iter().any(Finding::is_problem);
+        if !is_explained {
+            self.health(server);
+        }
         if self.findings.is_empty() {
             let mut state = self
                 .state

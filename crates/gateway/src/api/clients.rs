@@ -1,0 +1,64 @@
+//! Who is connected.
+
+use std::{sync::Arc, time::SystemTime};
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+
+use crate::{gateway::Gateway, session::Session, time};
+
+/// The most clients that one answer lists.
+const LISTED_MAX: usize = 1_000;
+
+#[derive(Serialize)]
+pub(super) struct Clients {
+    /// Those that have said who they are, the first to come first.
+    clients: Vec<Client>,
+    /// All others: clients of 2026-07-28 say it with each request, and not when they connect.
+    others: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Client {
+    name: Arc<str>,
+    /// What comes after `/mcp/` in the address of what it sees.
+    view: String,
+    revision: &'static str,
+    transport: &'static str,
+    #[serde(serialize_with = "time::rfc3339")]
+    connected_at: SystemTime,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<Arc<str>>,
+    in_flight: usize,
+}
+
+impl From<&Session> for Client {
+    fn from(session: &Session) -> Self {
+        let caller = &session.caller;
+        Self {
+            name: caller.shown(),
+            view: session.view.place().into_owned(),
+            revision: session.about().revision.as_str(),
+            transport: if caller.holder.is_web {
+                "http"
+            } else {
+                "stdio"
+            },
+            connected_at: session.opened,
+            folder: caller.project.clone(),
+            in_flight: session.in_flight(),
+        }
+    }
+}
+
+pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<Clients> {
+    let mut sessions = gateway.context().audience.members();
+    sessions.sort_by_key(|session| session.opened);
+    let others = gateway.clients().saturating_sub(sessions.len());
+    let clients = sessions.iter().take(LISTED_MAX);
+    Json(Clients {
+        clients: clients.map(|session| Client::from(&**session)).collect(),
+        others,
+    })
+}
