@@ -25,7 +25,7 @@ pub struct Offers {
     pub era: Option<Era>,
     /// The revision that was agreed on.
     pub revision: Option<Revision>,
-    /// Whether `tools/list` has never been answered: that there are no tools is not known.
+    /// Whether `tools/list` has never been answered, so that an empty list of tools says nothing.
     pub unlisted: bool,
 }
 

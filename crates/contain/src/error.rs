@@ -152,11 +152,16 @@ impl LaunchError {
                 failure: StartFailure::NotFound,
                 program,
                 ..
-            } if let Some((first, rest)) = program.split_once(' ') => format!(
-                "keep `{first}` in `command`, and move `{}` to `args`, each word on its own",
-                rest.trim()
-            )
-            .into(),
+            } if let Some((first, rest)) = program.split_once(' ')
+                // Else it may be a path with a space in it.
+                && !first.contains('/') =>
+            {
+                format!(
+                    "keep `{first}` in `command`, and move `{}` to `args`, each word on its own",
+                    rest.trim()
+                )
+                .into()
+            }
             Self::Start { failure, .. } => failure.hint().into(),
             Self::Invalid { .. } => "check the server's settings".into(),
             Self::Guard { .. } => "try again".into(),
@@ -209,7 +214,9 @@ mod tests {
             };
             error.hint().unwrap().into_owned()
         };
-        assert_eq!(hint("npx"), "check the spelling and PATH");
+        for program in ["npx", "/opt/My Tools/server"] {
+            assert_eq!(hint(program), "check the spelling and PATH");
+        }
         assert_eq!(
             hint("npx -y foo"),
             "keep `npx` in `command`, and move `-y foo` to `args`, each word on its own"

@@ -88,7 +88,7 @@ mod view;
 mod watch;
 
 pub use gateway::{Gateway, StartError};
-pub use health::{Health, Part, PartState, Reason, SAID, ServerState};
+pub use health::{Health, Part, PartState, Reason, SAID, ServerState, UNREADABLE};
 pub use ports::Ports;
 pub use reload::ChangeError;
 pub use server::{Doors, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};

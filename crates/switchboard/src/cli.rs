@@ -326,7 +326,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
-    // Those make it.
+    // These create it.
     if !matches!(command, Command::Add(_) | Command::Import(_)) {
         place.check()?;
     }

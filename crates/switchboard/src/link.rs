@@ -332,7 +332,7 @@ mod tests {
         gateway.join().unwrap();
     }
 
-    /// A gateway that answers a byte at a time, and never has done so.
+    /// A gateway that answers a byte at a time, without an end.
     #[test]
     fn answer_that_trickles_is_given_up() {
         let dir = tempfile::tempdir().unwrap();

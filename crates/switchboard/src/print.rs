@@ -5,6 +5,7 @@ mod table;
 
 use std::{
     io::{self, IsTerminal, Write as _},
+    os::fd::AsFd,
     sync::OnceLock,
 };
 
@@ -226,7 +227,7 @@ pub(crate) fn choose_colour(choice: ColourChoice) {
         ColourChoice::Auto if is_dumb() => ColourChoice::Never,
         choice => choice,
     };
-    // Somebody else may have chosen first, which cannot be in a program that chooses once.
+    // It is chosen once, at the start.
     let _ = CHOICE.set(choice);
 }
 
@@ -255,8 +256,9 @@ pub(crate) fn paint(stream: &impl IsTerminal, colour: Colour, text: &str) -> Str
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+/// How many characters a line of this terminal has, if it is one and says so.
+pub(crate) fn terminal_width(of: &impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(of).ok()?;
     Some(usize::from(size.ws_col)).filter(|&columns| columns >= 40)
 }
 

@@ -61,15 +61,23 @@ impl Sender {
     /// Sends one event with a line of text. A carriage return in it would end the line for the reader, so
     /// that what comes after it is made a line of the same event.
     pub(super) async fn line(&self, kind: &str, line: &str) -> Result<(), Gone> {
-        let line = line.replace(['\r', '\n'], "\ndata: ");
-        let event = format!("event: {kind}\ndata: {line}\n\n");
-        self.0.send(event.into()).await.map_err(|_| Gone)
+        self.0.send(event(kind, line)).await.map_err(|_| Gone)
+    }
+
+    /// The same without waiting. Whether there was room for it.
+    pub(super) fn offer(&self, kind: &str, line: &str) -> bool {
+        self.0.try_send(event(kind, line)).is_ok()
     }
 
     /// Waits until the reader has gone.
     pub(super) async fn closed(&self) {
         self.0.closed().await;
     }
+}
+
+fn event(kind: &str, line: &str) -> Bytes {
+    let line = line.replace(['\r', '\n'], "\ndata: ");
+    format!("event: {kind}\ndata: {line}\n\n").into()
 }
 
 struct Stream {

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use switchboard_catalog::{Catalogue, Item, Kind};
 use switchboard_client::{Raw, Reason};
 use switchboard_wire::{meta, method};
-use tokio::sync::mpsc;
 
 use super::{
     ask::{Asked, Said, unknown_server},
@@ -187,29 +186,18 @@ fn accompanied(
     caller: Caller,
     mut inquiry: Inquiry,
 ) -> Response {
-    let (told, mut heard) = mpsc::channel(PROGRESS_MAX);
-    let line = Line::new(Arc::new(Progress(told)), None, Reason::default());
-    inquiry.line = Some(line);
+    let (sender, response) = sse::stream();
+    let sender = Arc::new(sender);
+    let progress = Arc::new(Progress(Arc::clone(&sender)));
+    inquiry.line = Some(Line::new(progress, None, Reason::default()));
     let token = Raw::object([(meta::PROGRESS_TOKEN, Raw::number(0_u64))]);
     inquiry.params = inquiry
         .params
         .map(|params| params.with_member(meta::META, &token).unwrap_or(params));
-    let (sender, response) = sse::stream();
     tokio::spawn(async move {
-        let calling = desk::serve(&gateway, &view, &caller, inquiry);
-        let mut calling = std::pin::pin!(calling);
-        let ended = loop {
-            tokio::select! {
-                biased;
-                Some(said) = heard.recv() => {
-                    let said: Raw = said;
-                    if sender.line("progress", said.as_str()).await.is_err() {
-                        return;
-                    }
-                }
-                () = sender.closed() => return,
-                ended = &mut calling => break ended,
-            }
+        let ended = tokio::select! {
+            ended = desk::serve(&gateway, &view, &caller, inquiry) => ended,
+            () = sender.closed() => return,
         };
         let (kind, text) = match ended {
             Ok(result) => ("result", result.as_str().to_owned()),
@@ -224,11 +212,9 @@ fn accompanied(
     response
 }
 
-/// So much progress waits for whoever listens; what is more is lost.
-const PROGRESS_MAX: usize = 64;
-
-/// Takes what a tool says while it works.
-struct Progress(mpsc::Sender<Raw>);
+/// Hands on what a tool says while it works. Whoever does not read misses some of it: neither the tool nor its limits wait
+/// for them.
+struct Progress(Arc<sse::Sender>);
 
 impl Outlet for Progress {
     fn put(&self, message: Bytes) -> bool {
@@ -237,7 +223,7 @@ impl Outlet for Progress {
             let is_progress = message.member("method")?.to_text()? == method::PROGRESS;
             message.member("params").filter(|_| is_progress)
         });
-        said.is_some_and(|said| self.0.try_send(said).is_ok())
+        said.is_some_and(|said| self.0.offer("progress", said.as_str()))
     }
 }
 

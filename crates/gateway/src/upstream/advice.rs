@@ -46,7 +46,7 @@ fn of_certificate(reason: &str) -> Option<String> {
     let known = CERTIFICATES
         .iter()
         .find(|(word, _)| found.starts_with(word));
-    // A word that is not known, and not to be read as a name of the library.
+    // A word that is not listed is shown as it is.
     let what = known.map_or_else(|| found.to_owned(), |(_, words)| (*words).to_owned());
     Some(format!(
         "{before}its certificate is refused: {what}; if it is one of your own, name a file with the authority's certificate in \

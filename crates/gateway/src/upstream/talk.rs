@@ -19,7 +19,7 @@ use crate::{
     context::Context,
     extensions::{is_declared, is_foreign, with_extensions},
     failure::{Failure, cut},
-    health::Reason,
+    health::{Reason, UNREADABLE},
     judgement::{Judged, Judgements},
     learn::{self, HURRIED_RETRY, Learnt, Lists, Missing, list_method},
     line::Line,
@@ -35,9 +35,6 @@ pub(crate) enum Admission {
     /// The first connection is to be asked: this second one does not list it in the way that the server is known for.
     Elsewhere,
 }
-
-/// What stands before the reason where a call needs a list that could not be had.
-const UNREADABLE: &str = "its list cannot be read";
 
 impl Upstream {
     /// Somebody wants log messages from this level on, now and of every connection to come.

@@ -11,6 +11,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use switchboard_config::{Home, Memory};
+use switchboard_gateway::UNREADABLE;
 use switchboard_schema::Checker;
 use switchboard_wire::Raw;
 
@@ -89,7 +90,7 @@ fn ask(link: &Link, body: &str) -> Result<String, Failure> {
             Err(failure)
                 if failure.message().starts_with("initializing")
                     // That takes a while, and may never be.
-                    && !failure.message().contains("its list cannot be read")
+                    && !failure.message().contains(UNREADABLE)
                     && Instant::now() < until =>
             {
                 if !told {

@@ -39,11 +39,13 @@ const USED: Duration = Duration::from_secs(1);
 const DEPARTURE: Duration = Duration::from_secs(30);
 /// What is added to the time that servers have for their handshake and their lists.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long a server may take whose settings are not known.
+const UNKNOWN: Duration = Duration::from_mins(1);
 
 /// Waits until these servers run and what they offer is known, and says so of each. Fails if one does not start; what was
 /// changed before stays.
 pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Failure> {
-    let limit = limit(home, names)?;
+    let limit = limit(home, names);
     // The line of progress is for terminals alone.
     if names.len() > 1 && !io::stderr().is_terminal() {
         print::say(&format!("starting {} servers", names.len()));
@@ -70,17 +72,19 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), 
 
 /// The same of a server that a gateway has just been told to start anew.
 pub(super) fn restarted(home: &Home, link: &Link, name: &String) -> Result<(), Failure> {
-    let limit = limit(home, std::slice::from_ref(name))?;
+    let limit = limit(home, std::slice::from_ref(name));
     watch(link, &mut vec![name], limit, Instant::now())
 }
 
 /// How long the slowest of these servers may take.
-fn limit(home: &Home, names: &[String]) -> Result<Duration, Failure> {
-    let config = ConfigFile::read(home)?.config()?;
+fn limit(home: &Home, names: &[String]) -> Duration {
+    // The gateway may go by an older file than one that cannot be read.
+    let config = ConfigFile::read(home).and_then(|file| file.config());
+    let config = config.unwrap_or_default();
     let limits = names.iter().filter_map(|name| config.servers.get(name));
     // As long for the handshake as for the lists.
     let limit = limits.map(|server| 2 * server.init_timeout).max();
-    Ok(limit.unwrap_or_default() + GRACE)
+    limit.unwrap_or(UNKNOWN) + GRACE
 }
 
 /// The gateway that runs, or else one that this process starts and keeps.
@@ -166,6 +170,8 @@ enum Outcome {
         /// Tools and other things that wait for a person.
         held: u64,
         note: String,
+        /// Whether all lists could be had.
+        is_whole: bool,
     },
     Failed {
         reason: String,
@@ -249,6 +255,7 @@ fn look(link: &Link, listed: &shapes::Server) -> Result<Option<Outcome>, Failure
             tools: server.tools.unwrap_or_default(),
             held: held.count() as u64,
             note: server.note(),
+            is_whole: server.failed_lists.is_empty(),
         }));
     }
     // One that is started again has the reason of its last failure.
@@ -271,7 +278,12 @@ impl Outcome {
                 ));
                 true
             }
-            Self::Learnt { tools, held, note } => {
+            Self::Learnt {
+                tools,
+                held,
+                note,
+                is_whole,
+            } => {
                 let tools = count(tools, "tool", "tools");
                 print::say(&format!(
                     "`{name}`: {tools} in {:.1} s",
@@ -283,7 +295,7 @@ impl Outcome {
                 if !note.is_empty() {
                     print::warn(&format!("`{name}`: {note}"));
                 }
-                note.is_empty()
+                is_whole
             }
             Self::Failed { reason, action } => {
                 let failure = Failure::new(format!("`{name}` does not start: {reason}"));

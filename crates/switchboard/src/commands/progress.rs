@@ -5,8 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::print;
+
 /// Work that takes less is not talked about, and more often than this nobody reads.
 const OFTEN: Duration = Duration::from_millis(200);
+
+/// How wide a terminal is that does not say it.
+const NARROW: usize = 80;
 
 /// One line on a terminal, which goes when the work is done. In a pipe there is none.
 #[derive(Debug)]
@@ -29,6 +34,9 @@ impl Progress {
         }
         (self.last, self.is_shown) = (Instant::now(), true);
         let mut to = io::stderr();
+        // A line that is folded could not be taken away, and servers have a say in some.
+        let width = print::terminal_width(&to).unwrap_or(NARROW);
+        let text: String = text.chars().take(width - 1).collect();
         // Nobody is hurt if it is not seen.
         let _ = write!(to, "\r\u{1b}[K{text}").and_then(|()| to.flush());
     }

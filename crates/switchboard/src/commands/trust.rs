@@ -83,9 +83,11 @@ pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Res
 /// The same without what definitions say, which may be long.
 pub(super) fn ask_briefly(link: &Link, server: Option<&str>) -> Result<Answer, Failure> {
     let which = server.map_or_else(String::new, |name| format!("&server={}", escape(name)));
-    // An older gateway, which still runs, has no such list.
-    link.get(&format!("/api/v1/trust?brief=true{which}"))
-        .or_else(|_| ask(link, server))
+    match link.get(&format!("/api/v1/trust?brief=true{which}")) {
+        // An older gateway, which still runs, has no such list.
+        Err(failure) if !failure.is_unreachable() => ask(link, server),
+        answer => answer,
+    }
 }
 
 /// How far one server is trusted.

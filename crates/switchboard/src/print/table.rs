@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io};
 
-use super::{Colour, clean, data, is_terminal, one_line, paint, terminal_width};
+use super::{Colour, clean, data, one_line, paint, terminal_width};
 use crate::failure::Failure;
 
 /// The longest cell, in characters: servers have a say in some.
@@ -89,7 +89,7 @@ impl Table {
     }
 
     pub(crate) fn print(&self) -> Result<(), Failure> {
-        let width = is_terminal().then(terminal_width).flatten();
+        let width = terminal_width(&io::stdout());
         data(&self.render(width))
     }
 

@@ -178,7 +178,14 @@ for line in sys.stdin:
                   "serverInfo": {"name": "slow", "version": "1"}}
     elif method == "tools/list":
         schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-        result = {"tools": [{"name": "copy", "description": "Copies.", "inputSchema": schema}]}
+        result = {"tools": [{"name": "copy", "description": "Copies.", "inputSchema": schema},
+                            {"name": "flood", "description": "Talks.", "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call" and params["name"] == "flood":
+        token, done = params["_meta"]["progressToken"], 0
+        while True:
+            done += 1
+            say({"method": "notifications/progress",
+                 "params": {"progressToken": token, "progress": done, "message": "x" * 1000}})
     elif method == "tools/call":
         token, done = params["_meta"]["progressToken"], 0
         while not os.path.exists(sys.argv[1]):
@@ -195,7 +202,8 @@ fn call_shows_progress_and_takes_pairs() {
     let place = Place::without_memory();
     let script = place.write("slow.py", SLOW);
     let done = place.home().join("done");
-    let server = json!({ "command": "python3", "args": ["-S", script, done] });
+    let server =
+        json!({ "command": "python3", "args": ["-S", script, done], "requestTimeoutMs": 2000 });
     let config = json!({ "listen": "127.0.0.1:0", "memory": { "enabled": false }, "mcpServers": { "slow": server } });
     place.write_config(&config.to_string());
     let _gateway = Gateway::start(&place, &[]);
@@ -214,6 +222,9 @@ fn call_shows_progress_and_takes_pairs() {
     let (code, seen) = session.end();
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains(r#"{"n": 7}"#), "{seen}");
+    // One that talks without an end is ended by its limits.
+    let flooded = place.run(&["call", "slow:flood"]);
+    assert_eq!(flooded.code, Some(1), "{flooded:?}");
     let described = place.run(&["describe", "slow:copy"]);
     assert!(
         described.out.contains("\narguments\n  n: integer\n")
