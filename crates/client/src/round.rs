@@ -34,6 +34,8 @@ pub(crate) struct Round {
 
 /// How much of what the server says of a call is kept for a caller that does not look.
 const PROGRESS_DEPTH: usize = 1_024;
+/// So much of it is heard before anything else has its turn; a fraction of what tokio lets a task do in one.
+const HEARD_AT_ONCE: usize = 32;
 
 impl Round {
     pub(crate) fn new(
@@ -173,8 +175,17 @@ impl Round {
         let mut reply = pin!(poll_fn(|cx| {
             let reply = Pin::new(&mut pending).poll(cx);
             if let Some(told) = &mut told {
-                while let Poll::Ready(Some(told)) = told.poll_recv(cx) {
+                // A server that never stops talking must not keep the task from looking at anything else,
+                // such as a deadline beside this call.
+                let mut heard = 0;
+                while heard < HEARD_AT_ONCE
+                    && let Poll::Ready(Some(told)) = told.poll_recv(cx)
+                {
                     hear(told);
+                    heard += 1;
+                }
+                if heard == HEARD_AT_ONCE {
+                    cx.waker().wake_by_ref();
                 }
                 // It was sent before the answer, so that all of it is there by now, even if the
                 // task has used up its turn.

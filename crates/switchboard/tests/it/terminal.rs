@@ -7,6 +7,7 @@ use std::{
     process::Child,
     sync::mpsc::{self, Receiver},
     thread,
+    time::Instant,
 };
 
 use rustix::{
@@ -14,7 +15,7 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Gateway, PATIENCE, Place, until};
 
@@ -197,19 +198,37 @@ for line in sys.stdin:
     say({"id": asked["id"], "result": result})
 "#;
 
+fn start(place: &Place, server: &Value) -> Gateway {
+    let config = json!({ "listen": "127.0.0.1:0", "memory": { "enabled": false }, "mcpServers": { "slow": server } });
+    place.write_config(&config.to_string());
+    let gateway = Gateway::start(place, &[]);
+    until("its tools are known", || {
+        place.run(&["describe", "slow:copy"]).code == Some(0)
+    });
+    gateway
+}
+
+#[test]
+fn tool_that_never_stops_talking_is_ended_by_its_limits() {
+    let place = Place::without_memory();
+    let script = place.write("slow.py", SLOW);
+    // Progress gives it ten times as long, and no more.
+    let server = json!({ "command": "python3", "args": ["-S", script], "requestTimeoutMs": 500 });
+    let _gateway = start(&place, &server);
+    let began = Instant::now();
+    let flooded = place.run(&["call", "slow:flood"]);
+    assert_eq!(flooded.code, Some(1), "{flooded:?}");
+    assert!(flooded.err.contains("requestTimeoutMs"), "{flooded:?}");
+    assert!(began.elapsed() < PATIENCE, "{flooded:?}");
+}
+
 #[test]
 fn call_shows_progress_and_takes_pairs() {
     let place = Place::without_memory();
     let script = place.write("slow.py", SLOW);
     let done = place.home().join("done");
-    let server =
-        json!({ "command": "python3", "args": ["-S", script, done], "requestTimeoutMs": 2000 });
-    let config = json!({ "listen": "127.0.0.1:0", "memory": { "enabled": false }, "mcpServers": { "slow": server } });
-    place.write_config(&config.to_string());
-    let _gateway = Gateway::start(&place, &[]);
-    until("its tools are known", || {
-        place.run(&["describe", "slow:copy"]).code == Some(0)
-    });
+    let server = json!({ "command": "python3", "args": ["-S", script, done] });
+    let _gateway = start(&place, &server);
     let wrong = place.run(&["call", "slow:copy", "n=x"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(
@@ -222,9 +241,6 @@ fn call_shows_progress_and_takes_pairs() {
     let (code, seen) = session.end();
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains(r#"{"n": 7}"#), "{seen}");
-    // One that talks without an end is ended by its limits.
-    let flooded = place.run(&["call", "slow:flood"]);
-    assert_eq!(flooded.code, Some(1), "{flooded:?}");
     let described = place.run(&["describe", "slow:copy"]);
     assert!(
         described.out.contains("\narguments\n  n: integer\n")
