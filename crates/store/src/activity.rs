@@ -128,8 +128,8 @@ pub struct Query {
     pub server: Option<String>,
     /// Only calls to this tool, prompt or resource.
     pub name: Option<String>,
-    /// Only calls that ended so.
-    pub outcome: Option<OutcomeKind>,
+    /// Only calls that ended in one of these ways; in any way if there is none.
+    pub outcomes: Vec<OutcomeKind>,
     /// Only calls recorded after this one.
     pub since: Option<u64>,
     /// Only calls recorded before this one.
@@ -146,7 +146,7 @@ impl Default for Query {
         Self {
             server: None,
             name: None,
-            outcome: None,
+            outcomes: Vec::new(),
             since: None,
             before: None,
             text: None,

@@ -1,11 +1,11 @@
 //! The command line: what can be asked, with an example each, and the exit code.
 
-use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
+use std::{env, ffi::OsString, fmt::Write as _, path::PathBuf, process::ExitCode};
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use switchboard_config::Home;
 
-use crate::{commands, failure::Failure, print, serve, stdio};
+use crate::{commands, failure::Failure, print, serve, stdio, usage};
 
 /// One program through which AI agents use all their MCP servers.
 #[derive(Debug, Parser)]
@@ -38,7 +38,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Tools", &["tools", "describe", "search", "call", "memory"]),
     ("Safety", &["trust", "approvals", "audit"]),
     ("Gateway", &["serve", "stdio", "stop", "console"]),
-    ("Look at it", &["status", "list", "logs", "doctor"]),
+    (
+        "Look at it",
+        &["status", "list", "activity", "logs", "doctor"],
+    ),
     ("Other", &["completions", "schema", "help"]),
 ];
 
@@ -120,7 +123,7 @@ impl Place {
     /// The same place for a program that is started elsewhere, with another environment.
     pub(crate) fn to_args(&self, home: &Home) -> Vec<String> {
         let mut args = Vec::new();
-        let from_variable = std::env::var_os("SWITCHBOARD_HOME").filter(|home| !home.is_empty());
+        let from_variable = env::var_os("SWITCHBOARD_HOME").filter(|home| !home.is_empty());
         if self.home.is_some() || from_variable.is_some() {
             let folder = home.logs();
             let folder = folder.parent().unwrap_or(&folder);
@@ -274,6 +277,12 @@ Examples:
     Describe(commands::describe::Describe),
     #[command(after_long_help = "\
 Examples:
+  switchboard activity                       the last calls
+  switchboard activity files --failed        what failed of one server
+  switchboard activity files:read_file -n 5 --json")]
+    Activity(commands::activity::ActivityArgs),
+    #[command(after_long_help = "\
+Examples:
   switchboard logs files
   switchboard logs files -n 20 -f")]
     Logs(commands::logs::Logs),
@@ -304,19 +313,30 @@ Example:
     Schema,
 }
 
-fn parse() -> Cli {
-    let mut matches = command().get_matches();
-    Cli::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit())
+fn parse() -> Result<Cli, Failure> {
+    let words: Vec<OsString> = env::args_os().skip(1).collect();
+    // Also of what is said about words that make no sense, and of help.
+    let colour = usage::colour(&words).unwrap_or_default();
+    print::choose_colour(colour);
+    let command = command().color(colour.into());
+    let parsed = command.clone().try_get_matches().and_then(|mut matches| {
+        let cli = Cli::from_arg_matches_mut(&mut matches);
+        cli.map_err(|error| error.with_cmd(&command))
+    });
+    parsed.map_err(|error| {
+        if usage::is_help(&error) {
+            error.exit();
+        }
+        usage::failure(&error, &command, &words)
+    })
 }
 
 pub(crate) fn main() -> ExitCode {
-    let Cli {
-        place,
-        color,
-        command,
-    } = parse();
-    print::choose_colour(color);
-    match place.locate().and_then(|home| run(home, &place, &command)) {
+    let done = parse().and_then(|cli| {
+        let home = cli.place.locate()?;
+        run(home, &cli.place, &cli.command)
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             print::complain(&failure);
@@ -352,6 +372,7 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Memory(args) => commands::memory::run(home, args),
         Command::Call(args) => commands::call::run(&home, args),
         Command::Describe(args) => commands::describe::run(&home, args),
+        Command::Activity(args) => commands::activity::run(&home, args),
         Command::Logs(args) => commands::logs::run(&home, args),
         Command::Console(args) => commands::console::run(&home, args),
         Command::Doctor(args) => commands::doctor::run(&home, args),

@@ -1,5 +1,6 @@
 //! The commands that are not the gateway itself: they ask the running one, or work on its files.
 
+pub(crate) mod activity;
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod call;

@@ -9,6 +9,7 @@ mod print;
 mod runtime;
 mod serve;
 mod stdio;
+mod usage;
 
 use std::process::ExitCode;
 

@@ -215,6 +215,16 @@ pub(crate) enum ColourChoice {
     Never,
 }
 
+impl From<ColourChoice> for clap::ColorChoice {
+    fn from(choice: ColourChoice) -> Self {
+        match choice {
+            ColourChoice::Auto => Self::Auto,
+            ColourChoice::Always => Self::Always,
+            ColourChoice::Never => Self::Never,
+        }
+    }
+}
+
 static CHOICE: OnceLock<ColourChoice> = OnceLock::new();
 
 /// Settles when there is colour, once and for all.

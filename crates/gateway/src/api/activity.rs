@@ -31,14 +31,14 @@ impl TryFrom<Which> for Query {
 
     fn try_from(asked: Which) -> Result<Self, Problem> {
         let said = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let outcome = match said(asked.outcome) {
-            None => None,
-            Some(word) => Some(outcome(&word)?),
+        let outcomes = match said(asked.outcome) {
+            None => Vec::new(),
+            Some(words) => outcomes(&words)?,
         };
         Ok(Self {
             server: said(asked.server),
             name: said(asked.name),
-            outcome,
+            outcomes,
             since: number("since", asked.since)?,
             before: number("before", asked.before)?,
             text: said(asked.text),
@@ -47,15 +47,25 @@ impl TryFrom<Which> for Query {
     }
 }
 
-fn outcome(word: &str) -> Result<OutcomeKind, Problem> {
-    OutcomeKind::ALL
-        .into_iter()
-        .find(|kind| kind.as_str() == word)
-        .ok_or_else(|| {
-            let words = OutcomeKind::ALL.map(OutcomeKind::as_str).join(", ");
-            let detail = format!("there is no outcome {:?}", cut(word));
-            Problem::new(StatusCode::BAD_REQUEST, detail).hint(format!("it is one of {words}"))
-        })
+/// Reads words with commas between them. Each kind is in the result once.
+fn outcomes(words: &str) -> Result<Vec<OutcomeKind>, Problem> {
+    let mut outcomes = Vec::new();
+    for word in words.split(',') {
+        let kind = OutcomeKind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
+            .ok_or_else(|| unknown_outcome(word))?;
+        if !outcomes.contains(&kind) {
+            outcomes.push(kind);
+        }
+    }
+    Ok(outcomes)
+}
+
+fn unknown_outcome(word: &str) -> Problem {
+    let words = OutcomeKind::ALL.map(OutcomeKind::as_str).join(", ");
+    let detail = format!("there is no outcome {:?}", cut(word));
+    Problem::new(StatusCode::BAD_REQUEST, detail).hint(format!("it is one of {words}"))
 }
 
 #[derive(Serialize)]

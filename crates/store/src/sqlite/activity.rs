@@ -104,10 +104,10 @@ impl Database {
 }
 
 fn select(query: &Query) -> (String, Vec<Value>) {
-    let mut conditions = vec!["1"];
+    let mut conditions = vec!["1".to_owned()];
     let mut values = Vec::new();
-    let mut only = |condition, value: Value| {
-        conditions.push(condition);
+    let mut only = |condition: &str, value: Value| {
+        conditions.push(condition.to_owned());
         values.push(value);
     };
     if let Some(server) = &query.server {
@@ -115,9 +115,6 @@ fn select(query: &Query) -> (String, Vec<Value>) {
     }
     if let Some(name) = &query.name {
         only("name = ?", name.clone().into());
-    }
-    if let Some(outcome) = query.outcome {
-        only("outcome = ?", outcome.as_str().to_owned().into());
     }
     if let Some(since) = query.since {
         only("id > ?", signed(since).into());
@@ -131,6 +128,12 @@ fn select(query: &Query) -> (String, Vec<Value>) {
              || ifnull(error, '')) LIKE ? ESCAPE '\\'",
             like(beginning(text, SEARCH_BYTES)).into(),
         );
+    }
+    if !query.outcomes.is_empty() {
+        let words = query.outcomes.iter().map(|kind| kind.as_str().to_owned());
+        values.extend(words.map(Value::from));
+        let places = vec!["?"; query.outcomes.len()].join(", ");
+        conditions.push(format!("outcome IN ({places})"));
     }
     let limit = query.limit.min(ROWS_PER_ANSWER);
     let sql = format!(

@@ -47,7 +47,7 @@ async fn every_outcome_comes_back_as_it_was() {
     assert!(found.iter().rev().map(|call| call.outcome).eq(outcomes));
     for outcome in outcomes {
         let only = Query {
-            outcome: Some(outcome.kind()),
+            outcomes: vec![outcome.kind()],
             ..all()
         };
         let found = within(store.activity(only)).await.unwrap();

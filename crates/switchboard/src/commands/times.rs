@@ -46,6 +46,16 @@ pub(super) fn since(time: &str, now: Timestamp) -> Option<i64> {
     Some(now.as_second() - time.as_second())
 }
 
+/// How long something took, given in milliseconds: `< 1 ms`, `340 ms`, `2.5 s`, `90 s`.
+pub(super) fn took(millis: f64) -> String {
+    match millis {
+        ..1.0 => "< 1 ms".to_owned(),
+        ..1_000.0 => format!("{millis:.0} ms"),
+        ..10_000.0 => format!("{:.1} s", millis / 1_000.0),
+        _ => format!("{:.0} s", millis / 1_000.0),
+    }
+}
+
 /// So many seconds in words: `45s`, `3m`, `2h`, `5d`.
 pub(super) fn span(seconds: i64) -> String {
     match seconds.max(0) {
@@ -71,6 +81,19 @@ mod tests {
             (200_000, "2d"),
         ] {
             assert_eq!(span(seconds), expected);
+        }
+    }
+
+    #[test]
+    fn no_digit_is_shown_that_nobody_reads() {
+        for (millis, expected) in [
+            (0.0, "< 1 ms"),
+            (-0.5, "< 1 ms"),
+            (339.7, "340 ms"),
+            (2_500.0, "2.5 s"),
+            (90_400.0, "90 s"),
+        ] {
+            assert_eq!(took(millis), expected);
         }
     }
 

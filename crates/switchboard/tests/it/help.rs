@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 27] = [
     "serve",
     "stdio",
     "add",
@@ -21,7 +21,10 @@ const COMMANDS: [&str; 24] = [
     "audit",
     "memory",
     "call",
+    "activity",
     "logs",
+    "clients",
+    "describe",
     "console",
     "doctor",
     "stop",

@@ -99,7 +99,8 @@ fn what_is_stored_is_found_and_shown() {
         ] {
             assert_eq!(shown[member], expected, "{member}");
         }
-        let done = place.run(&["memory", "show", &tea, "--history"]);
+        // The beginning of an id will do.
+        let done = place.run(&["memory", "show", &tea[..tea.len() - 3], "--history"]);
         assert_eq!(done.code, Some(0), "{done:?}");
         assert!(
             done.out.starts_with("Ada prefers tea\n\nId           "),

@@ -6,6 +6,7 @@ use switchboard_config::Home;
 
 use super::{
     super::{agree::FORGET, shapes::count, visible::visible_line},
+    list,
     scope::Wish,
     session::{self, Consent},
     shapes::{Remembered, excerpt},
@@ -21,7 +22,7 @@ use crate::{failure::Failure, print};
     override_usage = "switchboard memory forget [OPTIONS] ID...\n       switchboard memory forget --all [OPTIONS]"
 )]
 pub(super) struct Forget {
-    /// The memories, as `list` and `recall` tell their ids
+    /// The memories, by their ids as `list` and `recall` show them; the beginning of one will do
     #[arg(value_name = "ID", required_unless_present = "all", num_args = 1..)]
     ids: Vec<String>,
     /// Forget everything, in every scope
@@ -37,18 +38,15 @@ pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Failure> {
     if args.all {
         return forget_all(home, args.yes);
     }
-    let mut ids = Vec::new();
-    for id in &args.ids {
-        if !ids.contains(id) {
-            ids.push(id.clone());
-        }
-    }
     // All of them are looked up before the first is removed, so that a wrong id costs nothing. The memory
     // is let go of while somebody thinks: others may need it.
     let found = session::with(home, async |memory| {
         let mut found: Vec<Remembered> = Vec::new();
-        for id in &ids {
-            found.push(memory.read("get_memory", &one(id)).await?);
+        for given in &args.ids {
+            let id = list::find(memory, given).await?;
+            if found.iter().all(|known| known.id != id) {
+                found.push(memory.read("get_memory", &one(&id)).await?);
+            }
         }
         Ok(found)
     })?;
@@ -61,12 +59,12 @@ pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Failure> {
         FORGET.agree(args.yes, &format!("Forget {many}? This cannot be undone."))?;
     }
     session::with(home, async |memory| {
-        for id in &ids {
-            memory.call("delete_memory", &one(id)).await?;
+        for found in &found {
+            memory.call("delete_memory", &one(&found.id)).await?;
         }
         Ok(())
     })?;
-    let many = count(ids.len() as u64, "memory is", "memories are");
+    let many = count(found.len() as u64, "memory is", "memories are");
     print::say(&format!("{many} forgotten"));
     Ok(())
 }

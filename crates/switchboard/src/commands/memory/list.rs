@@ -116,6 +116,41 @@ async fn all(memory: &Session, wish: &Wish) -> Result<Page, Failure> {
     })
 }
 
+/// How long the id of a memory is that was stored here.
+const ID_CHARS: usize = 29;
+
+/// The whole id of a memory of which the beginning is given. If there is none, what was given: the memory knows
+/// best what to say then.
+pub(super) async fn find(memory: &Session, given: &str) -> Result<String, Failure> {
+    if given.is_empty() || given.chars().count() >= ID_CHARS {
+        return Ok(given.to_owned());
+    }
+    let wish = Wish::new().with("include_invalid", Some(true));
+    let mut found: Vec<Remembered> = Vec::new();
+    for memory in all(memory, &wish).await?.memories {
+        let memory: Remembered = understood(&memory)?;
+        if memory.id == given {
+            return Ok(memory.id);
+        }
+        if memory.id.starts_with(given) {
+            found.push(memory);
+        }
+    }
+    match found.as_slice() {
+        [] => Ok(given.to_owned()),
+        [one] => Ok(one.id.clone()),
+        many => Err(Failure::new(format!(
+            "{} memories begin with {given:?}:\n{}",
+            many.len(),
+            listing(&many[..many.len().min(SHOWN)]).trim_end()
+        ))
+        .hint("give more of its id")),
+    }
+}
+
+/// So many of those that may be meant are shown.
+const SHOWN: usize = 10;
+
 impl Page {
     /// As the tool gives it.
     fn to_raw(&self) -> Raw {

@@ -7,6 +7,7 @@ use switchboard_config::Home;
 
 use super::{
     super::visible::{pretty, visible, visible_line},
+    list,
     scope::Wish,
     session::{self, understood},
     shapes::{Remembered, moment},
@@ -16,7 +17,7 @@ use crate::{failure::Failure, print};
 /// Show one memory.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// Its id, as `list` and `recall` tell it
+    /// Its id, as `list` and `recall` show it; the beginning will do
     id: String,
     /// Also what it was before
     #[arg(long)]
@@ -31,10 +32,12 @@ pub(super) struct Show {
 
 pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
     let wish = Wish::new()
-        .with("id", Some(&*args.id))
         .with("known_at", args.known_at.as_deref())
         .with("history", args.history.then_some(true));
-    let answer = session::with(home, async |memory| memory.call("get_memory", &wish).await)?;
+    let answer = session::with(home, async |memory| {
+        let id = list::find(memory, &args.id).await?;
+        memory.call("get_memory", &wish.with("id", Some(id))).await
+    })?;
     if args.json {
         return print::data(&format!("{}\n", pretty(&answer)));
     }
