@@ -4,7 +4,7 @@ use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
     sync::Arc,
-    task::Poll,
+    task::{Context, Poll},
 };
 
 use switchboard_machine::{CallError, CallKind, Extend, Reply};
@@ -175,18 +175,7 @@ impl Round {
         let mut reply = pin!(poll_fn(|cx| {
             let reply = Pin::new(&mut pending).poll(cx);
             if let Some(told) = &mut told {
-                // A server that never stops talking must not keep the task from looking at anything else,
-                // such as a deadline beside this call.
-                let mut heard = 0;
-                while heard < HEARD_AT_ONCE
-                    && let Poll::Ready(Some(told)) = told.poll_recv(cx)
-                {
-                    hear(told);
-                    heard += 1;
-                }
-                if heard == HEARD_AT_ONCE {
-                    cx.waker().wake_by_ref();
-                }
+                hear_some(cx, told, &mut hear);
                 // It was sent before the answer, so that all of it is there by now, even if the
                 // task has used up its turn.
                 while reply.is_ready()
@@ -245,6 +234,18 @@ impl Round {
             _ = until_cancelled(self.cancelled.as_ref()) => Err(CallError::Cancelled.into()),
         }
     }
+}
+
+/// Hears what has been told, but not without an end: a server that never stops talking must not keep the task from
+/// looking at anything else, such as a deadline beside this call.
+fn hear_some(cx: &mut Context<'_>, told: &mut mpsc::Receiver<Told>, hear: &mut impl FnMut(Told)) {
+    for _ in 0..HEARD_AT_ONCE {
+        match told.poll_recv(cx) {
+            Poll::Ready(Some(told)) => hear(told),
+            Poll::Ready(None) | Poll::Pending => return,
+        }
+    }
+    cx.waker().wake_by_ref();
 }
 
 /// Waits for the call to be cancelled, and gives the reason.

@@ -16,6 +16,7 @@ use switchboard_redact::{self as redact, Secret, Source};
 use crate::model::{CommandLine, Container, Provider, Remote, Server, Transport, Webhook};
 use crate::reference::{Piece, pieces};
 use crate::secret::is_pasted_value;
+use crate::shell::shell_word;
 
 /// The largest secret; a chain of certificates fits.
 const SECRET_MAX: u64 = 64 * 1024;
@@ -95,9 +96,12 @@ impl ResolveError {
         Some(match self {
             Self::Variable { .. } => "set it where the gateway is started".into(),
             Self::VariableText { .. } => "set it to text".into(),
-            Self::Secret { path, .. } => {
-                format!("put it into the file {}, with mode 600", path.display()).into()
-            }
+            Self::Secret { name, path, .. } => format!(
+                "`switchboard secret set {}` stores it in {}",
+                shell_word(name),
+                path.display()
+            )
+            .into(),
             Self::Exposed { path, .. } => format!("run: chmod 600 '{}'", path.display()).into(),
             Self::Content { path, .. } => format!("write it into {} again", path.display()).into(),
             Self::Malformed { hint, .. } => hint.into(),

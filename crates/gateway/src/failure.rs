@@ -237,7 +237,7 @@ impl Failure {
             Self::Crowded => "answer or end some, then try again".into(),
             Self::Unanswered { .. } => "call it again to ask again".into(),
             Self::Unapproved { server, item } => format!(
-                "they can look at it with `switchboard trust show {}`",
+                "`switchboard trust show {}` shows what it says",
                 held(server, item.as_deref()).1
             )
             .into(),

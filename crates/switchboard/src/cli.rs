@@ -19,7 +19,7 @@ struct Cli {
         global = true,
         value_name = "WHEN",
         default_value = "auto",
-        help_heading = "Every command"
+        help_heading = "Global options"
     )]
     color: print::ColourChoice,
     #[command(subcommand)]
@@ -72,12 +72,12 @@ fn command() -> clap::Command {
         }
         groups.push('\n');
     }
-    let short = format!("{groups}{FIRST_STEPS}\n{LAST_WORDS}");
-    let long = format!("{groups}{FIRST_STEPS}\n{EXIT_CODES}\n\n{LAST_WORDS}");
+    let first = "{about}\n\n{usage-heading} {usage}\n\n";
+    let last = "Options:\n{options}\n{after-help}";
     command
-        .help_template("{about}\n\n{usage-heading} {usage}\n\n{options}\n\n{after-help}")
-        .after_help(short)
-        .after_long_help(long)
+        .help_template(format!("{first}{groups}{last}"))
+        .after_help(format!("{FIRST_STEPS}\n{LAST_WORDS}"))
+        .after_long_help(format!("{FIRST_STEPS}\n{EXIT_CODES}\n\n{LAST_WORDS}"))
 }
 
 const HELP: &str = "Print this, or the help of a command";
@@ -90,7 +90,7 @@ pub(crate) struct Place {
         long,
         global = true,
         value_name = "DIR",
-        help_heading = "Every command"
+        help_heading = "Global options"
     )]
     home: Option<PathBuf>,
     /// The configuration file, if it is not switchboard.json in the folder
@@ -98,7 +98,7 @@ pub(crate) struct Place {
         long,
         global = true,
         value_name = "FILE",
-        help_heading = "Every command"
+        help_heading = "Global options"
     )]
     config: Option<PathBuf>,
 }
@@ -157,7 +157,8 @@ Examples:
   switchboard add files -- npx -y @modelcontextprotocol/server-filesystem /data
   switchboard add time --env TZ=UTC -- uvx mcp-server-time
   switchboard add k8s --inherit-env KUBECONFIG -- npx -y kubernetes-mcp-server
-  switchboard add issues https://example.com/mcp --header 'Authorization=Bearer ${secret:issues}'
+  switchboard add issues https://example.com/mcp \\
+    --header 'Authorization=Bearer ${secret:issues}'
   switchboard add boxed --image mcp/time")]
     Add(commands::servers::Add),
     /// Remove a server
@@ -178,7 +179,7 @@ Example:
 Example:
   switchboard disable files")]
     Disable(commands::servers::Named),
-    /// Start a server anew; one that has been given up is tried again
+    /// Restart a server, also one that has been given up
     #[command(after_long_help = "\
 Example:
   switchboard restart files")]
@@ -187,7 +188,7 @@ Example:
 Examples:
   switchboard import                        everything that is found
   switchboard import cursor --dry-run       look only
-  switchboard import --project              also the files of this folder, each after a question
+  switchboard import --project              also the files of this folder
   switchboard import .mcp.json --yes
   switchboard import --undo")]
     Import(commands::import::Import),
@@ -262,7 +263,7 @@ Examples:
   switchboard memory recall what does Ada drink
   switchboard memory list
   switchboard memory export memories.jsonl
-  switchboard memory serve                   for a client that is to see the memory alone")]
+  switchboard memory serve                   the memory alone, for a client")]
     Memory(commands::memory::MemoryArgs),
     #[command(after_long_help = "\
 Examples:
@@ -401,5 +402,10 @@ mod tests {
             .collect();
         all.sort_unstable();
         assert_eq!(grouped, all);
+        // Each has a line of its own on a terminal of 80 columns.
+        for one in command.get_subcommands() {
+            let about = one.get_about().unwrap().to_string();
+            assert!(about.chars().count() <= 64, "{about}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Words to people and data to programs: messages on standard error, data on standard output,
 //! tables aligned, colour only where it helps and nobody has asked for none.
 
+pub(crate) mod fold;
 mod table;
 
 use std::{
@@ -14,6 +15,8 @@ pub(crate) use switchboard_config::shell_word;
 use switchboard_wire::Raw;
 pub(crate) use table::{Cell, Table};
 
+use fold::HANGING;
+
 use crate::{
     commands::visible::{escaped, pretty},
     failure::Failure,
@@ -21,19 +24,42 @@ use crate::{
 
 /// A line for a person. It is no failure if nobody reads it.
 pub(crate) fn say(message: &str) {
-    let _ = writeln!(io::stderr(), "{}", clean(message));
+    let message = fitted(&io::stderr(), &clean(message), 0, 0);
+    let _ = writeln!(io::stderr(), "{message}");
 }
 
 /// A line that a person should not overlook.
 pub(crate) fn warn(message: &str) {
-    let label = paint(&io::stderr(), Colour::Yellow, "warning:");
-    let _ = writeln!(io::stderr(), "{label} {}", clean(message));
+    let _ = writeln!(io::stderr(), "{}", warning(&io::stderr(), message));
+}
+
+/// The same, for any stream.
+pub(crate) fn warning(stream: &(impl IsTerminal + AsFd), message: &str) -> String {
+    labelled(stream, Colour::Yellow, "warning:", message)
 }
 
 /// What to do next.
 pub(crate) fn hint(message: &str) {
-    let label = paint(&io::stderr(), Colour::Cyan, "hint:");
-    let _ = writeln!(io::stderr(), "{label} {}", clean(message));
+    let message = labelled(&io::stderr(), Colour::Cyan, "hint:", message);
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
+fn labelled(
+    stream: &(impl IsTerminal + AsFd),
+    colour: Colour,
+    label: &str,
+    message: &str,
+) -> String {
+    let message = fitted(stream, &clean(message), label.len() + 1, HANGING);
+    format!("{} {message}", paint(stream, colour, label))
+}
+
+/// The text in lines that fit the terminal, if it is one. See [`fold`](fold::fold()).
+pub(crate) fn fitted(stream: &impl AsFd, text: &str, taken: usize, indent: usize) -> String {
+    match terminal_width(stream) {
+        Some(width) => fold::fold(text, width, taken, indent),
+        None => text.to_owned(),
+    }
 }
 
 /// Why a command failed.
@@ -41,8 +67,8 @@ pub(crate) fn complain(failure: &Failure) {
     if failure.is_silent() {
         return;
     }
-    let label = paint(&io::stderr(), Colour::Red, "error:");
-    let _ = writeln!(io::stderr(), "{label} {}", clean(failure.message()));
+    let message = labelled(&io::stderr(), Colour::Red, "error:", failure.message());
+    let _ = writeln!(io::stderr(), "{message}");
     if let Some(advice) = failure.advice() {
         hint(advice);
     }
@@ -212,6 +238,7 @@ pub(crate) enum ColourChoice {
     Auto,
     /// Also in a pipe or a file
     Always,
+    /// Nowhere
     Never,
 }
 

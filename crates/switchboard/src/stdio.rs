@@ -19,7 +19,7 @@ use crate::{
     runtime::{self, Lock, Signals},
 };
 
-/// MCP on standard input and output, for a client.
+/// Connect a client over standard input and output.
 ///
 /// This is the command to put into a client's configuration. It joins the gateway that runs for this
 /// home; if none does, it is the gateway itself, for other clients as well, until the last of them

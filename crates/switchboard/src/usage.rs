@@ -2,7 +2,10 @@
 
 use std::ffi::OsString;
 
-use clap::{Command, Error, ValueEnum as _, error::ErrorKind};
+use clap::{
+    Command, Error, ValueEnum as _,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use crate::{failure::Failure, print::ColourChoice};
 
@@ -14,7 +17,7 @@ pub(crate) fn failure(error: &Error, command: &Command, words: &[OsString]) -> F
     for paragraph in text.split("\n\n") {
         let paragraph = paragraph.trim_end();
         if let Some(wrong) = paragraph.strip_prefix("error: ") {
-            message = wrong.to_owned();
+            message.push_str(wrong);
         } else if let Some(usage) = paragraph.strip_prefix("Usage: ") {
             message = format!("{message}\nusage: {usage}");
         } else {
@@ -23,11 +26,24 @@ pub(crate) fn failure(error: &Error, command: &Command, words: &[OsString]) -> F
         }
     }
     let message = plain(&message);
-    let hint = match tips.is_empty() {
-        true => format!("`{} --help` has examples", path(command, words)),
-        false => plain(&tips.join("; ")),
+    let hint = match (meant(error), tips.is_empty()) {
+        (Some(meant), _) => format!("did you mean `{meant}`?"),
+        (None, true) => format!("`{} --help` has examples", path(command, words)),
+        (None, false) => plain(&tips.join("; ")),
     };
     Failure::usage(message).hint(hint)
+}
+
+/// The command or option that was probably meant.
+fn meant(error: &Error) -> Option<&str> {
+    let known = |kind| error.get(kind);
+    let meant = known(ContextKind::SuggestedSubcommand).or(known(ContextKind::SuggestedArg));
+    match meant? {
+        ContextValue::String(one) => Some(one),
+        // The best is the last.
+        ContextValue::Strings(all) => all.last().map(String::as_str),
+        _ => None,
+    }
 }
 
 /// Tests if what clap has to say is what was asked for, and no complaint.
@@ -121,7 +137,7 @@ mod tests {
                 .starts_with("unknown command 'ad'\nusage: "),
             "{failure}"
         );
-        assert_eq!(failure.advice(), Some("a similar command exists: 'add'"));
+        assert_eq!(failure.advice(), Some("did you mean `add`?"));
         let failure = complaint(&["add", "x", "--lines", "y"]);
         assert_eq!(
             failure.message(),

@@ -119,7 +119,7 @@ fn a_webhook() {
     let missing = webhook.resolve(Path::new("/none"), &env).unwrap_err();
     assert_eq!(
         told(&missing),
-        "approvals.webhook.secret: cannot read the secret hook; put it into the file /none/hook, with mode 600"
+        "approvals.webhook.secret: cannot read the secret hook; `switchboard secret set hook` stores it in /none/hook"
     );
 }
 
@@ -167,7 +167,7 @@ fn what_stands_for_nothing() {
         ),
         (
             r#"{"url": "http://a", "headers": {"X-Key": "${secret:none}"}}"#,
-            format!("server \"s\", headers.X-Key: cannot read the secret none; put it into the file {shown}/none, with mode 600"),
+            format!("server \"s\", headers.X-Key: cannot read the secret none; `switchboard secret set none` stores it in {shown}/none"),
         ),
         (
             r#"{"url": "http://a/${secret:open}"}"#,

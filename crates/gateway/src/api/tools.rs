@@ -15,6 +15,7 @@ use hyper::{
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::{Catalogue, Item, Kind};
 use switchboard_client::{Raw, Reason};
+use switchboard_config::shell_word;
 use switchboard_wire::{meta, method};
 
 use super::{
@@ -49,6 +50,8 @@ const HOLDER: u64 = u64::MAX;
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
     server: Option<String>,
+    /// One tool, in either way of writing its name.
+    name: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -88,9 +91,13 @@ impl<'a> From<Item<'a>> for Tool<'a> {
 
 pub(super) async fn list(
     State(gateway): State<Arc<Gateway>>,
-    Asked(Which { server }): Asked<Which>,
+    Asked(Which { server, name }): Asked<Which>,
 ) -> Result<Response, Problem> {
-    let server = server.filter(|server| !server.is_empty());
+    let said = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let (server, name) = (said(server), said(name));
+    if let Some(name) = &name {
+        locate(&gateway, name).await?;
+    }
     let catalogue = gateway.context().shelf.catalogue_full();
     let upstreams = gateway.upstreams();
     if let Some(name) = &server
@@ -102,10 +109,14 @@ pub(super) async fn list(
     // There may be many thousands, each a page of text: too long a work for those who wait behind it.
     let work = tokio::task::spawn_blocking(move || {
         let asked = |name: &str| server.as_deref().is_none_or(|server| server == name);
+        let one = name.as_deref().and_then(|name| look_up(&catalogue, name));
+        let is_it = |tool: &Item<'_>| {
+            name.is_none() || one.is_some_and(|one| one.exposed() == tool.exposed())
+        };
         let list = Tools {
             tools: catalogue
                 .tools()
-                .filter(|tool| asked(tool.server()))
+                .filter(|tool| asked(tool.server()) && is_it(tool))
                 .map(Tool::from)
                 .collect(),
             starting: upstreams
@@ -252,7 +263,7 @@ async fn locate(gateway: &Gateway, name: &str) -> Result<(View, String), Problem
         return Ok(view(found.server(), found.name()));
     }
     let Some((server, tool)) = split(name, |server| gateway.upstream(server).is_some()) else {
-        return Err(unknown_tool(&catalogue, name));
+        return Err(unknown_tool(gateway, &catalogue, name));
     };
     let item = Some((Kind::Tool, tool));
     let permitted = shelf.permits(server, item);
@@ -281,12 +292,23 @@ fn view(server: &Arc<str>, tool: &str) -> (View, String) {
     }
 }
 
-fn unknown_tool(catalogue: &Catalogue, name: &str) -> Problem {
+fn unknown_tool(gateway: &Gateway, catalogue: &Catalogue, name: &str) -> Problem {
+    if gateway.upstream(name).is_some() {
+        let detail = format!("{:?} is a server, not a tool", cut(name));
+        let next = format!(
+            "`switchboard tools {}` lists its tools",
+            shell_word(cut(name))
+        );
+        return Problem::new(StatusCode::NOT_FOUND, detail).hint(next);
+    }
     let near = catalogue
         .suggest_tool(name)
         .and_then(|exposed| catalogue.tool(exposed))
         .map(|target| format!("{}:{}", target.server, target.name));
-    no_tool(name, near.as_deref())
+    match (near, name.split_once(':')) {
+        (None, Some((server, _))) => unknown_server(gateway, server),
+        (near, _) => no_tool(name, near.as_deref()),
+    }
 }
 
 fn no_tool(name: &str, near: Option<&str>) -> Problem {

@@ -478,9 +478,11 @@ impl Task {
                 permanent,
             } => {
                 let action = if *permanent {
-                    format!("fix what the reason says, then `switchboard restart {name}`")
+                    format!("fix that, then run `switchboard restart {name}`")
                 } else {
-                    format!("see `switchboard logs {name}`, then `switchboard restart {name}`")
+                    format!(
+                        "`switchboard logs {name}` may say more; then run `switchboard restart {name}`"
+                    )
                 };
                 (*until, reason, ServerState::Parked, action)
             }

@@ -1,5 +1,7 @@
 //! `switchboard activity`: the calls that went through the gateway, and why those that failed did.
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use serde::Deserialize;
 use switchboard_catalog::escape;
@@ -16,9 +18,9 @@ use crate::{
     print::{self, Cell, Colour, Table},
 };
 
-/// List the last calls: who called what, how long it took, and the error if it failed.
+/// List the last calls, and why those that failed did.
 ///
-/// Secrets are left out of errors, and long ones are cut.
+/// Each with its client, how long it took without the time in which a person was asked, and the error if there is one. Secrets are left out of errors, and long ones are cut.
 #[derive(Debug, Args)]
 pub(crate) struct ActivityArgs {
     /// Only calls to this server, or of this tool
@@ -102,7 +104,8 @@ pub(crate) fn run(home: &Home, args: &ActivityArgs) -> Result<(), Failure> {
 fn address(args: &ActivityArgs) -> String {
     let mut address = format!("/api/v1/activity?limit={}", args.lines);
     let mut only = |name, value: &str| {
-        address.push_str(&format!("&{name}={}", escape(value)));
+        // Writing to a string cannot fail.
+        let _ = write!(address, "&{name}={}", escape(value));
     };
     if let Some(target) = &args.target {
         let (server, name) = match target.split_once(':') {
@@ -110,7 +113,9 @@ fn address(args: &ActivityArgs) -> String {
             None => (&**target, None),
         };
         only("server", server);
-        name.into_iter().for_each(|name| only("name", name));
+        if let Some(name) = name {
+            only("name", name);
+        }
     }
     if args.failed {
         only("outcome", "tool_error,error,timeout");

@@ -29,7 +29,7 @@ use crate::{
     print::{self, Table},
 };
 
-/// Read the log of what was asked and decided, and check that nobody changed it.
+/// Read the log of decisions, and check that nobody changed it.
 ///
 /// Each entry is tied to the one before it by a hash. Keep the number and the hash of the last entry
 /// elsewhere to prove later that nothing before it was changed. It needs no gateway.
@@ -49,8 +49,8 @@ Examples:
     #[command(after_long_help = "\
 Examples:
   switchboard audit verify
-  switchboard audit verify --expect 1200:8b9026185de7…      what was kept of an earlier time
-  switchboard audit verify --archive 2026-10.jsonl          the archive and the rest together
+  switchboard audit verify --expect 1200:8b9026185de7…   what was kept earlier
+  switchboard audit verify --archive 2026-10.jsonl       also the archive
   switchboard audit verify --json")]
     Verify(Verify),
     #[command(after_long_help = "\

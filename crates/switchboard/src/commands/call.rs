@@ -88,7 +88,7 @@ fn ask(link: &Link, body: &str) -> Result<String, Failure> {
     loop {
         match hear(link, body) {
             Err(failure)
-                if failure.message().starts_with("initializing")
+                if is_starting(&failure)
                     // That takes a while, and may never be.
                     && !failure.message().contains(UNREADABLE)
                     && Instant::now() < until =>
@@ -102,6 +102,10 @@ fn ask(link: &Link, body: &str) -> Result<String, Failure> {
             done => return done,
         }
     }
+}
+
+fn is_starting(failure: &Failure) -> bool {
+    failure.message().starts_with("initializing")
 }
 
 /// Calls, shows how it goes on, and returns the result.
@@ -310,12 +314,13 @@ fn standard_input() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The arguments as the tool takes them; an object that it takes is sent as it was spelled. Nothing is known of a tool that
-/// is not shown yet, and the gateway has the last word on it.
+/// The arguments as the tool takes them; an object that it takes is sent as it was spelled. Nothing is known of a tool
+/// whose server is still starting, and the gateway has the last word on it.
 fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Failure> {
     let (Given::Object(arguments) | Given::Pairs(arguments)) = given;
-    let Some(tool) = Tool::find(link, name)? else {
-        return Ok(arguments.clone());
+    let tool = match Tool::find(link, name) {
+        Err(failure) if is_starting(&failure) => return Ok(arguments.clone()),
+        tool => tool?,
     };
     let schema = tool.schema();
     let checker = schema.and_then(|schema| Checker::compile(&schema).ok());

@@ -72,9 +72,9 @@ fn table(clients: &[Client]) -> Table {
     let heading = [
         "CLIENT",
         "SINCE",
-        "OVER",
-        "SEES",
-        "CALLS NOW",
+        "TRANSPORT",
+        "VIEW",
+        "CALLS",
         "REVISION",
         "FOLDER",
     ];

@@ -1,6 +1,6 @@
 //! `switchboard describe`: one tool, with what it takes; and tools by name, for whoever calls them.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, io};
 
 use clap::Args;
 use serde::Deserialize;
@@ -41,28 +41,15 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// The tool of this name; `None` if it is not shown, or not known yet.
-    pub(super) fn find(link: &Link, name: &str) -> Result<Option<Self>, Failure> {
+    /// The tool of this name, or why there is none.
+    pub(super) fn find(link: &Link, name: &str) -> Result<Self, Failure> {
         #[derive(Deserialize)]
         struct Answer {
             tools: Vec<Tool>,
         }
-        // Names of servers may have colons of their own.
-        for (at, _) in name.match_indices(':') {
-            let path = format!("/api/v1/tools?server={}", escape(&name[..at]));
-            match link.get::<Answer>(&path) {
-                Ok(Answer { tools }) => {
-                    let found = tools.into_iter().find(|tool| tool.name == name);
-                    if found.is_some() {
-                        return Ok(found);
-                    }
-                }
-                Err(failure) if failure.is_unreachable() => return Err(failure),
-                // There is no such server.
-                Err(_) => {}
-            }
-        }
-        Ok(None)
+        let Answer { tools } = link.get(&format!("/api/v1/tools?name={}", escape(name)))?;
+        let gone = || Failure::new(format!("`{name}` has just gone")).hint("run the command again");
+        tools.into_iter().next().ok_or_else(gone)
     }
 
     pub(super) fn schema(&self) -> Option<Raw> {
@@ -125,7 +112,9 @@ impl Tool {
             let _ = writeln!(page, "{}", visible_line(&title));
         }
         if let Some(description) = self.text("description") {
-            let _ = writeln!(page, "\n{}", visible(description.trim()));
+            let description = visible(description.trim());
+            let description = print::fitted(&io::stdout(), &description, 0, 0);
+            let _ = writeln!(page, "\n{description}");
         }
         let _ = write!(page, "\narguments\n{}", indented(&self.shape()));
         let output = self.definition.member("outputSchema");
@@ -149,35 +138,9 @@ fn indented(text: &str) -> String {
 
 pub(crate) fn run(home: &Home, args: &Describe) -> Result<(), Failure> {
     let link = Link::need(home)?;
-    let Some(tool) = Tool::find(&link, &args.tool)? else {
-        return Err(unknown(&link, &args.tool));
-    };
+    let tool = Tool::find(&link, &args.tool)?;
     if args.json {
         return print::json_raw(&tool.definition);
     }
     print::data(&tool.page())
-}
-
-/// Why there is no such tool, as the gateway says it.
-fn unknown(link: &Link, name: &str) -> Failure {
-    #[derive(Deserialize)]
-    struct Shown {}
-    let (server, tool) = name.split_once(':').unwrap_or((name, ""));
-    if tool.is_empty() {
-        return Failure::usage(format!("`{name}` is not NAME:TOOL"))
-            .hint("`switchboard tools` lists all tools by their names");
-    }
-    // One that is held back is known there.
-    let path = format!("/api/v1/trust/{}?tool={}", escape(server), escape(tool));
-    match link.get::<Shown>(&path) {
-        Ok(_) => {
-            let name = shell_word(name);
-            Failure::new(format!("`{name}` is held back")).hint(format!(
-                "`switchboard trust show {name}` shows what it says"
-            ))
-        }
-        Err(failure) if failure.is_unreachable() => failure,
-        Err(_) => Failure::new(format!("there is no tool `{name}`"))
-            .hint("`switchboard tools` lists all tools, `switchboard search` finds them"),
-    }
 }

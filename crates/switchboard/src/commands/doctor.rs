@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use switchboard_config::Home;
 
+use super::shapes;
 use crate::{
     failure::Failure,
     print::{self, Colour},
@@ -117,10 +118,13 @@ pub(crate) fn run(home: &Home, args: &Doctor) -> Result<(), Failure> {
         for finding in &findings {
             show(finding)?;
         }
-        print::say(&match problems {
+        let problems = match problems {
             0 => "no problems".to_owned(),
-            1 => "1 problem".to_owned(),
-            many => format!("{many} problems"),
+            some => shapes::count(some as u64, "problem", "problems"),
+        };
+        print::say(&match count(&findings, State::Warning) as u64 {
+            0 => problems,
+            some => format!("{problems}, {}", shapes::count(some, "warning", "warnings")),
         });
     }
     match problems {
@@ -133,6 +137,9 @@ fn count(findings: &[Finding], state: State) -> usize {
     findings.iter().filter(|found| found.state == state).count()
 }
 
+/// Before whatever is said more of a finding.
+const INDENT: &str = "           ";
+
 fn show(finding: &Finding) -> Result<(), Failure> {
     let (word, colour) = match finding.state {
         State::Ok => ("ok     ", Colour::Green),
@@ -140,11 +147,16 @@ fn show(finding: &Finding) -> Result<(), Failure> {
         State::Problem => ("problem", Colour::Red),
     };
     let word = print::paint(&io::stdout(), colour, word);
-    let message = print::clean(&finding.message).replace('\n', "\n           ");
-    let mut text = format!("{word}  {}: {message}\n", print::one_line(&finding.check));
+    let check = format!("{}: ", print::one_line(&finding.check));
+    let fits = |text: &str, taken: usize| {
+        let text = print::clean(text).replace('\n', &format!("\n{INDENT}"));
+        print::fitted(&io::stdout(), &text, taken, INDENT.len())
+    };
+    let message = fits(&finding.message, 9 + check.chars().count());
+    let mut text = format!("{word}  {check}{message}\n");
     if let Some(fix) = &finding.fix {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "           fix: {}", print::clean(fix));
+        let _ = writeln!(text, "{INDENT}fix: {}", fits(fix, INDENT.len() + 5));
     }
     print::data(&text)
 }

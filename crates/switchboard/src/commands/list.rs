@@ -75,7 +75,9 @@ pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Failure> 
 pub(super) fn table(servers: &[Server], reasons: bool) -> Table {
     let mut table = Table::new(&["NAME", "STATE", "TOOLS", "KIND", "TARGET"]).cut_path(4);
     for server in servers {
-        let tools = server.tools;
+        // None are known of one that has not been up.
+        let is_known = matches!(&*server.state, "ready" | "idle");
+        let tools = server.tools.filter(|tools| is_known || *tools > 0);
         table.row([
             server.name.clone().into(),
             Cell::coloured(&server.state, server.colour()),
@@ -85,9 +87,8 @@ pub(super) fn table(servers: &[Server], reasons: bool) -> Table {
             server.kind.clone().into(),
             short_path(&server.target).into(),
         ]);
-        let note = server.note();
-        if reasons && !note.is_empty() {
-            table.note(&note);
+        if reasons {
+            server.notes().iter().for_each(|note| table.note(note));
         }
     }
     table

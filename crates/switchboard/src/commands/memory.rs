@@ -40,7 +40,7 @@ enum What {
     #[command(after_long_help = "\
 Examples:
   switchboard memory store \"Ada prefers tea\"
-  switchboard memory store \"The office is in Berlin\" --namespace work --from 2026-05-01 --entity Berlin
+  switchboard memory store \"The office is in Berlin\" --from 2026-05-01 --entity Berlin
   git log -1 | switchboard memory store - --type episodic --metadata '{\"repo\": \"site\"}'")]
     Store(store::Store),
     #[command(after_long_help = "\

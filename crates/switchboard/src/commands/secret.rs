@@ -29,18 +29,32 @@ pub(crate) struct Secret {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Store a secret; its value is read from standard input, or from the terminal without echo
+    /// Store a secret; its value is read from standard input, or typed unseen
+    #[command(after_long_help = "\
+Examples:
+  switchboard secret set github            asks for the value
+  pass show github | switchboard secret set github")]
     Set {
         /// Name of the secret
         name: String,
     },
     /// List the names of secrets and the servers that use them
+    #[command(after_long_help = "\
+Examples:
+  switchboard secret list
+  switchboard secret list --json")]
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Remove a secret
+    #[command(
+        visible_alias = "remove",
+        after_long_help = "\
+Example:
+  switchboard secret rm github"
+    )]
     Rm {
         /// Name of the secret
         name: String,

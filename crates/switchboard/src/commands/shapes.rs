@@ -53,18 +53,24 @@ impl FailedList {
 }
 
 impl Server {
-    /// Why it is as it is and what to do about it, in one line.
+    /// Why it is as it is, and what to do about it, a line each.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<_> = self.reason.iter().cloned().collect();
+        notes.extend(self.failed_lists.iter().map(FailedList::words));
+        notes.extend(self.problems.first().cloned());
+        notes.extend(match (&self.action, &self.next_try) {
+            (Some(action), Some(next)) => Some(format!("{action} (next try at {})", local(next))),
+            (Some(action), None) => Some(action.clone()),
+            (None, next) => next
+                .as_deref()
+                .map(|next| format!("next try at {}", local(next))),
+        });
+        notes
+    }
+
+    /// The same in one line.
     pub(super) fn note(&self) -> String {
-        let parts = [self.reason.as_deref(), self.action.as_deref()];
-        let mut parts: Vec<_> = parts.into_iter().flatten().map(str::to_owned).collect();
-        if let Some(next) = &self.next_try {
-            parts.push(format!("next try at {}", local(next)));
-        }
-        parts.extend(self.failed_lists.iter().map(FailedList::words));
-        if let Some(problem) = self.problems.first() {
-            parts.push(problem.clone());
-        }
-        parts.join("; ")
+        self.notes().join("; ")
     }
 
     /// Whether it does not work, and a person may have to do something about it.

@@ -11,13 +11,9 @@ use super::{
     shapes::{Part, Status, count},
     times::{ago, local},
 };
-use crate::{
-    failure::Failure,
-    link::Link,
-    print::{self, Colour},
-};
+use crate::{failure::Failure, link::Link, print};
 
-/// Show how the gateway is: since when it runs, where, and what of it needs attention.
+/// Show how the gateway and its servers are, and what needs you.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// Print JSON
@@ -65,19 +61,17 @@ fn attention(status: &Status) -> String {
     }
     for server in status.servers.iter().filter(|one| one.needs_somebody()) {
         let (name, state) = (&server.name, &server.state);
-        all.push(format!("`{name}` is {state}: {}", server.note()));
+        let notes = server.notes().join("\n  ");
+        all.push(format!("`{name}` is {state}: {notes}"));
     }
     if status.approvals > 0 {
         let waiting = count(status.approvals, "request waits", "requests wait");
         all.push(format!("{waiting} for you: `switchboard approvals`"));
     }
-    let label = print::paint(&io::stdout(), Colour::Yellow, "warning:");
     if all.is_empty() {
         return String::new();
     }
-    let all = all
-        .iter()
-        .map(|one| format!("{label} {}", print::clean(one)));
+    let all = all.iter().map(|one| print::warning(&io::stdout(), one));
     all.collect::<Vec<_>>().join("\n") + "\n\n"
 }
 

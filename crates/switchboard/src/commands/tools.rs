@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use switchboard_config::Home;
 use switchboard_wire::Raw;
 
-use super::{list, shapes::Server, trust};
+use super::{list, progress::Progress, shapes::Server, trust};
 use crate::{
     failure::Failure,
     link::Link,
-    print::{self, Table},
+    print::{self, Table, shell_word},
 };
 
 /// How long to wait for servers that are starting.
@@ -53,6 +53,7 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
         None => "/api/v1/tools".to_owned(),
     };
     let until = Instant::now() + PATIENCE;
+    let mut progress = Progress::new();
     let (value, answer, missing) = loop {
         let value: Raw = link.get(&path)?;
         let answer: Answer = value.read().map_err(|error| {
@@ -63,8 +64,14 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
         if !is_on_the_way || Instant::now() >= until {
             break (value, answer, missing);
         }
+        let names: Vec<_> = missing.iter().map(|server| &*server.name).collect();
+        progress.show(&print::one_line(&format!(
+            "waiting for {}",
+            names.join(", ")
+        )));
         thread::sleep(LOOK_AGAIN);
     };
+    progress.clear();
     let trust: trust::Answer = trust::ask(&link, args.name.as_deref())?;
     if args.json {
         let held: Vec<_> = held(&trust).collect();
@@ -72,7 +79,7 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
         print::json_raw(&with_held.map_err(|error| Failure::new(error.to_string()))?)?;
     } else if answer.tools.is_empty() {
         if missing.is_empty() {
-            print::say("there are no tools");
+            say_none(&link, args.name.as_deref())?;
         }
     } else {
         let mut table = Table::new(&["TOOL", "DESCRIPTION"]);
@@ -94,6 +101,22 @@ pub(crate) fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     }
     if !args.json {
         mention(&trust);
+    }
+    Ok(())
+}
+
+/// Says why there are no tools.
+fn say_none(link: &Link, name: Option<&str>) -> Result<(), Failure> {
+    let servers = list::rows(&link.get("/api/v1/servers")?)?;
+    let one = servers.iter().find(|server| Some(&*server.name) == name);
+    match (one, name) {
+        (Some(server), _) if !server.enabled => {
+            let name = shell_word(&server.name);
+            print::say(&format!("`{name}` is disabled"));
+            print::hint(&format!("`switchboard enable {name}` switches it on"));
+        }
+        (_, Some(name)) => print::say(&format!("`{name}` has no tools that can be called")),
+        (_, None) => print::say("there are no tools"),
     }
     Ok(())
 }

@@ -2,13 +2,15 @@
 
 use std::{borrow::Cow, io};
 
-use super::{Colour, clean, data, one_line, paint, terminal_width};
+use super::{Colour, clean, data, fold::fold, one_line, paint, terminal_width};
 use crate::failure::Failure;
 
 /// The longest cell, in characters: servers have a say in some.
 const CELL: usize = 500;
 /// No column is cut below this many characters.
 const NARROWEST: usize = 8;
+/// So much is enough to tell what stands there.
+const COMFORTABLE: usize = 24;
 /// Between two columns.
 const GAP: usize = 2;
 /// Notes stand a little to the right of their row.
@@ -111,9 +113,9 @@ impl Table {
                 Line::Row(cells) => self.render_row(cells, &widths, &mut text),
                 Line::Note(note) => {
                     let room = width.map_or(usize::MAX, |width| width - INDENT.len());
-                    for line in folded(note, room) {
+                    for line in fold(note, room, 0, 0).lines() {
                         text.push_str(INDENT);
-                        text.push_str(&line);
+                        text.push_str(line);
                         text.push('\n');
                     }
                 }
@@ -135,10 +137,21 @@ impl Table {
         };
         let gaps = GAP * widths.len().saturating_sub(1);
         let excess = |widths: &[usize]| (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
-        if let Some(first) = widths.get(self.cut_first) {
-            let heading = self.heading[self.cut_first].width();
-            let cut = first.saturating_sub(excess(&widths));
-            widths[self.cut_first] = cut.max(heading.max(NARROWEST)).min(*first);
+        let shrink = |widths: &mut [usize], column: usize, least: usize| {
+            let cut = widths[column].saturating_sub(excess(widths));
+            widths[column] = cut.max(least).min(widths[column]);
+        };
+        if self.cut_first < widths.len() {
+            shrink(&mut widths, self.cut_first, COMFORTABLE);
+        }
+        // One long name must not take the room of everything else.
+        for column in 0..widths.len() {
+            if column != self.cut_first {
+                shrink(&mut widths, column, COMFORTABLE.max(width / 3));
+            }
+        }
+        if let Some(heading) = self.heading.get(self.cut_first) {
+            shrink(&mut widths, self.cut_first, heading.width().max(NARROWEST));
         }
         // Then the widest of all, as long as there is one.
         while excess(&widths) > 0 {
@@ -158,7 +171,9 @@ impl Table {
                 gap += width + GAP;
                 continue;
             }
-            let shown = if self.paths.contains(&column) {
+            // Of a name, the end is as telling as the beginning.
+            let is_name = !cell.text.contains(' ');
+            let shown = if is_name || self.paths.contains(&column) {
                 cut_middle(&cell.text, *width)
             } else {
                 cut_end(&cell.text, *width)
@@ -198,33 +213,6 @@ fn cut_middle(text: &str, width: usize) -> Cow<'_, str> {
     format!("{start}…{end}").into()
 }
 
-/// The text in lines of at most this many characters, broken between words where that can be.
-fn folded(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for paragraph in text.lines() {
-        let mut line = String::new();
-        let mut length = 0;
-        for word in paragraph.split_whitespace() {
-            let mut word: Vec<char> = word.chars().collect();
-            if length > 0 && length + 1 + word.len() > width {
-                lines.push(std::mem::take(&mut line));
-                length = 0;
-            }
-            while word.len() > width {
-                lines.push(word.drain(..width).collect());
-            }
-            if length > 0 {
-                line.push(' ');
-                length += 1;
-            }
-            length += word.len();
-            line.extend(word);
-        }
-        lines.push(line);
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +239,7 @@ mod tests {
         );
         assert_eq!(
             table.render(Some(27)),
-            "NAME       STATE   NOTE\na-long-n…  ready\nb          parked  tab here\n"
+            "NAME       STATE   NOTE\na-lo…name  ready\nb          parked  tab here\n"
         );
     }
 
@@ -290,7 +278,7 @@ mod tests {
         table.note("a note that is longer than the line, with/a/word/that/is/longer");
         assert_eq!(
             table.render(Some(20)),
-            "NAME  TEXT\na     a text that i…\n    a note that is\n    longer than the\n    line,\n    with/a/word/that\n    /is/longer\n"
+            "NAME  TEXT\na     a text that i…\n    a note that is\n    longer than the\n    line,\n    with/a/word/that/is/longer\n"
         );
         assert!(table.render(None).ends_with("/longer\n"));
     }

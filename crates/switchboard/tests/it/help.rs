@@ -124,7 +124,17 @@ fn nothing_asked_for_shows_the_help() {
     assert!(help.contains("First steps:"), "{help}");
     let wrong = place.run(&["lsit"]);
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.err.contains("'list'"), "{}", wrong.err);
+    assert_eq!(
+        wrong.err,
+        "error: unknown command 'lsit'\nusage: switchboard [OPTIONS] <COMMAND>\nhint: did you mean `list`?\n"
+    );
+    let wrong = place.run(&["remove"]);
+    assert_eq!(wrong.code, Some(2));
+    assert_eq!(
+        wrong.err,
+        "error: the following required arguments were not provided: <NAME>\n\
+         usage: switchboard remove <NAME>\nhint: `switchboard remove --help` has examples\n"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod alone;
 mod approvals;
 mod asked;
 mod audit;
+mod calls;
 mod clients;
 mod console;
 mod deciding;

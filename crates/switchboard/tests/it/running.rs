@@ -289,7 +289,7 @@ fn a_server_that_cannot_start_is_explained_everywhere() {
     let done = place.run(&["list"]);
     assert!(
         done.out.contains(
-            "bad   parked  0      command  nonesuch-program\n    cannot start `nonesuch-program`: "
+            "bad   parked  -      command  nonesuch-program\n    cannot start `nonesuch-program`: "
         ),
         "{done:?}"
     );

@@ -215,7 +215,12 @@ fn a_tool_that_is_rejected_stays_away_until_it_changes() {
     until("sky is judged again", || {
         json(&place, &["list", "--json"])["servers"][0]["state"] == "ready"
     });
-    place.check(&["tools", "sky"], 0, "", "there are no tools\n");
+    place.check(
+        &["tools", "sky"],
+        0,
+        "",
+        "`sky` has no tools that can be called\n",
+    );
     assert_eq!(place.run(&["list"]).err, "");
     let done = place.run(&["trust"]);
     assert!(done.out.contains("\nsky:a      rejected  "), "{done:?}");

@@ -36,13 +36,13 @@ pub(super) struct List {
     /// Only memories of this kind
     #[arg(long = "type", value_name = "TYPE", value_enum)]
     kind: Option<MemoryType>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     scope: Scope,
     #[command(flatten)]
     times: Times,
-    /// Print JSON
-    #[arg(long, help_heading = "Options")]
-    json: bool,
 }
 
 #[derive(Deserialize)]

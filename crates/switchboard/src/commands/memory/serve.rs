@@ -10,7 +10,7 @@ use crate::{
     stdio::{self, StdioArgs},
 };
 
-/// The memory alone, as an MCP server on standard input and output.
+/// Serve the memory alone over standard input and output.
 ///
 /// It is the same as `switchboard stdio --view server:memory`: it joins the gateway that runs for this
 /// home, or is the gateway. Several can run at once, and all share one memory.
