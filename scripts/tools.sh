@@ -26,7 +26,7 @@
 #   .tools/browser/            axe-core, which looks for what keeps people out of the console
 #   .tools/log/                what the installers said
 #
-# Chromium and its driver, for the tests of the console, are packages of the system.
+# Chromium and its driver, for the tests of the console, and openssl, for those of TLS, are packages of the system.
 #
 # Where no container engine works, podman and runc are installed as packages of the system. If that cannot be
 # done, the tests that need one are skipped, and nothing else is.
@@ -59,6 +59,7 @@ main() {
     case "${1:-all}" in
         quick)
             cargo_tools
+            certificates
             container_engine
             ;;
         agents) agents ;;
@@ -79,7 +80,7 @@ main() {
         all)
             # Side by side: the peers mostly wait for the network, the cargo tools for a processor.
             local steps=() step ok=true
-            for step in browser cargo_tools model node_peers python_peers rust_peers container_engine; do
+            for step in browser cargo_tools certificates model node_peers python_peers rust_peers container_engine; do
                 "$step" 9>&- & # without the lock, lest a process that outlives us hold it
                 steps+=($!)
             done
@@ -111,6 +112,11 @@ browser() {
     logged axe-core npm install --prefix "$tools/browser" --no-save --no-package-lock --ignore-scripts \
         --no-audit --no-fund "axe-core@$AXE"
     echo "$stamp" >"$tools/browser/.stamp"
+}
+
+# The program that makes certificates for the tests of TLS.
+certificates() {
+    command -v openssl >/dev/null || system_packages openssl
 }
 
 cargo_tools() {

@@ -8,6 +8,7 @@ mod approvals;
 mod asked;
 mod audit;
 mod calls;
+mod certificates;
 mod clients;
 mod console;
 mod deciding;

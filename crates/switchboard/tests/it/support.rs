@@ -228,10 +228,16 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts it, and waits until it says where it is.
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
+        Self::start_with(place, args, &[])
+    }
+
+    /// The same with more in its environment.
+    pub(crate) fn start_with(place: &Place, args: &[&str], variables: &[(&str, &Path)]) -> Self {
         let log = fs::File::create(place.dir.path().join("serve.err")).unwrap();
         let mut child = place
             .command(&["serve", "--listen", "127.0.0.1:0"])
             .args(args)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()

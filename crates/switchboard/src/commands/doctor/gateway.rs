@@ -8,7 +8,10 @@ use std::{
 
 use switchboard_config::{Config, ConfigError, Home};
 
-use super::{super::shapes::Status, Finding};
+use super::{
+    super::shapes::{Status, count},
+    Finding,
+};
 use crate::{failure::Failure, link::Link};
 
 /// The running gateway, as far as there is one and it answers.
@@ -54,6 +57,10 @@ impl Gateway {
         }
         match TcpListener::bind(address) {
             Ok(_) => match listens {
+                // The system chose one.
+                Some(other) if address.port() == 0 => {
+                    Finding::ok(check, format!("the gateway listens on {other}"))
+                }
                 Some(other) => Finding::ok(
                     check,
                     format!("{address} is free; the gateway listens on {other}"),
@@ -95,7 +102,7 @@ fn config(home: &Home, findings: &mut Vec<Finding>) -> Option<Config> {
             for problem in problems {
                 let place = format!("{}:{}:{}", problem.file, problem.line, problem.column);
                 let fix = problem.hint.unwrap_or_else(|| {
-                    "mend it; `switchboard schema` prints what may stand there".to_owned()
+                    "fix it; `switchboard schema` prints what may stand there".to_owned()
                 });
                 let message = format!("{place}: {}", problem.message);
                 findings.push(Finding::problem(check, message, fix));
@@ -127,7 +134,15 @@ fn running(status: &Status, findings: &mut Vec<Finding>) {
     if let Some(problem) = &status.config_problem {
         let message =
             format!("it keeps the configuration from before, as the new one is wrong: {problem}");
-        findings.push(Finding::problem(check, message, "mend the configuration"));
+        findings.push(Finding::problem(check, message, "fix the configuration"));
+    }
+    if status.held > 0 {
+        let held = count(status.held, "definition is", "definitions are");
+        findings.push(Finding::warning(
+            "trust",
+            format!("{held} held back until you approve, or rejected"),
+            "`switchboard trust` shows which and why, and what to do",
+        ));
     }
     for part in &status.parts {
         if part.name.starts_with("server:") || part.state != "error" {
