@@ -152,16 +152,7 @@ impl LaunchError {
                 failure: StartFailure::NotFound,
                 program,
                 ..
-            } if let Some((first, rest)) = program.split_once(' ')
-                // Else it may be a path with a space in it.
-                && !first.contains('/') =>
-            {
-                format!(
-                    "keep `{first}` in `command`, and move `{}` to `args`, each word on its own",
-                    rest.trim()
-                )
-                .into()
-            }
+            } if let Some(advice) = split_advice(program) => advice.into(),
             Self::Start { failure, .. } => failure.hint().into(),
             Self::Invalid { .. } => "check the server's settings".into(),
             Self::Guard { .. } => "try again".into(),
@@ -176,6 +167,18 @@ impl LaunchError {
             Self::Guard { .. } => false,
         }
     }
+}
+
+/// Advice for a program that was not found, if its arguments seem to stand in its name.
+pub fn split_advice(program: &str) -> Option<String> {
+    let (first, rest) = program.split_once(' ')?;
+    // Else it may be a path with a space in it.
+    (!first.contains('/')).then(|| {
+        format!(
+            "keep `{first}` in `command`, and move `{}` to `args`, each word on its own",
+            rest.trim()
+        )
+    })
 }
 
 impl From<LaunchError> for io::Error {

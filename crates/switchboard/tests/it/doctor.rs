@@ -96,6 +96,7 @@ fn servers_that_cannot_start() {
             "path": {{"command": "/nonesuch/x"}},
             "uv": {{"command": "uvx", "env": {{"PATH": "/nonesuch"}}}},
             "npx": {{"command": "npx", "env": {{"PATH": "/nonesuch"}}}},
+            "words": {{"command": "npx -y foo"}},
             "cwd": {{"command": "sh", "cwd": "/nonesuch"}},
             "env": {{"command": "sh", "env": {{"A": "${{env:NONESUCH_VARIABLE}}"}}}},
             "secret": {{"url": "http://127.0.0.1:{port}", "headers": {{"A": "${{secret:key}}"}}}},
@@ -117,6 +118,11 @@ fn servers_that_cannot_start() {
         ),
         ("uv", "`uvx` is not in PATH", "https://docs.astral.sh/uv"),
         ("npx", "`npx` is not in PATH", "Node.js 20"),
+        (
+            "words",
+            "`npx -y foo` is not in PATH",
+            "move `-y foo` to `args`",
+        ),
         ("cwd", "its folder /nonesuch does not exist", "`cwd`"),
         (
             "env",

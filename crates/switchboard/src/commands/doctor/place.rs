@@ -99,7 +99,10 @@ fn space(data: &Path) -> Finding {
         return Finding::warning(check, format!("cannot tell how much room {shown} has"), fix);
     };
     let left = about.f_bavail.saturating_mul(about.f_frsize);
-    let message = format!("{} MiB are left for {shown}", left / (1024 * 1024));
+    let message = match left / (1024 * 1024) {
+        mib @ ..10_240 => format!("{mib} MiB are left for {shown}"),
+        mib => format!("{} GiB are left for {shown}", mib / 1024),
+    };
     let fix = "free some space, or choose another folder with --home";
     match left {
         ..SPACE_NEEDED => Finding::problem(check, message, fix),

@@ -18,6 +18,9 @@ const OUTPUT_BYTES: u64 = 64 * 1024;
 
 /// What to do about a program that is not there.
 pub(super) fn how_to_get(command: &str) -> String {
+    if let Some(advice) = switchboard_contain::split_advice(command) {
+        return advice;
+    }
     let name = command.rsplit('/').next().unwrap_or(command);
     match name {
         "npx" | "node" | "npm" => {
