@@ -190,8 +190,12 @@ type Meaning = Option<(Vec<MemoryChange>, Counts)>;
 
 impl Importing<'_> {
     async fn read(&mut self, line: &str) -> Result<Meaning, Trouble> {
-        let line: Value = serde_json::from_str(line)
-            .map_err(|error| Trouble::invalid(format!("this is no line of an export: {error}")))?;
+        let line: Value = serde_json::from_str(line).map_err(|error| {
+            Trouble::invalid(format!(
+                "this is not valid JSON (column {})",
+                error.column()
+            ))
+        })?;
         check_members(&line)?;
         let line: Line = serde_json::from_value(line)
             .map_err(|error| Trouble::invalid(format!("this is no line of an export: {error}")))?;

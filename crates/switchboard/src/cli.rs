@@ -358,7 +358,7 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Remove(args) => commands::servers::remove(&home, args),
         Command::Enable(args) => commands::servers::enable(&home, place, args),
         Command::Disable(args) => commands::servers::disable(&home, args),
-        Command::Restart(args) => commands::servers::restart(&home, args),
+        Command::Restart(args) => commands::servers::restart(&home, place, args),
         Command::Import(args) => commands::import::run(&home, place, args),
         Command::Secret(args) => commands::secret::run(&home, args),
         Command::Connect(args) => commands::connect::run(&home, place, args),

@@ -162,6 +162,12 @@ impl Write for Stderr {
     }
 }
 
+/// How much to say, as it is given on the command line.
+pub(crate) fn level(text: &str) -> Result<LevelFilter, String> {
+    let level = text.parse();
+    level.map_err(|_| "expected off, error, warn, info, debug or trace".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,6 +38,11 @@ pub(crate) fn warning(stream: &(impl IsTerminal + AsFd), message: &str) -> Strin
     labelled(stream, Colour::Yellow, "warning:", message)
 }
 
+/// A warning of something that may do harm.
+pub(crate) fn danger(stream: &(impl IsTerminal + AsFd), message: &str) -> String {
+    labelled(stream, Colour::Red, "warning:", message)
+}
+
 /// What to do next.
 pub(crate) fn hint(message: &str) {
     let message = labelled(&io::stderr(), Colour::Cyan, "hint:", message);

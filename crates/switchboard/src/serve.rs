@@ -36,7 +36,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Option<SocketAddr>,
     /// How much to say on standard error: off, error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log::level)]
     log_level: LevelFilter,
 }
 
@@ -50,9 +50,10 @@ pub(crate) fn run(home: Home, args: &Serve) -> Result<(), Failure> {
         Err(holder) => {
             let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
             return Err(Failure::new(format!(
-                "a gateway is already running for {}{holder}: `switchboard status` shows it, `switchboard stop` ends it",
+                "a gateway is already running for {}{holder}",
                 home.config_file().display()
-            )));
+            ))
+            .hint("`switchboard status` shows it, `switchboard stop` ends it"));
         }
     };
     let config = Config::load(home.config_file())?;
@@ -60,7 +61,7 @@ pub(crate) fn run(home: Home, args: &Serve) -> Result<(), Failure> {
     if !address.ip().is_loopback() {
         let message = format!("--listen {address}: the gateway serves its own machine only");
         let hint = "choose a loopback address such as 127.0.0.1:7777";
-        return Err(Failure::new(message).hint(hint));
+        return Err(Failure::usage(message).hint(hint));
     }
     let environment = Environment::current(directory.as_deref().map(Started::ByUser));
     runtime::block_on(serve(home, config, environment, address, lock))?

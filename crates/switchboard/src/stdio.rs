@@ -4,7 +4,11 @@ mod join;
 mod memory;
 mod pipes;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use clap::Args;
 use switchboard_config::{Config, Environment, Home, Started};
@@ -15,7 +19,7 @@ use tracing::level_filters::LevelFilter;
 pub(crate) use self::pipes::{Reader, Writer};
 use crate::{
     failure::{Context as _, Failure},
-    log,
+    log, print,
     runtime::{self, Lock, Signals},
 };
 
@@ -31,7 +35,7 @@ pub(crate) struct StdioArgs {
     #[arg(long, value_name = "VIEW", default_value = "configured", value_parser = parse_view)]
     view: View,
     /// How much to say on standard error: off, error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log::level)]
     log_level: LevelFilter,
 }
 
@@ -87,6 +91,9 @@ fn parse_view(text: &str) -> Result<View, String> {
 
 pub(crate) fn run(home: Home, args: &StdioArgs) -> Result<(), Failure> {
     let _log = log::to_stderr(args.log_level).context("cannot start the log")?;
+    if io::stdin().is_terminal() {
+        print::say("waiting for an MCP client on standard input; Ctrl-D ends");
+    }
     let client = Client {
         view: args.view.clone(),
         directory: runtime::leave_directory()?,

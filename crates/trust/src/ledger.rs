@@ -42,7 +42,7 @@ impl DecisionError {
     /// Advice for the user, apart from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::NotHeld { .. } => "list the held tools to see what there is to decide".into(),
+            Self::NotHeld { .. } => "`switchboard trust` shows what is held back".into(),
             Self::Changed { .. } => "look at what it says now, then decide again".into(),
         })
     }

@@ -227,21 +227,28 @@ fn about(body: &str) -> String {
         (Some(server), Some(tool)) => Some(format!("{server}:{tool}")),
         (server, tool) => server.or(tool),
     };
-    let parts = [
+    // What was decided comes first: the end is cut on a narrow terminal.
+    let first = [
+        text("action").or_else(|| text("status")),
         text("kind"),
         place,
-        text("action").or_else(|| text("status")),
-        text("by").map(|by| format!("by {by}")),
-        body.get("actor").map(actor),
-        text("note").map(|note| format!("(note: {note})")),
+    ];
+    let last = [
         text("why"),
         text("rule").map(|rule| format!("because of {rule}")),
         text("reason").map(|reason| format!("({reason})")),
         text("error"),
+        text("note").map(|note| format!("(note: {note})")),
+        text("by").map(|by| format!("by {by}")),
+        body.get("actor").map(actor),
     ];
-    let mut parts: Vec<String> = parts.into_iter().flatten().collect();
     let members = body.as_object().into_iter().flatten();
-    parts.extend(members.filter_map(|(name, value)| other(name, value)));
+    let others = members.filter_map(|(name, value)| other(name, value));
+    let first = first.into_iter().flatten();
+    let parts: Vec<String> = first
+        .chain(others)
+        .chain(last.into_iter().flatten())
+        .collect();
     visible_line(&parts.join(" "))
 }
 
@@ -507,7 +514,7 @@ mod tests {
     #[test]
     fn an_entry_is_told_in_a_few_words() {
         let body = r#"{"kind":"tool_call","status":"approved","server":"a","tool":"b\u202e","by":"cli:x","action":"approve"}"#;
-        assert_eq!(about(body), "tool_call a:b⟨U+202E⟩ approve by cli:x");
+        assert_eq!(about(body), "approve tool_call a:b⟨U+202E⟩ by cli:x");
         assert_eq!(about("no \u{1b}"), "no ⟨U+001B⟩");
     }
 }

@@ -152,6 +152,13 @@ fn unfit(path: &Path) -> Failure {
 }
 
 pub(super) fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
+    if what == "read" && error.kind() == io::ErrorKind::NotFound {
+        return Failure::new(format!(
+            "cannot {what} {}: there is no such file",
+            path.display()
+        ))
+        .hint("check the spelling");
+    }
     Failure::new(format!("cannot {what} {}: {error}", path.display()))
         .hint("check who owns it and what may be done with it")
 }

@@ -69,7 +69,7 @@ pub(crate) fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Fail
     if carry_out(home, &plan, args)? {
         warn_of_doubles(home, client, &dirs);
         print::say(&format!(
-            "{} uses the gateway once it is started anew; `switchboard connect {client} --undo` takes this back",
+            "restart {} to use the gateway; `switchboard connect {client} --undo` takes this back",
             client.title()
         ));
     }
@@ -117,9 +117,10 @@ fn warn_of_doubles(home: &Home, client: Client, dirs: &Dirs) {
     doubles.dedup();
     if !doubles.is_empty() {
         print::warn(&format!(
-            "{} still starts {} itself, which the gateway has as well: remove them there",
+            "{} still starts {} itself, which the gateway has as well: remove {} there",
             client.title(),
-            doubles.join(", ")
+            doubles.join(", "),
+            if doubles.len() == 1 { "it" } else { "them" }
         ));
     }
 }
@@ -138,7 +139,7 @@ fn disconnect(
                 undone.file.display(),
                 undone.how.message()
             ));
-            print::say(&format!("start {} anew", client.title()));
+            print::say(&format!("restart {}", client.title()));
             return Ok(());
         }
         // It may have been put there by hand.
@@ -152,7 +153,7 @@ fn disconnect(
             plan.file.display(),
             args.name
         ))
-        .hint("if it is called otherwise there, give --name"));
+        .hint("if the entry has another name, give it with --name"));
     }
     if carry_out(home, &plan, args)? {
         print::say(&format!("start {} anew", client.title()));
@@ -175,7 +176,10 @@ fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Failure> 
         print::say(&format!("changed {}", file.display()));
     }
     if let Some(backup) = applied.backup {
-        print::say(&format!("what it was is in {}", backup.display()));
+        print::say(&format!(
+            "a copy of the file before is in {}",
+            backup.display()
+        ));
     }
     Ok(true)
 }

@@ -162,7 +162,10 @@ pub(crate) fn run(home: &Home, place: &cli::Place, args: &Import) -> Result<(), 
         names.join(", ")
     ));
     if let Some(backup) = kept.backup {
-        print::say(&format!("what the file was is in {}", backup.display()));
+        print::say(&format!(
+            "a copy of the file before is in {}",
+            backup.display()
+        ));
     }
     reload(home)?;
     let learnt = if args.no_wait {

@@ -41,10 +41,7 @@ pub(crate) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     }
     let servers = rows(&servers)?;
     if servers.is_empty() {
-        print::say("there are no servers");
-        print::hint(
-            "`switchboard add` adds one, `switchboard import` takes over those of your clients",
-        );
+        say_none();
         return Ok(());
     }
     table(&servers, true).print()?;
@@ -53,6 +50,14 @@ pub(crate) fn run(home: &Home, args: &List) -> Result<(), Failure> {
         mention_held(&link, &status)?;
     }
     Ok(())
+}
+
+/// Says that there are no servers, and how to have some.
+pub(super) fn say_none() {
+    print::say("there are no servers");
+    print::hint(
+        "`switchboard add` adds one, `switchboard import` takes over those of your clients",
+    );
 }
 
 /// Says that tools wait for a decision, and where. Those that were rejected do not.

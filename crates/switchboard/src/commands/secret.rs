@@ -79,9 +79,16 @@ fn set(home: &Home, name: &str) -> Result<(), Failure> {
         )
         .hint("choose a name, such as `mail`; the value is read from standard input"));
     }
+    store::check_name(name)?;
     let value = read_value(name)?;
-    Store::new(home).set(name, &value)?;
-    print::say(&format!("stored the secret `{name}`"));
+    let store = Store::new(home);
+    let done = if store.has(name) {
+        "replaced"
+    } else {
+        "stored"
+    };
+    store.set(name, &value)?;
+    print::say(&format!("{done} the secret `{name}`"));
     let config = Config::load(home.config_file()).unwrap_or_default();
     match config.secrets_used().get(name) {
         Some(owners) => {

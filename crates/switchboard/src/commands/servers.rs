@@ -16,7 +16,12 @@ use super::{
     },
     shapes,
 };
-use crate::{cli::Place, failure::Failure, link::Link, print};
+use crate::{
+    cli::Place,
+    failure::Failure,
+    link::{Link, no_gateway},
+    print,
+};
 
 /// Add a server.
 ///
@@ -215,15 +220,29 @@ pub(crate) fn disable(home: &Home, args: &Named) -> Result<(), Failure> {
     switch(home, &args.name, Switch::Off)
 }
 
-pub(crate) fn restart(home: &Home, args: &Started) -> Result<(), Failure> {
+pub(crate) fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
     let name = &args.name;
-    let link = Link::need(home)?;
+    let Some(link) = Link::find_staying(home)? else {
+        return try_start(home, place, args);
+    };
     link.post(&format!("{}/restart", address(name)), None)?;
     if args.no_wait {
         print::say(&format!("restarting `{name}`"));
         return Ok(());
     }
     learning::restarted(home, &link, name)
+}
+
+/// Without a gateway nothing runs, but whether a server starts can be seen.
+fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
+    let name = &args.name;
+    let config = ConfigFile::read(home)?;
+    let is_enabled = |server: &Server| server.enabled;
+    let is_there = config.config()?.servers.get(name).is_some_and(is_enabled);
+    if !is_there || args.no_wait {
+        return Err(no_gateway(home).hint("`switchboard serve` starts one"));
+    }
+    learning::learn(home, place, std::slice::from_ref(name))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

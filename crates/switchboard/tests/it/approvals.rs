@@ -229,10 +229,7 @@ fn a_call_waits_until_somebody_approves_it() {
     let all = place.run(&["approvals", "list", "--all"]);
     assert!(all.out.contains("approved  call  asker:remove"), "{all:?}");
     let none = place.run(&["approvals", "list", "--status", "rejected"]);
-    assert_eq!(
-        (none.code, &*none.err),
-        (Some(0), "there is no such request\n")
-    );
+    assert_eq!((none.code, &*none.err), (Some(0), "no request matches\n"));
     let wrong = place.run(&["approvals", "list", "--status", "sideways"]);
     assert_eq!(wrong.code, Some(1), "{wrong:?}");
 }
@@ -412,7 +409,7 @@ fn a_rule_is_tried_before_it_holds() {
         "{done:?}"
     );
     assert!(
-        done.out.contains("it would have been about 1\n"),
+        done.out.contains("it matches 1 of the last 1 call\n"),
         "{done:?}"
     );
     assert!(

@@ -93,3 +93,28 @@ fn tool_that_is_not_there_is_explained_alike() {
     let off = "`echo` is disabled\nhint: `switchboard enable echo` switches it on\n";
     place.check(&["tools", "echo"], 0, "", off);
 }
+
+#[test]
+fn restart_without_a_gateway_shows_whether_the_server_starts() {
+    let place = Place::without_memory();
+    let [command, args @ ..] = place.echo();
+    let config = json!({
+        "listen": "127.0.0.1:0",
+        "memory": { "enabled": false },
+        "mcpServers": {
+            "bad": { "command": "nonesuch-program" },
+            "echo": { "command": command, "args": args },
+        },
+    });
+    place.write_config(&config.to_string());
+    // That is the command which the reason recommends.
+    let done = place.run(&["restart", "bad"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.err.contains("command not found") && done.err.contains("`switchboard restart bad`"),
+        "{done:?}"
+    );
+    let done = place.run(&["restart", "echo"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("`echo`: 2 tools in "), "{done:?}");
+}

@@ -60,7 +60,7 @@ fn an_import_is_shown_first_and_taken_back() {
     assert!(done.err.contains("\nadded 1 server: files\n"), "{done:?}");
     assert!(
         done.err
-            .contains("\nwhat the file was is in DIR/home/backups/"),
+            .contains("\na copy of the file before is in DIR/home/backups/"),
         "{done:?}"
     );
     assert!(config().contains("\"files\""));
@@ -188,8 +188,7 @@ fn a_client_is_connected_and_disconnected() {
     let done = place.run(&["connect", "cursor", "--yes"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(
-        done.err
-            .contains("Cursor uses the gateway once it is started anew"),
+        done.err.contains("restart Cursor to use the gateway"),
         "{done:?}"
     );
     let entry: serde_json::Value = serde_json::from_str(&client()).unwrap();

@@ -111,7 +111,7 @@ fn what_is_stored_is_found_and_shown() {
             "Scope        namespace home, user ada\n",
             "True         from 2026-01-02\n",
             "green tea",
-            "\nversion 1, known from 20",
+            "\nversion 1, known since 20",
         ] {
             assert!(done.out.contains(line), "{line}: {}", done.out);
         }
@@ -125,7 +125,7 @@ fn lists_have_pages_and_scopes() {
             &["memory", "list"],
             0,
             "",
-            "nothing is remembered, or nothing of that kind\n",
+            "no memory matches, or there is none yet\n",
         );
         store(place, &["one", "--namespace", "a"]);
         let two = store(

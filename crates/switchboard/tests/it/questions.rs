@@ -209,7 +209,7 @@ fn a_question_is_answered() {
     );
     let show = place.run(&["approvals", "show", first]);
     for part in [
-        "\nWARNING: asks for something that looks like a password: field `password`\n",
+        "\nwarning: asks for something that looks like a password: field `password`\n",
         "\nwhat it says\n  Who are you⟨U+202E⟩?\n",
         "\nfield name\n  Your name\n  text, has to be answered\n",
         "\nfield age\n  a whole number, 0 to 200, may be left out\n",
@@ -322,7 +322,7 @@ fn an_address_is_shown_and_never_opened() {
         "{seen}"
     );
     assert!(
-        seen.contains("WARNING: the address has a name before the `@`"),
+        seen.contains("warning: the address has a name before the `@`"),
         "{seen}"
     );
     assert!(!place.user().join("opened").exists());

@@ -23,8 +23,8 @@ pub(super) struct List {
     /// Only those that are in this state: open, closed, or one such as rejected
     #[arg(long)]
     status: Option<String>,
-    /// Only of this kind: `sampling`, `elicitation`, `tool_call`, `resource`, `prompt` or `trust`
-    #[arg(long)]
+    /// Only of this kind
+    #[arg(long, value_parser = KINDS)]
     kind: Option<String>,
     /// Only of this server
     #[arg(long, value_name = "NAME")]
@@ -36,6 +36,15 @@ pub(super) struct List {
     #[arg(long)]
     json: bool,
 }
+
+const KINDS: [&str; 6] = [
+    "sampling",
+    "elicitation",
+    "tool_call",
+    "resource",
+    "prompt",
+    "trust",
+];
 
 impl List {
     pub(super) fn waiting(json: bool) -> Self {
@@ -82,7 +91,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
         print::say(if is_all {
             "nothing waits for you; `switchboard approvals watch` tells when something does"
         } else {
-            "there is no such request"
+            "no request matches"
         });
         return Ok(());
     }

@@ -77,15 +77,15 @@ pub(super) fn list(home: &Home, args: &List) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    let mut table = Table::new(&["ID", "FROM", "FOR", "UNTIL", "BY", "RULE"]);
+    let mut table = Table::new(&["RULE", "ID", "FROM", "FOR", "UNTIL", "BY"]);
     for rule in &rules {
         table.row([
+            visible_line(&rule.text),
             visible_line(&rule.id),
             visible_line(&rule.source),
             rule.scope.as_ref().map(scope).unwrap_or_default(),
             rule.expires_at.as_deref().map(local).unwrap_or_default(),
             rule.by.as_deref().map(visible_line).unwrap_or_default(),
-            visible_line(&rule.text),
         ]);
     }
     table.print()?;
@@ -193,7 +193,7 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
     let tested: Tested = link.send(&address, &body)?;
     print::data(&format!("{}\n", visible_line(&tested.text)))?;
     if tested.tools.is_empty() {
-        print::data("\nit is about no tool, prompt or resource that is known\n")?;
+        print::data("\nit matches no tool, prompt or resource that is known\n")?;
     } else {
         print::data("\n")?;
         let mut table = Table::new(&["NAME", "KIND", "NOW", "THEN"]);
@@ -221,12 +221,15 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
     )
 }
 
-/// What it would have been about.
+/// The calls of late that it matches.
 fn past(calls: &Calls, one: &str, more: &str, unsure: &str) -> Result<(), Failure> {
+    if calls.looked == 0 {
+        return Ok(());
+    }
     let mut said = format!(
-        "\nof the last {} it would have been about {}",
-        count(calls.looked, one, more),
-        calls.matched
+        "\nit matches {} of the last {}",
+        calls.matched,
+        count(calls.looked, one, more)
     );
     if calls.unsure > 0 {
         // Writing to a string cannot fail.

@@ -17,7 +17,7 @@ use crate::{
     },
     failure::Failure,
     link::Link,
-    print::{self, Colour},
+    print,
 };
 
 /// Show all of a request: who asks and why, what it says, and what became of it.
@@ -198,8 +198,7 @@ impl Page {
             approval.status_words()
         );
         for warning in approval.warnings() {
-            let label = print::paint(&io::stdout(), Colour::Red, "WARNING");
-            let _ = writeln!(self.text, "{label}: {warning}");
+            let _ = writeln!(self.text, "{}", print::danger(&io::stdout(), &warning));
         }
         self.line("server", &approval.server());
         self.line("client", &approval.client());
@@ -503,7 +502,7 @@ mod tests {
                 "instructions":"Do\u200b this."}}"#,
         );
         for part in [
-            "aaaaaaaa: sky has tools that are held back: pending\nWARNING: hidden⟨U+200B⟩\n",
+            "aaaaaaaa: sky has tools that are held back: pending\nwarning: hidden⟨U+200B⟩\n",
             "\ntool add⟨U+202E⟩\n  why          changed\n  fingerprint  f00\n",
             "  description\n    - One⟨U+001B⟩[2J.\n    + Two.\n",
             "\ninstructions\n  Do⟨U+200B⟩ this.\n",

@@ -21,7 +21,7 @@ use super::{
     stream::{Stream, Told},
 };
 use crate::{
-    commands::visible::visible_line,
+    commands::{times::moment, visible::visible_line},
     failure::Failure,
     link::Link,
     print::{self, Colour},
@@ -388,7 +388,8 @@ fn line(kind: &str, approval: &Approval) -> String {
         decided.or(error).unwrap_or_default()
     };
     let text = format!(
-        "{now:.0}  {word}  {}  {} {}  {about}",
+        "{}  {word}  {}  {} {}  {about}",
+        moment(now),
         visible_line(&approval.id),
         approval.kind_word(),
         approval.place()
@@ -396,9 +397,8 @@ fn line(kind: &str, approval: &Approval) -> String {
     let mut text = format!("{}\n", text.trim_end());
     if is_new {
         for warning in approval.warnings() {
-            let label = print::paint(&io::stdout(), Colour::Red, "WARNING");
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "    {label}: {warning}");
+            let _ = writeln!(text, "    {}", print::danger(&io::stdout(), &warning));
         }
     }
     text

@@ -89,9 +89,7 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Failure> {
         hex(&until.hash)
     ));
     if !is_shrunk {
-        print::hint(
-            "the store keeps its size and uses the room; an archive made without a gateway gives it back",
-        );
+        print::hint("the file of the log becomes smaller only if no gateway runs meanwhile");
     }
     Ok(())
 }

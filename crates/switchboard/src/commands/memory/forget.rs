@@ -86,6 +86,10 @@ fn forget_all(home: &Home, yes: bool) -> Result<(), Failure> {
             let page: Total = memory.read("list_memories", &wish).await?;
             Ok(page.total)
         })?;
+        if total == 0 {
+            print::say("there are no memories");
+            return Ok(());
+        }
         let many = count(total, "memory", "memories");
         FORGET.agree(
             yes,

@@ -101,7 +101,7 @@ pub(super) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
     }
     let lines = count(total.errors.len() as u64, "line is", "lines are");
     Err(Failure::new(format!("{lines} wrong and left out"))
-        .hint("mend them and import the file again: what is there is skipped"))
+        .hint("fix them and import the file again: what is there is skipped"))
 }
 
 async fn import(

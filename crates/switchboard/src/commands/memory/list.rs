@@ -14,7 +14,7 @@ use super::{
     },
     scope::{MemoryType, Scope, Times, Wish},
     session::{self, Session, understood},
-    shapes::Remembered,
+    shapes::{Remembered, indented},
 };
 use crate::{failure::Failure, print};
 
@@ -69,7 +69,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     }
     if page.memories.is_empty() {
         print::say(if page.total == 0 {
-            "nothing is remembered, or nothing of that kind"
+            "no memory matches, or there is none yet"
         } else {
             "there are not so many memories"
         });
@@ -185,11 +185,11 @@ fn listing(memories: &[Remembered]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{}  {}  {}\n      {}{more}",
+            "{}  {}  {}\n{}",
             visible_line(&memory.id),
             memory.day(),
             about.join("; "),
-            visible_line(&content[..cut]),
+            indented(&format!("{}{more}", visible_line(&content[..cut]))),
         );
     }
     text

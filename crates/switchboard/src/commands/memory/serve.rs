@@ -7,6 +7,7 @@ use tracing::level_filters::LevelFilter;
 use super::session::{check_config, check_running};
 use crate::{
     failure::Failure,
+    log,
     stdio::{self, StdioArgs},
 };
 
@@ -17,7 +18,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// How much to say on standard error: off, error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log::level)]
     log_level: LevelFilter,
 }
 

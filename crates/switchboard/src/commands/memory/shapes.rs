@@ -1,9 +1,12 @@
 //! Memories as the tools give them, and as people read them.
 
+use std::io;
+
 use serde::Deserialize;
 use switchboard_wire::Raw;
 
 use super::super::visible::{visible, visible_line};
+use crate::print;
 
 /// One memory, or one version of it.
 #[derive(Debug, Deserialize)]
@@ -117,14 +120,18 @@ pub(super) fn excerpt(content: &str) -> String {
             is_cut = true;
             break;
         }
-        text.push_str("      ");
-        text.push_str(line);
+        text.push_str(&indented(line));
         text.push('\n');
     }
     if is_cut {
-        text.push_str("      …\n");
+        text.push_str(&indented("…\n"));
     }
     text
+}
+
+/// A line under a heading, folded if there is no room for it.
+pub(super) fn indented(line: &str) -> String {
+    print::fitted(&io::stdout(), &format!("      {line}"), 0, 0)
 }
 
 #[cfg(test)]

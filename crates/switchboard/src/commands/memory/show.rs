@@ -1,6 +1,6 @@
 //! `switchboard memory show`: one memory, whole, and how it came to be what it is.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, io};
 
 use clap::Args;
 use switchboard_config::Home;
@@ -45,11 +45,11 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
     let mut text = whole(&memory);
     for version in &memory.history {
         let until = version.learned_until.as_deref().map(moment);
-        let until = until.map_or_else(|| "now".to_owned(), |until| format!("until {until}"));
+        let until = until.map_or_else(String::new, |until| format!(" until {until}"));
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "\nversion {}, known from {} {until}{}",
+            "\nversion {}, known since {}{until}{}",
             version.version,
             moment(&version.learned_at),
             version
@@ -65,7 +65,7 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
 
 /// What it says, and under it all that is known of it.
 fn whole(memory: &Remembered) -> String {
-    let mut text = visible(memory.content.trim_end());
+    let mut text = print::fitted(&io::stdout(), &visible(memory.content.trim_end()), 0, 0);
     text.push_str("\n\n");
     let entities: Vec<_> = memory
         .entities

@@ -30,7 +30,7 @@ pub(super) struct Store {
     #[arg(long = "type", value_name = "TYPE", value_enum)]
     kind: Option<MemoryType>,
     /// How much it counts, from 0 to 1; 0.5 if not said
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     importance: Option<f64>,
     /// Since when it is true, such as 2026-07-28 or 2026-07-28T12:00:00Z
     #[arg(long, value_name = "TIME")]
@@ -127,4 +127,11 @@ fn metadata(given: Option<&str>) -> Result<Option<Map<String, Value>>, Failure> 
         Failure::usage(format!("--metadata is no JSON object: {error}"))
             .hint(r#"give an object such as '{"source": "mail"}'"#)
     })
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok();
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }

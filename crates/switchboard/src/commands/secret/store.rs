@@ -139,7 +139,7 @@ impl Store {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Failure> {
+pub(super) fn check_name(name: &str) -> Result<(), Failure> {
     if is_secret_name(name) {
         return Ok(());
     }

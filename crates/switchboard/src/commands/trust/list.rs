@@ -3,7 +3,10 @@
 use clap::Args;
 use switchboard_config::Home;
 
-use super::shapes::{Answer, Held, ServerTrust};
+use super::{
+    super::list,
+    shapes::{Answer, Held, ServerTrust},
+};
 use crate::{
     failure::Failure,
     link::Link,
@@ -34,7 +37,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     }
     let Answer { servers } = super::ask(&link, name)?;
     if servers.is_empty() {
-        print::say("there are no servers");
+        list::say_none();
         return Ok(());
     }
     overview(&servers).print()?;
