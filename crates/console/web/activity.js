@@ -62,7 +62,7 @@ function openList() {
     table.hidden = shown.length === 0;
     keyed(body, shown, (call) => call.id, row);
     const filtered = kept.server || kept.outcome || kept.text;
-    fill(none, shown.length ? null : filtered ? empty("No call fits.", "Take a part of the filter away.") : empty("No calls yet.", "Every call that an agent makes through the gateway shows up here."));
+    fill(none, shown.length ? null : filtered ? empty("No matching calls.", "Change or clear the filter.") : empty("No calls yet.", "Every call that an agent makes through the gateway shows up here."));
   }
 
   // Rows do not move while somebody reads them: new calls are offered, and shown when asked for.
@@ -92,7 +92,7 @@ function openList() {
   const exports = [button("Export JSON", () => exportAll(filter(), "json"), { class: "small" }), button("Export CSV", () => exportAll(filter(), "csv"), { class: "small" })];
   return {
     title: () => "Activity",
-    node: h("div", { class: "page" }, heading("Activity", exports), h("div", { class: "filters" }, text, server, outcome), h("div", null, fresh), table, none, more),
+    node: h("div", { class: "page" }, heading("Activity", exports), h("div", { class: "filters" }, text, server, outcome), fresh, table, none, more),
     close() {
       clearTimeout(typing);
       choice.close();
@@ -120,7 +120,7 @@ function row(call) {
 
 // A beginning without line breaks; the row cuts it to its width.
 function short(text) {
-  const line = text.replace(/\s+/g, " ").trim();
+  const line = text.replace(/\s+/g, " ").replaceAll("`", "").trim();
   return line.length > 200 ? `${line.slice(0, 199)}…` : line;
 }
 

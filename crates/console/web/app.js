@@ -1,6 +1,6 @@
 // The console: signing in, and which page is shown.
 
-import { add, fill, h, say, svg } from "./dom.js";
+import { add, fill, h, prose, say, svg } from "./dom.js";
 import { showKeys, watchKeys } from "./keys.js";
 import { dismissNotices, notice, setTitle, watchApprovals } from "./notices.js";
 import { exchange, onSession, preference, sessionIsOver, signedIn } from "./session.js";
@@ -93,12 +93,17 @@ async function signIn(key) {
   else document.getElementById("signed-out").hidden = false;
 }
 
+// A message of the gateway as a sentence of its own.
+function sentenceOf(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+}
+
 function signedOut(place, failure) {
   setTitle("Signed out");
   fill(place, h("main", { class: "door" },
     h("img", { src: "/console/icon.svg", alt: "", width: "44", height: "44" }),
     h("h1", null, "Switchboard"),
-    failure ? h("div", { class: "callout", "data-tone": "bad", role: "alert" }, h("strong", null, "You could not be signed in. "), failure) : null,
+    failure ? h("div", { class: "callout", "data-tone": "bad", role: "alert" }, h("strong", null, "You could not be signed in. "), prose(sentenceOf(failure))) : null,
     h("p", null, "You are signed out. To sign in, run this in a terminal on the machine of the gateway, and open the link that it prints:"),
     h("pre", { class: "command" }, h("code", null, "switchboard console")),
     h("p", { class: "muted" }, "The link works once and expires after 24 hours. This browser then stays signed in for 24 hours, until you sign out, or until the gateway stops: its console has another address in each run."),
@@ -121,6 +126,7 @@ function go(hash) {
   const from = lastHash;
   const back = from?.startsWith(`${hash}/`) ? from : null;
   dismissNotices();
+  closeDialogs();
   const [name, rest] = parts(hash);
   for (const link of document.querySelectorAll("#pages a")) {
     if (link.dataset.key === name) link.setAttribute("aria-current", "page");
@@ -142,6 +148,11 @@ function go(hash) {
   // A choice on the page itself, such as a filter, keeps the focus.
   if (stays && !page.focus && place.contains(document.activeElement)) return;
   if (!first) (row ?? page.focus?.() ?? place.querySelector("h1") ?? place).focus({ preventScroll: !row });
+}
+
+// A dialog is about the page below it: it is left without an answer when that page is.
+function closeDialogs() {
+  for (const dialog of document.querySelectorAll("dialog[open]")) if (dialog.dispatchEvent(new Event("cancel", { cancelable: true }))) dialog.close();
 }
 
 function closePage() {

@@ -4,7 +4,7 @@ import { get, path } from "./api.js";
 import { arrange, panel } from "./decide.js";
 import { add, button, fill, h, problem, prose, say } from "./dom.js";
 import { outcome } from "./outcome.js";
-import { KIND_WORDS, mark, sentence } from "./marks.js";
+import { KIND_WORDS, lacksModel, mark, sentence, suspicious } from "./marks.js";
 import { modelAnswer } from "./model-answer.js";
 import { json, WHOLE } from "./payload.js";
 import { question } from "./question.js";
@@ -156,10 +156,11 @@ function drawMeta(place, approval) {
     ["Because of the rule", approval.rule ? h("code", null, approval.rule) : null],
   ];
   fill(place,
-    h("div", { class: "approval-state" }, mark(approval.status), approval.escalatedAt && isOpen(approval) ? mark("escalated", "escalated: nobody has answered yet") : null),
+    h("div", { class: "approval-state" }, mark(approval.status), approval.escalatedAt && isOpen(approval) ? mark("escalated", "escalated: no answer yet") : null),
     isOpen(approval) && approval.expiresAt ? h("div", { class: "countdown" }, h("progress", { "aria-label": "Time left", max: "1" }), h("span", null, leftTime(approval.expiresAt), h("span", { class: "muted escalates" }))) : null,
     h("dl", { class: "facts inline" }, facts.filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
-    (approval.warnings ?? []).length ? h("div", { class: "callout loud", "data-tone": "bad", role: "note" }, h("strong", null, "Look twice"), h("ul", null, approval.warnings.map((text) => h("li", null, prose(text))))) : null,
+    suspicious(approval).length ? h("div", { class: "callout loud", "data-tone": "bad", role: "note" }, h("strong", null, "Look twice"), h("ul", null, suspicious(approval).map((text) => h("li", null, prose(text))))) : null,
+    lacksModel(approval) && isWaiting(approval) ? h("div", { class: "callout", role: "note" }, "No model is configured. Answer it yourself, or set ", h("code", null, "sampling.provider"), " in the configuration to have a model answer.") : null,
     approval.status === "orphaned" ? h("div", { class: "callout" }, "The caller has disconnected, perhaps because the gateway restarted. Your answer is kept, and delivered when the caller asks again.") : null,
     approval.status === "generating" ? h("div", { class: "callout" }, "It is approved, and the model is answering.") : null);
   drawClock(place, approval);

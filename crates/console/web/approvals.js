@@ -3,7 +3,7 @@
 import { get, path, query } from "./api.js";
 import { openApproval } from "./approval.js";
 import { add, button, empty, fill, h, heading, keyed, problem, say, select } from "./dom.js";
-import { details, KIND_WORDS, mark, sentence, word } from "./marks.js";
+import { details, KIND_WORDS, mark, sentence, suspicious, word } from "./marks.js";
 import { queueState } from "./queue-state.js";
 import { serverFilter } from "./server-filter.js";
 import { isOpen, isWaiting, oldestFirst, on, state, waiting, waitingCount } from "./store.js";
@@ -50,9 +50,10 @@ export function open(rest) {
   }
 
   function show(id) {
-    if (id !== openId || !main.firstChild) {
+    if (id !== openId || !main.firstChild || (!id && main.dataset.state !== mode)) {
       detail?.close();
       openId = id;
+      main.dataset.state = mode;
       detail = id ? openApproval(id) : null;
       fill(main, detail?.node ?? h("div", { class: "split-empty muted" }, h("p", null, mode === "history" ? "Choose one to see who asked, and what became of it." : "The first one that waits for you opens here.")));
     }
@@ -130,7 +131,7 @@ function footOf(approval) {
   return h("p", { class: "ask-foot" }, approval.expiresAt ? leftTime(approval.expiresAt) : h("span", { class: "muted" }, "no time limit"),
     approval.escalatedAt ? mark("escalated") : null,
     approval.status !== "pending" ? mark(approval.status) : null,
-    approval.warnings?.length ? mark("warn", "look twice") : null);
+    suspicious(approval).length ? mark("warn", "look twice") : null);
 }
 
 function choose(list, id) {

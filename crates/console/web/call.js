@@ -5,8 +5,10 @@ import { empty, fill, h, heading, problem, prose, say } from "./dom.js";
 import { KIND_WORDS, mark } from "./marks.js";
 import { bytes, clock, lasting, latency, whole } from "./words.js";
 
-// The clocks of what is written down at the beginning and at the end may differ a little.
-const SLACK_MS = 1500;
+// Both are written down by one clock, and not at the same instant.
+const SLACK_MS = 100;
+// A call that has waited for nobody had no approval.
+const LEAST_WAIT_MS = 1;
 
 export function openCall(id) {
   const body = h("div", { class: "stack" });
@@ -28,6 +30,7 @@ export function openCall(id) {
         return;
       }
       draw(call, []);
+      if (!(call.waitedMs >= LEAST_WAIT_MS)) return;
       const approvals = await get(query(path("approvals"), { server: call.server, limit: 200 })).then((answer) => answer.approvals, () => null);
       draw(call, approvals === null ? null : approvals.filter((approval) => belongs(approval, call)));
     } catch (error) {
@@ -44,9 +47,13 @@ export function openCall(id) {
   return { title: () => `Call ${id}`, node, back: () => "#activity" };
 }
 
+// Whether an approval may be of this call: same tool, same client, asked and decided while the call was under way.
 function belongs(approval, call) {
-  const [began, ended, asked] = [Date.parse(call.at), Date.parse(call.at) + call.durationMs, Date.parse(approval.createdAt)];
-  return approval.kind !== "trust" && (!approval.tool || approval.tool === call.name) && asked >= began - SLACK_MS && asked <= ended + SLACK_MS;
+  const began = Date.parse(call.at) - SLACK_MS;
+  const ended = began + call.durationMs + 2 * SLACK_MS;
+  const within = (at) => at === undefined || (Date.parse(at) >= began && Date.parse(at) <= ended);
+  return approval.kind !== "trust" && (!approval.tool || approval.tool === call.name) && (!approval.client || approval.client === call.client)
+    && within(approval.createdAt) && within(approval.decision?.at);
 }
 
 function facts(call) {
@@ -75,15 +82,15 @@ function timeline(call, approvals) {
       h("time", { datetime: new Date(moment.at).toISOString(), title: whole(moment.at) }, clock(moment.at)),
       h("span", { class: "timeline-what" }, h("strong", null, moment.what), " ", moment.text),
       h("span", { class: "muted" }, moment.at === began ? "" : `+${lasting(moment.at - began)}`)))),
-    h("p", { class: "muted small-text" }, note(approvals)));
+    h("p", { class: "muted small-text" }, note(call, approvals)));
 }
 
 function decided(approval) {
   return { __proto__: null, approve: "Approved", reject: "Rejected", accept: "Accepted", decline: "Declined", cancel: "Cancelled", respond: "Answered by a person" }[approval.decision.action] ?? "Decided";
 }
 
-function note(approvals) {
-  if (approvals === null) return "Approvals could not be read, so that only the call itself is shown.";
-  if (approvals.length) return "Approvals are matched by server, tool and time, since calls and approvals are written down apart. When the server itself began is not written down.";
-  return "No approval of this server and tool falls into the time of this call. When the server itself began is not written down.";
+function note(call, approvals) {
+  if (approvals === null) return "The approvals could not be read, so only the call itself is shown.";
+  if (approvals.length) return "Calls and approvals are recorded separately, and matched by server, tool, client and time.";
+  return call.waitedMs >= LEAST_WAIT_MS ? "The approval that this call waited for is no longer recorded." : "This call did not wait for an approval.";
 }

@@ -4,29 +4,30 @@ import { add, fill, h, newId, svg } from "./dom.js";
 
 const WIDTH = 600;
 const HEIGHT = 150;
-const LEFT = 44;
 const BOTTOM = 22;
 const TOP = 8;
 
-function nice(most) {
-  if (!(most > 0)) return 1;
+// The top of the axis. Of a count the half is on the axis too, and nothing is counted in halves.
+function nice(most, counted) {
+  if (!(most > 0)) return counted ? 2 : 1;
   const power = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= most);
+  const steps = counted ? [1, 2, 4, 6, 10] : [1, 2, 5, 10];
+  return steps.map((step) => step * power).find((step) => step >= most && !(counted && step % 2));
 }
 
 // chart(figure, {title, summary, labels, short?, series: [{name, tone, values}], kind: "bars"|"lines", show, empty})
 // With `short` every place has a label of its own, else the first, the middle and the last have one.
 export function chart(figure, { title, summary, labels, short, series, kind, show, empty }) {
-  const most = nice(Math.max(...(kind === "bars" ? labels.map((_, at) => sum(series, at)) : series.flatMap((one) => one.values.map((value) => value ?? 0))), 0));
+  const most = nice(Math.max(...(kind === "bars" ? labels.map((_, at) => sum(series, at)) : series.flatMap((one) => one.values.map((value) => value ?? 0))), 0), kind === "bars");
   const any = series.some((one) => one.values.some((value) => value > 0));
   const [titleId, descId] = [figure.dataset.title ??= newId("chart"), figure.dataset.desc ??= newId("chart")];
-  const x = (at) => LEFT + ((WIDTH - LEFT) * (at + 0.5)) / labels.length;
+  const x = (at) => (WIDTH * (at + 0.5)) / labels.length;
   const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / most);
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-labelledby": `${titleId} ${descId}`, preserveAspectRatio: "none" },
     svg("title", { id: titleId }, title), svg("desc", { id: descId }, any ? summary : empty));
   for (const part of [0, 0.5, 1]) {
     const at = y(most * part);
-    add(picture, svg("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: at, y2: at }));
+    add(picture, svg("line", { class: "grid", x1: 0, x2: WIDTH, y1: at, y2: at }));
   }
   add(picture, kind === "bars" ? bars(series, labels, x, y) : lines(series, x, y));
 
@@ -49,7 +50,7 @@ function sum(series, at) {
 }
 
 function bars(series, labels, x, y) {
-  const width = Math.max(1, ((WIDTH - LEFT) / labels.length) * (labels.length <= 8 ? 0.55 : 0.72));
+  const width = Math.max(1, (WIDTH / labels.length) * (labels.length <= 8 ? 0.55 : 0.72));
   return labels.flatMap((_, at) => {
     let base = 0;
     return series.map((one) => {

@@ -43,6 +43,18 @@ export function sentence(approval) {
   return /^\p{Ll}/u.test(summary) ? `${who} ${summary}` : summary;
 }
 
+// Nothing suspicious, but which of the buttons work: the gateway has no model that could answer.
+const NO_MODEL = /^no model is configured\b/;
+
+export function lacksModel(approval) {
+  return approval.kind === "sampling" && (approval.warnings ?? []).some((text) => NO_MODEL.test(text));
+}
+
+// The warnings that call for a second look.
+export function suspicious(approval) {
+  return (approval.warnings ?? []).filter((text) => !NO_MODEL.test(text));
+}
+
 const HAS_ARGUMENTS = new Set(["tool_call", "prompt"]);
 const MOST_DETAILS = 240;
 

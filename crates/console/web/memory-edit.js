@@ -68,9 +68,9 @@ export function memoryForm(memory, { done, cancel, scopes = [] }) {
   const node = h("form", { class: "form wide-form", on: { submit } },
     field("Content", content, "One fact, event or way of doing something, in a sentence that can be understood alone."),
     h("div", { class: "field-row" }, field("Type", kind), field("Importance", importance, "From 0 to 1.")),
-    h("div", { class: "field-row moments" }, field("True since", from, "Empty: as long as anybody knows."), field("True until", until, "Empty: it has not ended.")),
+    h("div", { class: "field-row moments" }, field("True since", from, "Leave empty if it is not known."), field("True until", until, "Leave empty if it is still true.")),
     field("Mentions", entities, "Who and what it is about, one on each line. Names that are found in the content are added."),
-    scope.length ? h("fieldset", null, h("legend", null, "Whose it is"), h("div", { class: "field-row" }, scope.map(([, words, [input, options]]) => [field(words, input), options]))) : null,
+    scope.length ? h("fieldset", null, h("legend", null, "Scope"), h("div", { class: "field-row" }, scope.map(([, words, [input, options]]) => [field(words, input), options]))) : null,
     problems, h("div", { class: "buttons" }, send, cancel ? button("Cancel", cancel) : null));
   return { node, focus: () => content.focus() };
 }

@@ -70,7 +70,7 @@ export function openGraph(first, { scopes }) {
 
   function draw({ entities, relations }, id) {
     split.hidden = !entities.length;
-    fill(none, entities.length ? null : empty("Nobody and nothing is known yet.", "People and things show up here as soon as memories mention them. Agents relate them with memory:create_relation."));
+    fill(none, entities.length ? null : empty("No people or things yet.", "People and things show up here as soon as memories mention them. Agents relate them with memory:create_relation."));
     view.show(entities, relations, id);
     say(words, `${plural(entities.length, "name")} and ${plural(relations.length, "relation")}. The larger the circle, the more memories mention it.`);
     fill(asList.lastChild, names(entities, relations));

@@ -42,7 +42,7 @@ export function openList(_, { scopes }) {
       shown = onward ? [...shown, ...list(said.memories)] : list(said.memories);
       next = said.next_offset;
       more.hidden = next === undefined;
-      say(count, query ? `${plural(shown.length, "memory", "memories")} found, the best first. ${VECTORS[said.vectors] ?? ""}` : `${plural(said.total, "memory", "memories")}, the newest first`);
+      say(count, query ? `${plural(shown.length, "memory", "memories")} found, the best first. ${VECTORS[said.vectors] ?? ""}` : `${plural(said.total, "memory", "memories")}${said.total > 0 ? ", the newest first" : ""}`);
       draw(query);
     } catch (error) {
       if (mine === asked) fill(none, problem(error));
@@ -79,7 +79,7 @@ export function openList(_, { scopes }) {
     node: h("div", { class: "stack" },
       h("div", { class: "filters" }, search, kind, h("a", { class: "button", href: "#memory/new" }, "Add a memory")),
       scopeFilter(scopes, () => read()), times,
-      h("div", { class: "list-head" }, count, button("Read again", () => read(), { class: "quiet small" })), rows, none, more),
+      h("div", { class: "list-head" }, count, button("Refresh", () => read(), { class: "quiet small" })), rows, none, more),
     close: () => clearTimeout(typing),
   };
 }

@@ -27,7 +27,7 @@ export function openMerge(_, { scopes }) {
       const said = await ask("consolidate_memory", wanted());
       if (mine === asked) draw(said);
     } catch (error) {
-      if (mine === asked) fill(body, problem(error), h("div", { class: "buttons" }, button("Look again", read)));
+      if (mine === asked) fill(body, problem(error), h("div", { class: "buttons" }, button("Try again", read)));
     }
   }
 

@@ -11,8 +11,8 @@ import { bytes, number, plural } from "./words.js";
 
 const PATIENCE_MS = 15 * 60_000;
 const MOST_PROBLEMS = 50;
-const NAMES = { __proto__: null, store: "Store", index: "Index", embeddings: "Meaning" };
-const SAYS = { __proto__: null, off: "There is no model of meaning: memories are found by words and mentions.", loading: "The model is loading.", filling: "The meaning of what is stored is being worked out." };
+const NAMES = { __proto__: null, store: "Store", index: "Index", embeddings: "Embeddings" };
+const SAYS = { __proto__: null, off: "There is no embedding model: memories are found by words and mentions.", loading: "The model is loading.", filling: "Embeddings of what is stored are being computed." };
 
 // What is wrong, or not ready yet, and what to do about it; nothing if all is well.
 export function troubles(status) {
@@ -47,11 +47,11 @@ export function openStore(_, first) {
 
   function draw(status) {
     const parts = status.parts ?? {};
-    const rows = [["Memories", number(status.memories)], ["Versions of them", number(status.versions)], ["People and things", number(status.entities)], ["Relations", number(status.relations)],
-      ["With their meaning worked out", `${number(parts.embeddings?.embedded)}${parts.embeddings?.waiting ? `, ${number(parts.embeddings.waiting)} to go` : ""}`],
-      ["Model of meaning", parts.embeddings?.model ? h("code", null, parts.embeddings.model) : "none"],
-      ["Index in memory", parts.index?.bytes ? bytes(parts.index.bytes) : "not made yet"],
-      ["Finds names in what is stored", status.extraction ? "yes" : "no"]];
+    const rows = [["Memories, ended ones too", number(status.memories)], ["Versions", number(status.versions)], ["People and things", number(status.entities)], ["Relations", number(status.relations)],
+      ["Embeddings", `${number(parts.embeddings?.embedded)}${parts.embeddings?.waiting ? `, ${number(parts.embeddings.waiting)} to go` : ""}`],
+      ["Embedding model", parts.embeddings?.model ? h("code", null, parts.embeddings.model) : "none"],
+      ["Index in memory", parts.index?.bytes ? bytes(parts.index.bytes) : "not built yet"],
+      ["Finds names in memories", status.extraction ? "yes" : "no"]];
     fill(facts,
       h("dl", { class: "facts" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
       h("ul", { class: "part-list" }, Object.keys(NAMES).filter((name) => parts[name]).map((name) => [name, parts[name]]).map(([name, part]) => {
@@ -73,7 +73,7 @@ export function openStore(_, first) {
   return {
     update: draw,
     node: h("div", { class: "stack" },
-      h("section", { class: "card", "aria-labelledby": "store-title" }, h("div", { class: "card-head" }, h("h2", { id: "store-title" }, "How it is"), button("Look again", read, { class: "small" })), facts),
+      h("section", { class: "card", "aria-labelledby": "store-title" }, h("div", { class: "card-head" }, h("h2", { id: "store-title" }, "Status"), button("Refresh", read, { class: "small" })), facts),
       h("div", { class: "columns" }, exporting(first.scopes), importing(read))),
     close: () => { closed = true; },
   };

@@ -68,7 +68,7 @@ export function open([name = "list", ...rest]) {
       isTold = true;
       inner?.close?.();
       inner = null;
-      fill(place, status.parts.store.damaged ? mending((said) => { fill(mended, said); read(); }) : null, h("div", { class: "buttons" }, button("Look again", read)));
+      fill(place, status.parts.store.damaged ? mending((said) => { fill(mended, said); read(); }) : null, h("div", { class: "buttons" }, button("Try again", read)));
     }
     if (store !== "ready") return;
     isTold = false;

@@ -1,9 +1,11 @@
 // A server asks for an answer of a model: the conversation as it would be sent, to be read, changed,
 // approved or rejected; the model's answer, to be checked before it is delivered; or one's own answer.
 
+import { get, path } from "./api.js";
 import { arrange, keysTo, panel, readFirst, rejection, rememberFields } from "./decide.js";
 import { diffView } from "./diff.js";
 import { field, fill, h, newId, plain, say } from "./dom.js";
+import { lacksModel } from "./marks.js";
 import { usageWords } from "./outcome.js";
 import { block, blocks, json, list, longText, WHOLE } from "./payload.js";
 import { isWaiting } from "./store.js";
@@ -26,20 +28,21 @@ function whole(part) {
   return block(part, WHOLE);
 }
 
-// The conversation, to be read.
-function conversation(request) {
+// The conversation, to be read; `none` if there is no model that it could be sent to.
+function conversation(request, none = false) {
   const preferences = request.modelPreferences ?? {};
   const wishes = list(preferences.hints).map((hint) => plain(hint?.name)).filter(Boolean).join(", ");
   const settings = [
     // Which one it is, is settled by the gateway: a person's choice, else one of the configured ones that fits.
-    ["Model", plain(request.model) || `as configured${wishes ? `; the server would like ${wishes}` : ""}`],
+    ["Model", none ? null : plain(request.model) || `as configured${wishes ? `; the server would like ${wishes}` : ""}`],
     ["Prefers", ["intelligence", "speed", "cost"].filter((what) => preferences[`${what}Priority`] > 0).map((what) => `${what} ${preferences[`${what}Priority`]}`).join(", ") || null],
     ["Most tokens", request.maxTokens], ["Temperature", request.temperature],
     ["Stops at", list(request.stopSequences).map((one) => JSON.stringify(one)).join(", ") || null],
     ["Wants context of", request.includeContext && request.includeContext !== "none" ? request.includeContext : null],
   ].filter(([, value]) => value !== undefined && value !== null);
-  return h("section", { class: "card", "aria-label": "What would be sent to the model" },
-    h("h3", null, "What would be sent to the model"),
+  const title = none ? "What the server asks of a model" : "What would be sent to the model";
+  return h("section", { class: "card", "aria-label": title },
+    h("h3", null, title),
     settings.length ? h("dl", { class: "facts inline" }, settings.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, plain(value))))) : null,
     h("ol", { class: "talk" },
       request.systemPrompt ? message("system", "System prompt", longText(plain(request.systemPrompt), { class: "text" }, WHOLE)) : null,
@@ -62,7 +65,7 @@ export function asText(request) {
 
 function ask(approval, request) {
   const own = panel(approval);
-  const reading = conversation(request);
+  const reading = conversation(request, lacksModel(approval));
   const shown = h("div", null, reading);
   const changes = h("div");
   const remember = rememberFields("sampling");
@@ -100,7 +103,26 @@ function ask(approval, request) {
   const reject = rejection(own, (reason) => own.decide("reject", { ...reason, ...remember.read() }));
   const node = h("div", { class: "stack" }, shown,
     arrange(own, changes, remember.node, first.node, h("div", { class: "decide-row" }, approve, editButton, written.toggle, reject.node), written.node));
-  return { node, own, dirty: () => changed() || written.text() !== "", keys: { ...keysTo(approve, accept, shown), e: () => (editor ? editor.node.querySelector("textarea")?.focus() : edit()), r: reject.focus } };
+  const toModel = [remember.node, approve, editButton];
+  const show = (is) => toModel.forEach((part) => { part.hidden = !is; });
+  if (lacksModel(approval)) {
+    // Without a model there is nothing to approve, unless one has been configured since the request came.
+    show(false);
+    written.open();
+    get(path("config")).then(({ config }) => config?.sampling?.provider && show(true), () => {});
+  }
+  const keys = keysTo(approve, accept, shown);
+  return {
+    node,
+    own,
+    dirty: () => changed() || written.text() !== "",
+    keys: {
+      a: () => (approve.hidden ? written.focus() : keys.a()),
+      send: () => (approve.hidden ? undefined : keys.send()),
+      e: () => (approve.hidden ? undefined : editor ? editor.node.querySelector("textarea")?.focus() : edit()),
+      r: reject.focus,
+    },
+  };
 }
 
 // A text of the person in the place of the model's.
@@ -116,12 +138,15 @@ function ownAnswer(own) {
     event.preventDefault();
     if (!event.repeat && !send.matches(":disabled")) give();
   });
+  const open = (is) => {
+    node.hidden = !is;
+    toggle.setAttribute("aria-expanded", String(is));
+  };
   const toggle = own.button("Answer yourself", () => {
-    node.hidden = !node.hidden;
-    toggle.setAttribute("aria-expanded", String(!node.hidden));
+    open(node.hidden);
     if (!node.hidden) text.focus();
   }, { "aria-expanded": "false" });
-  return { node, toggle, text: () => text.value };
+  return { node, toggle, open: () => open(true), focus: () => text.focus(), text: () => text.value };
 }
 
 // Everything of the request that may be changed, in fields.

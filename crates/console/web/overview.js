@@ -7,12 +7,14 @@ import { firstSteps } from "./first-steps.js";
 import { details, KIND_WORDS, mark, sentence, word } from "./marks.js";
 import { queueState } from "./queue-state.js";
 import { preference, prefer } from "./session.js";
-import { isOpen, loadCalls, on, state, waiting, waitingCount } from "./store.js";
-import { agoTime, clock, everySecond, failedLists, gatewayTime, lasting, latency, leftTime, number, plural, serverCount, stateCount } from "./words.js";
+import { CALLS_AT_ONCE, isOpen, loadCalls, on, refreshStatus, state, waiting, waitingCount } from "./store.js";
+import { agoTime, clock, everySecond, failedLists, gatewayTime, lasting, latency, leftTime, number, plural, serverCount, stateCount, together } from "./words.js";
 
 const SPANS = [["900", "15 minutes"], ["3600", "1 hour"], ["21600", "6 hours"], ["86400", "24 hours"]];
 const BUCKETS = 30;
 const MOST_CLOSED = 200;
+// How often what no event tells of is read again.
+const AGAIN_MS = 15_000;
 const WAITS = [["within 5 s", 5, "5 s"], ["within 15 s", 15, "15 s"], ["within 30 s", 30, "30 s"], ["within a minute", 60, "1 min"], ["within 5 minutes", 300, "5 min"], ["later", Infinity, "later"]];
 const TROUBLE = new Set(["parked", "retrying"]);
 
@@ -27,9 +29,9 @@ export function open() {
   const trouble = h("div");
   const charts = { calls: h("figure", { class: "chart" }), latency: h("figure", { class: "chart" }), waits: h("figure", { class: "chart" }) };
   const span = select(SPANS, preference("span") ?? "3600", { "aria-label": "Time that the charts show" });
-  const note = h("p", { class: "muted small-text" });
   let closed = [];
   let drawnAt = 0;
+  let readAt = gatewayTime();
   let planned = null;
 
   const node = h("div", { class: "page" },
@@ -43,7 +45,7 @@ export function open() {
         h("h3", { class: "card-sub" }, "Parts of the gateway"), parts)),
     h("section", { class: "card", "aria-labelledby": "charts-title" },
       h("div", { class: "card-head" }, h("h2", { id: "charts-title" }, "Calls and approvals"), h("label", { class: "inline-label" }, "Last ", span)),
-      h("div", { class: "charts" }, charts.calls, charts.latency, charts.waits), note));
+      h("div", { class: "charts" }, charts.calls, charts.latency, charts.waits)));
 
   function drawStatus() {
     const { status } = state;
@@ -100,26 +102,29 @@ export function open() {
       const at = Math.floor((Date.parse(call.at) - from) / step);
       if (at >= 0 && at < BUCKETS) (call.outcome === "ok" ? good : bad)[at].push(latency(call));
     }
+    const oldest = state.calls.at(-1);
+    // Not all calls of this time are here, but the newest ones.
+    const cut = oldest && state.calls.length >= CALLS_AT_ONCE && Date.parse(oldest.at) > from;
+    const newest = cut ? `the newest ${plural(state.calls.length, "call")}` : null;
     const [goodCount, badCount] = [good.flat().length, bad.flat().length];
     chart(charts.calls, {
       title: "Calls", kind: "bars", labels, show: (value) => number(Math.round(value * 10) / 10), empty: "No calls in this time.",
-      summary: `${plural(goodCount + badCount, "call")}, ${number(badCount)} of them failed.`,
+      summary: cut ? `Only ${newest}, since ${clock(oldest.at)}: ${number(badCount)} of them failed.` : `${plural(goodCount + badCount, "call")}, ${number(badCount)} of them failed.`,
       series: [{ name: "answered", tone: "accent", values: good.map((list) => list.length) }, { name: "failed", tone: "bad", values: bad.map((list) => list.length) }],
     });
     const all = good.map((list, at) => [...list, ...bad[at]].sort((a, b) => a - b));
     const whole = all.flat().sort((a, b) => a - b);
     chart(charts.latency, {
       title: "Time to answer", kind: "lines", labels, show: lasting, empty: "No calls in this time.",
-      summary: `Half of the calls took at most ${lasting(share(whole, 0.5))}, 95 % at most ${lasting(share(whole, 0.95))}, waits for people not counted.`,
+      summary: `Half of ${newest ?? "the calls"} took at most ${lasting(share(whole, 0.5))}, 95 % at most ${lasting(share(whole, 0.95))}, waits for people not counted.`,
       series: [{ name: "p50", tone: "accent", values: all.map((list) => share(list, 0.5)) }, { name: "p95", tone: "warn", values: all.map((list) => share(list, 0.95)) }],
     });
     drawWaits(from);
-    const oldest = state.calls.at(-1);
-    const cut = oldest && state.calls.length >= 1000 && Date.parse(oldest.at) > from;
-    say(note, cut ? `The charts show the newest ${plural(state.calls.length, "call")}, since ${clock(oldest.at)}.` : "");
   }
 
   function drawWaits(from) {
+    const oldest = closed.length >= MOST_CLOSED ? closed.at(-1) : null;
+    const cut = oldest && Date.parse(oldest.createdAt) > from;
     const decided = closed.filter((approval) => Date.parse(approval.createdAt) >= from && approval.kind !== "trust");
     const values = WAITS.map(() => 0);
     const times = [];
@@ -133,7 +138,7 @@ export function open() {
     times.sort((a, b) => a - b);
     chart(charts.waits, {
       title: "Time to decide", kind: "bars", labels: [...WAITS.map(([words]) => words), "timed out"], short: [...WAITS.map(([, , words]) => words), "never"], show: (value) => number(Math.round(value * 10) / 10), empty: "No approvals were decided in this time.",
-      summary: `${plural(times.length, "approval")} decided, half of them within ${lasting(share(times, 0.5) ?? NaN)}; ${number(late)} timed out.`,
+      summary: `${cut ? `Only the newest ${number(closed.length)}: ` : ""}${plural(times.length, "approval")} decided, half of them within ${lasting(share(times, 0.5) ?? NaN)}; ${number(late)} timed out.`,
       series: [{ name: "decided", tone: "accent", values: [...values, 0] }, { name: "timed out", tone: "warn", values: [...values.map(() => 0), late] }],
     });
   }
@@ -152,6 +157,7 @@ export function open() {
   drawStatus();
   drawQueue();
   drawCharts();
+  if (state.status) refreshStatus().catch(() => {});
   loadCalls().catch(() => {});
   readClosed();
   const offs = [
@@ -167,7 +173,10 @@ export function open() {
       });
     }),
     everySecond((now) => {
-      if (now - drawnAt > 15_000) { drawStatus(); drawCharts(); }
+      if (now - drawnAt > AGAIN_MS) { drawStatus(); drawCharts(); }
+      if (now - readAt <= AGAIN_MS || document.hidden) return;
+      readAt = now;
+      refreshStatus().catch(() => {});
     }),
   ];
   return { title: () => "Overview", node, close: () => offs.forEach((off) => off()) };
@@ -190,10 +199,11 @@ function share(sorted, part) {
 
 function drawTiles(list, tiles) {
   keyed(list, tiles, ([name]) => name,
-    ([name, value, tone, href, more]) => h("div", { class: "tile", "data-tone": tone }, h("dt", null, href ? h("a", { href }, name) : name, h("span", { class: "tile-more" }, more ?? "")), h("dd", null, value)),
+    ([name, value, tone, href, more]) => h("div", { class: "tile", "data-tone": tone }, h("dt", null, href ? h("a", { href }, name) : name, h("span", { class: "tile-more" }, together(more ?? ""))), h("dd", null, value)),
     (node, [, value, tone, , more]) => {
       say(node.lastChild, value);
-      say(node.querySelector(".tile-more"), more ?? "");
+      const small = node.querySelector(".tile-more");
+      if (small.textContent.trim() !== (more ?? "")) fill(small, together(more ?? ""));
       if (tone) node.dataset.tone = tone;
       else delete node.dataset.tone;
     });

@@ -44,7 +44,7 @@ export function openRules() {
   const offs = [on("rules", read), on("config", read), on("approvals", ({ approval }) => approval?.decision?.remember && read())];
   return {
     node: h("section", { class: "card", "aria-labelledby": "rules-title" }, h("h2", { id: "rules-title" }, "Rules"),
-      h("p", { class: "muted" }, "A deny that fits holds. Of ask and allow the more exact one counts, then what was remembered, then ask."), list, none, tester()),
+      h("p", { class: "muted" }, "A matching deny rule always wins. Between ask and allow, the more specific rule wins; if both are equally specific, a remembered rule wins, then ask."), list, none, tester()),
     close: () => offs.forEach((off) => off()),
   };
 }

@@ -1,13 +1,13 @@
 // One server: how it is, what it says of itself, and what it writes to its log.
 
 import { get, path } from "./api.js";
-import { add, button, fill, h, heading, plain, problem, prose, say } from "./dom.js";
+import { add, button, empty, fill, h, heading, plain, problem, prose, say } from "./dom.js";
 import { follow } from "./events.js";
 import { mark } from "./marks.js";
 import { json, longText } from "./payload.js";
-import { actions } from "./servers.js";
+import { actions, heldCount } from "./servers.js";
 import { on, state } from "./store.js";
-import { agoTime, failedLists, leftTime, number } from "./words.js";
+import { agoTime, failedLists, inTime, logged, number, plural, together, whole } from "./words.js";
 
 const MOST_LINES = 2000;
 
@@ -16,15 +16,17 @@ export function openServer(name) {
   const about = h("div");
   const log = openLog(name);
   const node = h("div", { class: "page" }, h("p", { class: "crumb" }, h("a", { href: "#servers" }, "Servers")), heading(name), top, log.node, about);
+  let held = 0;
 
   function draw() {
     const server = state.status?.servers.find((other) => other.name === name);
     if (!state.status) return;
-    const shown = JSON.stringify(server ?? null);
+    const shown = JSON.stringify([server ?? null, held]);
     if (top.dataset.shown === shown) return;
     top.dataset.shown = shown;
+    log.node.hidden = !server;
     const focused = top.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-    fill(top, server ? facts(server) : h("div", { class: "callout", "data-tone": "warn" }, `There is no server called ${name} any more.`));
+    fill(top, server ? facts(server, held) : empty(`There is no server called ${name}.`, "It may have been removed.", h("p", null, h("a", { href: "#servers" }, "Show all servers"))));
     if (focused) top.querySelector(`[data-key="${focused}"]`)?.focus();
   }
 
@@ -36,8 +38,16 @@ export function openServer(name) {
     }
   }
 
+  // What is held back is no tool that it offers, and is told beside those.
+  async function readHeld() {
+    held = (await heldCount(name)) ?? held;
+    draw();
+  }
+
   draw();
   read();
+  readHeld();
+  const offTrust = on("trust", (server) => (server ?? name) === name && readHeld());
   let lastState = null;
   const off = on("status", () => {
     draw();
@@ -52,29 +62,32 @@ export function openServer(name) {
     back: () => "#servers",
     close() {
       off();
+      offTrust();
       log.close();
     },
   };
 }
 
-function facts(server) {
+function facts(server, held) {
+  const toolsOf = `#tools/${encodeURIComponent(server.name)}`;
   const rows = [
     ["State", [mark(server.state), " ", h("span", { class: "muted" }, agoTime(server.since))]],
     ["Kind", server.kind],
     [{ __proto__: null, command: "Program", remote: "Address", container: "Image" }[server.kind] ?? "Target", h("code", null, server.target)],
     ["Starts", { __proto__: null, lazy: "with the first call", eager: "at once", auto: "automatically" }[server.start] ?? server.start],
     ["Protocol", server.revision ?? "not known yet"],
-    ["Offers", h("span", null, h("a", { href: `#tools/${encodeURIComponent(server.name)}` }, `${number(server.tools)} tools`), `, ${number(server.prompts)} prompts, ${number(server.resources)} resources`)],
-    ["Calls", `${number(server.calls)} so far, ${number(server.errors)} failed, ${number(server.inFlight)} under way, ${number(server.queued)} queued`],
+    ["Offers", [h("a", { class: "together", href: toolsOf }, plural(server.tools, "tool")), ", ", together(`${plural(server.prompts, "prompt")}, ${plural(server.resources, "resource")}`)]],
+    ["Held back", held ? h("a", { href: toolsOf }, plural(held, "tool")) : null],
+    ["Calls", together(`${number(server.calls)} so far, ${number(server.errors)} failed, ${number(server.inFlight)} under way, ${number(server.queued)} queued`)],
   ];
   return [
     server.reason || server.action ? h("div", { class: "callout", "data-tone": server.state === "parked" ? "bad" : server.state === "retrying" ? "warn" : null },
       server.reason ? h("p", null, h("strong", null, "Why: "), prose(server.reason)) : null,
       server.action ? h("p", null, h("strong", null, "What you can do: "), prose(server.action)) : null,
-      server.nextTry ? h("p", null, h("strong", null, "Next try: "), leftTime(server.nextTry)) : null) : null,
+      server.nextTry ? h("p", null, h("strong", null, "Next try: "), inTime(server.nextTry)) : null) : null,
     server.failedLists?.length ? h("div", { class: "callout", "data-tone": "bad" }, failedLists(server).map((text) => h("p", null, prose(text)))) : null,
     h("div", { class: "buttons" }, actions(server)),
-    h("dl", { class: "facts card" }, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
+    h("dl", { class: "facts card" }, rows.filter(([, value]) => value !== null).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
     server.problems?.length ? h("section", { class: "card" }, h("h2", null, "Left out"), h("ul", null, server.problems.map((text) => h("li", null, text)))) : null,
   ];
 }
@@ -85,6 +98,12 @@ function details({ offers }) {
     offers.serverInfo ? h("p", null, h("strong", null, plain(offers.serverInfo.title ?? offers.serverInfo.name)), ` ${plain(offers.serverInfo.version)}`) : null,
     offers.instructions ? [h("h3", null, "Instructions to models"), longText(plain(offers.instructions), { class: "text" })] : null,
     h("details", null, h("summary", null, "Everything"), json(offers)));
+}
+
+// A line of the log begins with when it was written, in UTC; here it is shown in the time of the person who reads it.
+function line(text) {
+  const [, at, rest] = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) (.*)$/s.exec(text) ?? [];
+  return at ? h("div", null, h("time", { datetime: at, title: whole(at) }, logged(at)), " ", rest) : h("div", null, text);
 }
 
 function openLog(name) {
@@ -102,7 +121,7 @@ function openLog(name) {
 
   function draw() {
     drawing = false;
-    add(lines, due.slice(-MOST_LINES).map((text) => h("div", null, text)));
+    add(lines, due.slice(-MOST_LINES).map(line));
     due = [];
     while (lines.childElementCount > MOST_LINES) lines.firstElementChild.remove();
     say(note, lines.childElementCount ? "" : "It has written nothing yet. What it writes to standard error shows up here.");

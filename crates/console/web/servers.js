@@ -1,6 +1,6 @@
 // Servers: all of them in a list, and the actions on one.
 
-import { path, post } from "./api.js";
+import { get, path, post, query } from "./api.js";
 import { button, fill, h, heading, keyed, prose, say } from "./dom.js";
 import { firstSteps } from "./first-steps.js";
 import { mark } from "./marks.js";
@@ -55,6 +55,12 @@ function drawRow(row, server) {
 
 function cell(label, text) {
   return h("td", { class: "number", "data-label": label }, text);
+}
+
+// How many tools of a server are held back; null if that cannot be told.
+export async function heldCount(name) {
+  const said = await get(query(path("trust"), { server: name })).catch(() => null);
+  return said?.servers?.[0]?.held?.length ?? null;
 }
 
 // The buttons for one server.

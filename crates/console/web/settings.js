@@ -16,7 +16,7 @@ export function open() {
   const drawGateway = () => {
     const { status } = state;
     if (!status) return;
-    const rows = [["Version", status.version], ["Process", String(status.pid)], ["Running since", agoTime(status.startedAt)], ["Listens at", status.listen ?? "nowhere"]];
+    const rows = [["Version", status.version], ["Process", String(status.pid)], ["Started", agoTime(status.startedAt)], ["Listens at", status.listen ?? "nowhere"]];
     fill(gateway, rows.map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value))));
   };
   drawGateway();
@@ -58,7 +58,7 @@ function theme() {
 function desktop() {
   const can = "Notification" in window;
   const box = h("input", { type: "checkbox", checked: can && preference("notify") === "yes" && Notification.permission === "granted", disabled: !can });
-  const note = h("p", { class: "muted" }, "When nobody has answered an approval for a while, this browser shows a notification of the desktop.");
+  const note = h("p", { class: "muted" }, "If an approval waits for a while without an answer, this browser shows a desktop notification.");
   box.addEventListener("change", async () => {
     if (!box.checked) {
       prefer("notify", null);
@@ -67,7 +67,7 @@ function desktop() {
     const allowed = await Notification.requestPermission();
     box.checked = allowed === "granted";
     prefer("notify", box.checked ? "yes" : null);
-    if (!box.checked) say(note, "The browser does not allow notifications of this page. Its settings can change that.");
+    if (!box.checked) say(note, "The browser does not allow notifications from this page. You can change that in its settings.");
   });
   return h("div", { class: "setting" }, h("div", null, h("label", { class: "check" }, box, h("strong", null, "Desktop notifications")), note));
 }
@@ -90,7 +90,7 @@ function openConfig() {
     }
   }
   function draw(said) {
-    fill(file, "From ", h("code", null, said.file), ". Whatever may be a secret is hidden, and defaults are filled in.");
+    fill(file, "From ", h("code", null, said.file), ". Values that may be secrets are hidden, and defaults are filled in.");
     fill(body, said.problem ? h("div", { class: "callout", "data-tone": "warn" }, h("strong", null, "The file as it stands is not applied: "), prose(said.problem)) : null, json(said.config, "Configuration"));
   }
   const again = button("Read the file again", async () => {

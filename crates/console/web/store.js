@@ -18,7 +18,7 @@ export const state = {
 };
 
 const MOST_CALLS = 3000;
-const CALLS_AT_ONCE = 1000;
+export const CALLS_AT_ONCE = 1000;
 const topics = new Map();
 let stop = null;
 let lastEvent = null;
@@ -217,7 +217,8 @@ function setStatus(status) {
   tell("status");
 }
 
-async function refreshStatus() {
+// Reads the status again. Events tell of servers, approvals and calls, and not of clients and parts of the gateway.
+export async function refreshStatus() {
   setStatus(await get(path("status")));
 }
 

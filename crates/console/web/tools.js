@@ -43,6 +43,7 @@ function openList() {
   let asked = 0;
   let typing = null;
   let flagged = new Set();
+  let heldOn = [];
 
   function draw() {
     const tools = found ?? (all ?? []).filter((tool) => !kept.server || tool.server === kept.server);
@@ -54,10 +55,13 @@ function openList() {
       fill(none, empty(`There is no server called ${kept.server}.`, null, h("p", null, h("a", { href: "#tools" }, "Show the tools of all servers"))));
       return;
     }
+    // A search is about its results: what is held back would push them off the screen.
+    held.hidden = found !== null;
     if (!found && !all) return;
+    const unseen = starting.filter((name) => !kept.server || name === kept.server);
     keyed(list, tools.slice(0, shown), (tool) => `${tool.name} ${flagged.has(tool.name)}`, (tool) => row(tool, flagged.has(tool.name)));
     more.hidden = tools.length <= shown;
-    say(count, found ? `${plural(tools.length, "tool")} found, the best first` : `${plural(tools.length, "tool")}${starting.length ? `; not seen yet: ${starting.join(", ")}` : ""}`);
+    say(count, found ? `${plural(tools.length, "tool")} found, the best first` : `${plural(tools.length, "tool")}${unseen.length ? `; not seen yet: ${unseen.join(", ")}` : ""}`);
     fill(none, tools.length ? null : found
       ? empty("Nothing found.", "Say it in other words: what the tool does, or what it works on.")
       : empty("No tools yet.", "Tools show up as soon as a server has been seen. A server that starts with the first call can be started under Servers."));
@@ -79,6 +83,7 @@ function openList() {
     shown = AT_ONCE;
     asked += 1;
     const mine = asked;
+    drawHeld(held, heldOn.filter((one) => !kept.server || one.name === kept.server));
     if (!kept.text) {
       found = null;
       draw();
@@ -100,7 +105,8 @@ function openList() {
   async function readHeld() {
     const said = await get(path("trust")).catch(() => null);
     if (!said) return;
-    drawHeld(held, said.servers);
+    heldOn = said.servers;
+    drawHeld(held, heldOn.filter((one) => !kept.server || one.name === kept.server));
     flagged = new Set(said.servers.flatMap((one) => one.flagged.map((tool) => tool.name)));
     draw();
   }

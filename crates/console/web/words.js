@@ -6,6 +6,8 @@ const NUMBER = new Intl.NumberFormat("en-GB");
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 const YEAR = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+// With the day, for logs, which may be of any day, and to the millisecond.
+const LOGGED = new Intl.DateTimeFormat("en-GB", { day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 const WHOLE = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
 
 // How far this browser's clock is behind the gateway's, whose times are shown.
@@ -132,9 +134,30 @@ export function atTime(at) {
   return h("time", { datetime: at, title: whole(at) }, moment(at));
 }
 
+// A moment of a log: "17 Nov, 16:49:06.467".
+export function logged(at) {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? "" : LOGGED.format(date);
+}
+
 // "4:07 left", which counts down.
 export function leftTime(until) {
   return h("time", { datetime: until, "data-left": until, title: `until ${whole(until)}`, role: "timer", "aria-live": "off" }, `${left(until)} left`);
+}
+
+// "in 4:07", which counts down, and then "now".
+export function inTime(at) {
+  return h("time", { datetime: at, "data-until": at, title: whole(at), role: "timer", "aria-live": "off" }, inWords(at));
+}
+
+function inWords(at, now = gatewayTime()) {
+  return Date.parse(at) <= now ? "now" : `in ${left(at, now)}`;
+}
+
+// Parts of a line, each of which is kept together: a number and its word do not end up on two lines.
+export function together(text) {
+  const parts = text ? text.split(", ") : [];
+  return parts.map((part, at) => h("span", { class: "together" }, at < parts.length - 1 ? `${part}, ` : part));
 }
 
 const ticks = new Set();
@@ -152,6 +175,7 @@ function tick() {
     say(node, over ? "time is up" : `${left(node.dataset.left, now)} left`);
     node.classList.toggle("soon", !over && Date.parse(node.dataset.left) - now < 60_000);
   }
+  for (const node of document.querySelectorAll("[data-until]")) say(node, inWords(node.dataset.until, now));
   for (const act of ticks) act(now);
 }
 

@@ -146,6 +146,8 @@ impl Gateway {
                 note: Some(NO_CONSOLE_HINT.into()),
             });
         }
+        // Every tool that can be called, as `/api/v1/tools` lists them: merged views leave some of the memory's out.
+        let catalogue = context.shelf.catalogue();
         Status {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
@@ -157,7 +159,7 @@ impl Gateway {
             started_at: context.started,
             listen: self.address().map(|address| address.to_string()),
             clients: self.clients(),
-            tools: context.shelf.catalogue().count(Kind::Tool),
+            tools: catalogue.servers().map(|part| part.count(Kind::Tool)).sum(),
             held: context.shelf.held_count(),
             approvals: context.approvals.numbers.waiting(),
             parts,

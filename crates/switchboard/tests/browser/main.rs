@@ -17,6 +17,7 @@ mod browser;
 mod hostile;
 mod http;
 mod impostor;
+mod journey;
 mod memory;
 mod pages;
 mod place;

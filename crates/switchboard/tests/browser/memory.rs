@@ -353,7 +353,7 @@ fn a_damaged_file_is_told_and_mended() {
     }
     browser.screenshot("memory-damaged");
     browser.click(&browser.by_role("button", "Bring back what can be read"));
-    browser.until_reads("How it is");
+    browser.until_reads("Embedding model");
     browser.until("!document.body.innerText.includes('it does not work')");
     assert_eq!(total(&place, &json!({})), 1);
 }

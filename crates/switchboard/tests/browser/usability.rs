@@ -28,7 +28,7 @@ fn place(settings: &Value) -> Place {
     Place::new(&["files", "mail"], &plan(), settings)
 }
 
-fn pages(browser: &Browser, name: &str) {
+pub(crate) fn pages(browser: &Browser, name: &str) {
     for (width, dark) in [(1280, false), (1280, true), (390, false), (390, true)] {
         browser.look(width, dark);
         assert_eq!(over(browser), 0, "{name} at {width} scrolls sideways");
@@ -47,7 +47,7 @@ fn over(browser: &Browser) -> i64 {
 
 /// The rectangle of the first element that is found: left, top, right, bottom.
 #[track_caller]
-fn rectangle(browser: &Browser, css: &str) -> [i64; 4] {
+pub(crate) fn rectangle(browser: &Browser, css: &str) -> [i64; 4] {
     browser.find(css);
     let found = browser.execute(
         "const box = document.querySelector(arguments[0]).getBoundingClientRect();
@@ -59,7 +59,7 @@ fn rectangle(browser: &Browser, css: &str) -> [i64; 4] {
 }
 
 #[track_caller]
-fn text_of(browser: &Browser, css: &str) -> String {
+pub(crate) fn text_of(browser: &Browser, css: &str) -> String {
     browser.find(css);
     let text = browser.execute(
         "return document.querySelector(arguments[0]).innerText",
