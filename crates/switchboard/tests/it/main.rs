@@ -22,6 +22,7 @@ mod questions;
 mod running;
 mod search;
 mod secrets;
+mod snapshots;
 mod spelled;
 mod support;
 mod terminal;
