@@ -12,6 +12,7 @@ mod console;
 mod deciding;
 mod doctor;
 mod edits;
+mod exit_codes;
 mod hardened;
 mod help;
 mod importing;

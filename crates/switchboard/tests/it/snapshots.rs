@@ -17,6 +17,7 @@ mod stage;
 use std::{collections::BTreeSet, fs};
 
 use golden::folder;
+pub(crate) use helping::listed;
 use stage::Stage;
 
 /// The files that tests write, and their widths. One that stands here twice, or nowhere, fails a test.
@@ -84,10 +85,10 @@ fn every_command_has_a_snapshot() {
         fs::read_to_string(path).unwrap_or_default()
     };
     let mut missing = Vec::new();
-    for command in helping::listed(&stage.run(&["--help"]).text) {
+    for command in listed(&stage.run(&["--help"]).text) {
         let text = read(&command);
         let mut wanted = vec![format!("\n$ switchboard {command}")];
-        for below in helping::listed(&stage.run(&[&command, "--help"]).text) {
+        for below in listed(&stage.run(&[&command, "--help"]).text) {
             wanted.push(format!("\n$ switchboard {command} {below}"));
         }
         wanted.retain(|line| !text.contains(line.as_str()));

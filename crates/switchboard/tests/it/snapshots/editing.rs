@@ -26,7 +26,7 @@ const CONFIG: &str = r#"{
 fn record(book: &mut Book) {
     book.scene("no gateway");
     let stage = Stage::new(book.columns);
-    stage.place.write_config(CONFIG);
+    stage.write_config(CONFIG);
     empty(book, &stage);
     servers(book, &stage);
     secrets(book, &stage);
@@ -35,7 +35,7 @@ fn record(book: &mut Book) {
 
     book.scene("a gateway runs");
     let stage = Stage::new(book.columns);
-    stage.place.write_config(CONFIG);
+    stage.write_config(CONFIG);
     let _gateway = stage.gateway();
     servers(book, &stage);
     import(book, &stage);

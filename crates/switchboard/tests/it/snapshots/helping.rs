@@ -7,7 +7,7 @@ pub(super) const FILES: &[&str] = &["completions", "help", "schema"];
 super::at_both_widths!();
 
 /// The commands that a help text lists, with what each is for behind two spaces.
-pub(super) fn listed(help: &str) -> Vec<String> {
+pub(crate) fn listed(help: &str) -> Vec<String> {
     let mut lines = help.lines().skip_while(|line| !is_heading(line));
     let mut names = Vec::new();
     for line in lines.by_ref() {

@@ -20,6 +20,17 @@ const LOG: &str = "\
 2026-01-01T09:40:00Z [switchboard] exited (exit status: 1)
 ";
 
+const SERVERS: &str = r#"{
+  "listen": "127.0.0.1:0",
+  "mcpServers": {
+    "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv/notes"] },
+    "github": { "command": "/opt/homebrew/Cellar/github-mcp-server/0.20.1/bin/github-mcp-server", "args": ["stdio"] },
+    "issues": { "url": "https://mcp.example.com/v1/projects/issues/mcp" },
+    "time": { "image": "mcp/time", "enabled": false }
+  }
+}
+"#;
+
 fn record(book: &mut Book) {
     alone(book);
     empty(book);
@@ -56,13 +67,15 @@ fn alone(book: &mut Book) {
         &[&["logs", "files"], &["logs", "files", "-n", "1"]],
     );
     book.run("console", &stage, &[&["console"], &["console", "extra"]]);
-    stage.place.write_config(r#"{"listen": "127.0.0.1:0"}"#);
+    stage.write_config(r#"{"listen": "127.0.0.1:0"}"#);
     book.run("doctor", &stage, &[&["doctor"], &["doctor", "extra"]]);
 
+    book.scene("no gateway, and servers in the configuration");
+    stage.write_config(SERVERS);
+    book.run("list", &stage, &[&["list"]]);
+
     book.scene("no gateway, and a configuration with a mistake");
-    stage
-        .place
-        .write_config("{\n  \"mcpServers\": {\n    \"files\": { \"comand\": \"npx\" }\n  }\n}\n");
+    stage.write_config("{\n  \"mcpServers\": {\n    \"files\": { \"comand\": \"npx\" }\n  }\n}\n");
     book.run("list", &stage, &[&["list"]]);
     book.run("doctor", &stage, &[&["doctor"]]);
 }
@@ -71,7 +84,7 @@ fn empty(book: &mut Book) {
     book.scene("a gateway without servers");
     let stage = Stage::new(book.columns);
     let config = r#"{"listen": "127.0.0.1:0", "memory": {"enabled": false}}"#;
-    stage.place.write_config(config);
+    stage.write_config(config);
     let _gateway = stage.gateway();
     book.run("status", &stage, &[&["status"]]);
     book.run("list", &stage, &[&["list"]]);
@@ -169,6 +182,15 @@ fn rich(book: &mut Book) {
             &["logs", "files", "-n", "few"],
         ],
     );
-    book.run("console", stage, &[&["console"], &["console", "--open"]]);
+    book.run(
+        "console",
+        stage,
+        &[
+            &["console"],
+            &["console", "--open"],
+            &["console", "--sessions"],
+            &["console", "--sign-out-all"],
+        ],
+    );
     book.run("doctor", stage, &[&["doctor"]]);
 }

@@ -13,12 +13,12 @@ const UNKNOWN: &str = "019a0c5d3e21-5f0c1b2a3d4e5f60";
 fn record(book: &mut Book) {
     book.scene("no gateway");
     let stage = Stage::new(book.columns);
-    stage.place.write_config(CONFIG);
+    stage.write_config(CONFIG);
     wrong(book, &stage);
     empty(book, &stage);
     book.scene("a gateway runs");
     let stage = Stage::new(book.columns);
-    stage.place.write_config(CONFIG);
+    stage.write_config(CONFIG);
     let _gateway = stage.gateway();
     settle(&stage);
     book.run("memory", &stage, &[&["memory", "stats"]]);

@@ -1,7 +1,6 @@
 //! A gateway on which there is something to see: servers in every state, a client, requests that wait, memories.
 
 use std::{
-    fs,
     io::{Read as _, Write as _},
     net::TcpListener,
     thread,
@@ -86,10 +85,7 @@ fn write_config(stage: &Stage) {
             LONG: {"url": refusing(), "start": "eager"},
         },
     });
-    stage.place.write_config(&config.to_string());
-    let file = stage.place.config();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    fs::set_permissions(file, mode).unwrap();
+    stage.write_config(&config.to_string());
 }
 
 /// The tools of all servers; later, some of them are others.

@@ -12,7 +12,7 @@ const CTRL_D: &str = "\u{4}";
 fn record(book: &mut Book) {
     book.scene("no gateway");
     let stage = Stage::new(book.columns);
-    stage.place.write_config(r#"{"listen": "127.0.0.1:0"}"#);
+    stage.write_config(r#"{"listen": "127.0.0.1:0"}"#);
     book.run("stop", &stage, &[&["stop"], &["stop", "now"]]);
     let serve = ["serve", "--log-level", "warn"];
     let mut session = stage.start(&serve);
@@ -34,14 +34,12 @@ fn record(book: &mut Book) {
     stdio(book, &stage);
 
     book.scene("a configuration with a mistake");
-    stage
-        .place
-        .write_config("{\n  \"mcpServers\": {\n    \"files\": { \"comand\": \"npx\" }\n  }\n}\n");
+    stage.write_config("{\n  \"mcpServers\": {\n    \"files\": { \"comand\": \"npx\" }\n  }\n}\n");
     book.run("serve", &stage, &[&["serve"]]);
     book.run("stdio", &stage, &[&["stdio"]]);
 
     book.scene("a gateway runs");
-    stage.place.write_config(r#"{"listen": "127.0.0.1:0"}"#);
+    stage.write_config(r#"{"listen": "127.0.0.1:0"}"#);
     let _gateway = stage.gateway();
     book.run("serve", &stage, &[&["serve"]]);
     stdio(book, &stage);

@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     fs,
     ops::Range,
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -58,14 +58,23 @@ impl Stage {
             ("TZ", noon()),
             ("USER", "ada".to_owned()),
         ];
-        let mut names = vec![(text(place.path()), "/tmp/sb-000000".to_owned())];
-        names.extend(days().map(|day| (day, "2026-01-01".to_owned())));
+        let names = vec![(text(place.path()), "/tmp/sb-000000".to_owned())];
+        let mode = fs::Permissions::from_mode(0o700);
+        fs::create_dir(place.home()).unwrap();
+        fs::set_permissions(place.home(), mode).unwrap();
         Self {
             place,
             columns,
             variables,
             names: RefCell::new(names),
         }
+    }
+
+    /// Writes the configuration, which only its owner may change or read, whatever the umask says.
+    pub(super) fn write_config(&self, text: &str) {
+        self.place.write_config(text);
+        let mode = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(self.place.config(), mode).unwrap();
     }
 
     /// Has the environment ask for colour.
@@ -185,15 +194,6 @@ fn noon() -> String {
     }
 }
 
-/// Today, with the days around it: it may be another day in the time zone, or soon.
-fn days() -> impl Iterator<Item = String> {
-    let now = jiff::Timestamp::now();
-    [-24, 0, 24].into_iter().map(move |hours| {
-        let time = now + jiff::SignedDuration::from_hours(hours);
-        time.strftime("%Y-%m-%d").to_string()
-    })
-}
-
 /// What differs each time, and what to write for it. A cell of a table keeps its width.
 const FILTERS: &[(&str, &str)] = &[
     (r"Switchboard \d+\.\d+\.\d+", "Switchboard 0.0.0"),
@@ -202,17 +202,20 @@ const FILTERS: &[(&str, &str)] = &[
     (r"\bprocess \d+", "process 0"),
     (r"\bpid \d+[^…\n]*…", "pid 0…"),
     (r"\bpid \d+", "pid 0"),
-    (r"\(\d+s\)", "(0s)"),
-    (r"\b\d+s ago\b", "0s ago"),
+    (r"\(\d+[ms]\)", "(0s)"),
+    (r"\b\d+[ms] ago\b", "0s ago"),
     (r"\b\d+[ms] left\b", "5m left"),
     // The ages of requests, and how long each still waits.
-    (r"(?m)^([a-z0-9]{8}  )\d+s", "${1}0s"),
+    (r"(?m)^([a-z0-9]{8}  )\d+[ms]", "${1}0s"),
     (r"(?m)^([a-z0-9]{8}  0s   )\d+[ms]", "${1}5m"),
-    (r"(?m)^(claude-code  )\d+s", "${1}0s"),
+    (r"(?m)^(claude-code  )\d+[ms]", "${1}0s"),
     (
         r"(: ?)[0-9a-f]{64}\b",
         "${1}0000000000000000000000000000000000000000000000000000000000000000",
     ),
+    (r"\b\d{4}-\d\d-\d\dT", "2026-01-01T"),
+    (r"(-[0-9a-f]{16}  )\d{4}-\d\d-\d\d", "${1}2026-01-01"),
+    (r"\b(learned) \d{4}-\d\d-\d\d", "$1 2026-01-01"),
     (r"\d\d:\d\d:\d\d(\.\d+)?", "00:00:00"),
     (r"\b\d{8}T\d{6}\.\d+Z", "20260101T000000.000Z"),
     (r" in \d+\.\d s\b", " in 0.0 s"),
