@@ -143,7 +143,9 @@ fn certificate_that_is_refused_is_spoken_of_in_words() {
     }
     // As the reason says.
     let authority = folder.join("own.pem");
-    let _gateway = Gateway::start_with(&place, &[], &[("SSL_CERT_FILE", &authority)]);
+    let mut serve = place.command(&["serve", "--listen", "127.0.0.1:0"]);
+    serve.env("SSL_CERT_FILE", authority);
+    let _gateway = Gateway::spawn(&place, serve);
     until("its tools are known", || {
         place.run(&["describe", "leaf:say"]).code == Some(0)
     });

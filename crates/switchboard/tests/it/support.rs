@@ -13,7 +13,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
 
 /// The longest that anything here may take before the test has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -93,6 +93,18 @@ impl Place {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("user")).unwrap();
         Self { dir }
+    }
+
+    /// The same under a path of one length everywhere, for outputs that are compared column by column.
+    pub(crate) fn of_fixed_length() -> Self {
+        let mut name = tempfile::Builder::new();
+        let dir = name.prefix("sb-").rand_bytes(6).tempdir_in("/tmp").unwrap();
+        fs::create_dir(dir.path().join("user")).unwrap();
+        Self { dir }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
     }
 
     /// The same for tests that count servers and tools: the built-in memory is none of them.
@@ -228,20 +240,15 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts it, and waits until it says where it is.
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
-        Self::start_with(place, args, &[])
+        let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.args(args);
+        Self::spawn(place, command)
     }
 
-    /// The same with more in its environment.
-    pub(crate) fn start_with(place: &Place, args: &[&str], variables: &[(&str, &Path)]) -> Self {
+    /// The same of a command that was made elsewhere.
+    pub(crate) fn spawn(place: &Place, mut command: Command) -> Self {
         let log = fs::File::create(place.dir.path().join("serve.err")).unwrap();
-        let mut child = place
-            .command(&["serve", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .envs(variables.iter().copied())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();

@@ -4,8 +4,8 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{Read as _, Write as _},
-    process::Child,
-    sync::mpsc::{self, Receiver},
+    process::{Child, Command},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
     thread,
     time::Instant,
 };
@@ -13,6 +13,7 @@ use std::{
 use rustix::{
     process::{Pid, Signal, kill_process},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
 };
 
 use serde_json::{Value, json};
@@ -29,6 +30,13 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn start(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = place.command(args);
+        command.env("TERM", "xterm").envs(variables.iter().copied());
+        Self::spawn(command, None)
+    }
+
+    /// Starts any command, on a terminal with this many columns; without a number it does not know its size.
+    pub(crate) fn spawn(mut command: Command, columns: Option<u16>) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
@@ -38,15 +46,23 @@ impl Session {
             .write(true)
             .open(name.to_str().unwrap())
             .unwrap();
-        let child = place
-            .command(args)
-            .env("TERM", "xterm")
-            .envs(variables.iter().copied())
+        if let Some(columns) = columns {
+            let size = Winsize {
+                ws_row: 24,
+                ws_col: columns,
+                ws_xpixel: 0,
+                ws_ypixel: 0,
+            };
+            tcsetwinsize(&terminal, size).unwrap();
+        }
+        let child = command
             .stdin(terminal.try_clone().unwrap())
             .stdout(terminal.try_clone().unwrap())
             .stderr(terminal)
             .spawn()
             .unwrap();
+        // It holds the terminal open, which would have no end.
+        drop(command);
         let keyboard = File::from(controller);
         let mut reader = keyboard.try_clone().unwrap();
         let (sender, screen) = mpsc::channel();
@@ -95,8 +111,16 @@ impl Session {
 
     /// The exit code, and all that was seen.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        loop {
+            let more = self.screen.recv_timeout(PATIENCE);
+            if more == Err(RecvTimeoutError::Disconnected) {
+                break;
+            }
+            let seen = String::from_utf8_lossy(&self.seen);
+            assert!(more.is_ok(), "it waits for something: {seen}");
+            self.seen.extend(more.into_iter().flatten());
+        }
         let code = self.child.wait().unwrap().code();
-        self.seen.extend(self.screen.iter().flatten());
         (code, String::from_utf8(self.seen).unwrap())
     }
 }

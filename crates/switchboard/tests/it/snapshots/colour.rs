@@ -1,0 +1,29 @@
+//! The colours of what is looked at most, with the escape codes by their names.
+
+use super::{golden::Book, rich::Rich, stage::Stage};
+
+pub(super) const FILES: &[&str] = &["colour"];
+
+#[test]
+fn at_80_columns() {
+    let mut book = Book::new(80);
+    book.scene("no gateway");
+    let alone = Stage::new(80).in_colour();
+    book.run("colour", &alone, &[&["status"], &["lsit"], &["--help"]]);
+    book.scene("servers in every state");
+    let rich = Rich::new(Stage::new(80).in_colour());
+    book.run(
+        "colour",
+        &rich.stage,
+        &[
+            &["status"],
+            &["list"],
+            &["tools", "sky"],
+            &["trust", "show", "sky:forecast"],
+            &["doctor"],
+            &["connect"],
+            &["--color", "never", "list"],
+        ],
+    );
+    book.check(FILES);
+}

@@ -1,0 +1,76 @@
+//! Help of every command, and what needs no gateway and no configuration.
+
+use super::{golden::Book, stage::Stage};
+
+pub(super) const FILES: &[&str] = &["completions", "help", "schema"];
+
+super::at_both_widths!();
+
+/// The commands that a help text lists, with what each is for behind two spaces.
+pub(crate) fn listed(help: &str) -> Vec<String> {
+    let mut lines = help.lines().skip_while(|line| !is_heading(line));
+    let mut names = Vec::new();
+    for line in lines.by_ref() {
+        let Some(entry) = line
+            .strip_prefix("  ")
+            .filter(|rest| !rest.starts_with(' '))
+        else {
+            continue;
+        };
+        let (name, about) = entry.split_once(' ').unwrap_or((entry, ""));
+        if about.starts_with(' ') && name.chars().all(|c| c.is_ascii_lowercase()) {
+            names.push(name.to_owned());
+        }
+    }
+    names.retain(|name| name != "help" && name != "switchboard");
+    names
+}
+
+/// The heading over commands: the one of a command, or the first of the groups.
+fn is_heading(line: &str) -> bool {
+    matches!(line, "Commands:" | "Servers:")
+}
+
+fn record(book: &mut Book) {
+    let stage = Stage::new(book.columns);
+    book.scene("the program");
+    book.run(
+        "help",
+        &stage,
+        &[
+            &[],
+            &["-h"],
+            &["--help"],
+            &["help"],
+            &["--version"],
+            &["lsit"],
+            &["--color", "sometimes", "list"],
+            &["--config", "nothing.json", "list"],
+            &["help", "nothing"],
+        ],
+    );
+    book.scene("every command");
+    help_of(book, &stage, &[]);
+
+    book.scene("without a configuration");
+    for shell in ["bash", "zsh", "fish"] {
+        book.first_lines("completions", &stage, &["completions", shell], 5);
+    }
+    book.run(
+        "completions",
+        &stage,
+        &[&["completions"], &["completions", "tcsh"]],
+    );
+    book.first_lines("schema", &stage, &["schema"], 12);
+    book.run("schema", &stage, &[&["schema", "extra"]]);
+}
+
+/// The help of all commands below this one.
+fn help_of(book: &mut Book, stage: &Stage, above: &[&str]) {
+    let help = stage.run(&[above, &["--help"]].concat());
+    for name in listed(&help.text) {
+        let command = [above, &[name.as_str()]].concat();
+        book.run("help", stage, &[&[&command[..], &["--help"]].concat()]);
+        help_of(book, stage, &command);
+    }
+}

@@ -1,0 +1,68 @@
+//! The gateway itself: started, used by a client, and stopped.
+
+use super::{golden::Book, stage::Stage};
+
+pub(super) const FILES: &[&str] = &["serve", "stdio", "stop"];
+
+super::at_both_widths!();
+
+/// End of input.
+const CTRL_D: &str = "\u{4}";
+
+fn record(book: &mut Book) {
+    book.scene("no gateway");
+    let stage = Stage::new(book.columns);
+    stage.write_config(r#"{"listen": "127.0.0.1:0"}"#);
+    book.run("stop", &stage, &[&["stop"], &["stop", "now"]]);
+    let serve = ["serve", "--log-level", "warn"];
+    let mut session = stage.start(&serve);
+    session.wait_for("token");
+    session.wait_for("\n");
+    stage.succeed(&["status"]);
+    session.terminate();
+    let ended = stage.end(session);
+    book.add("serve", &serve, &ended);
+    book.run(
+        "serve",
+        &stage,
+        &[
+            &["serve", "--listen", "0.0.0.0:7777"],
+            &["serve", "--listen", "9000"],
+            &["serve", "--log-level", "loud"],
+        ],
+    );
+    stdio(book, &stage);
+
+    book.scene("a configuration with a mistake");
+    stage.write_config("{\n  \"mcpServers\": {\n    \"files\": { \"comand\": \"npx\" }\n  }\n}\n");
+    book.run("serve", &stage, &[&["serve"]]);
+    book.run("stdio", &stage, &[&["stdio"]]);
+
+    book.scene("a gateway runs");
+    stage.write_config(r#"{"listen": "127.0.0.1:0"}"#);
+    let _gateway = stage.gateway();
+    book.run("serve", &stage, &[&["serve"]]);
+    stdio(book, &stage);
+    book.run("stop", &stage, &[&["stop"]]);
+}
+
+fn stdio(book: &mut Book, stage: &Stage) {
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    let mut session = stage.start(&["stdio"]);
+    session.type_in(ping);
+    session.wait_for("\"result\"");
+    session.type_in(CTRL_D);
+    let ended = stage.end(session);
+    book.add("stdio", &["stdio"], &ended);
+    book.run(
+        "stdio",
+        stage,
+        &[&["stdio", "--view", "sideways"], &["stdio", "extra"]],
+    );
+    book.converse(
+        "stdio",
+        stage,
+        &["stdio", "--view", "server:nothing"],
+        &[("", CTRL_D)],
+    );
+}
