@@ -38,9 +38,13 @@ pub(crate) fn warning(stream: &(impl IsTerminal + AsFd), message: &str) -> Strin
     labelled(stream, Colour::Yellow, "warning:", message)
 }
 
-/// A warning of something that may do harm.
-pub(crate) fn danger(stream: &(impl IsTerminal + AsFd), message: &str) -> String {
-    labelled(stream, Colour::Red, "warning:", message)
+/// A warning of something that may do harm, indented.
+pub(crate) fn danger(
+    stream: &(impl IsTerminal + AsFd),
+    indent: usize,
+    message: &str,
+) -> String {
+    indented(stream, indent, Colour::Red, "warning:", message)
 }
 
 /// What to do next.
@@ -55,8 +59,21 @@ fn labelled(
     label: &str,
     message: &str,
 ) -> String {
-    let message = fitted(stream, &clean(message), label.len() + 1, HANGING);
-    format!("{} {message}", paint(stream, colour, label))
+    indented(stream, 0, colour, label, message)
+}
+
+/// A message after a label, so much to the right.
+pub(crate) fn indented(
+    stream: &(impl IsTerminal + AsFd),
+    indent: usize,
+    colour: Colour,
+    label: &str,
+    message: &str,
+) -> String {
+    let taken = indent + label.len() + 1;
+    let message = fitted(stream, &clean(message), taken, indent + HANGING);
+    let label = paint(stream, colour, label);
+    format!("{:indent$}{label} {message}", "")
 }
 
 /// The text in lines that fit the terminal, if it is one. See [`fold`](fold::fold()).

@@ -478,7 +478,7 @@ impl Task {
                 permanent,
             } => {
                 let action = if *permanent {
-                    format!("fix that, then run `switchboard restart {name}`")
+                    format!("once that is fixed, run `switchboard restart {name}`")
                 } else {
                     format!(
                         "`switchboard logs {name}` may say more; then run `switchboard restart {name}`"

@@ -229,7 +229,9 @@ fn about(body: &str) -> String {
     };
     // What was decided comes first: the end is cut on a narrow terminal.
     let first = [
-        text("action").or_else(|| text("status")),
+        text("action")
+            .or_else(|| text("decision"))
+            .or_else(|| text("status")),
         text("kind"),
         place,
     ];
@@ -253,10 +255,10 @@ fn about(body: &str) -> String {
 }
 
 /// The members that are told above, or are for programs.
-const TOLD: [&str; 23] = [
+const TOLD: [&str; 25] = [
     "kind", "server", "tool", "action", "status", "by", "actor", "note", "why", "rule", "reason",
     "error", "door", "peer", "client", "remember", "agreed", "tookMs", "request", "edits",
-    "answer", "usage", "uid",
+    "answer", "usage", "uid", "decision", "count",
 ];
 
 /// Any other member, by its name, if it is short.

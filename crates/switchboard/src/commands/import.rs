@@ -119,7 +119,11 @@ pub(crate) fn run(home: &Home, place: &cli::Place, args: &Import) -> Result<(), 
     // Before the question, where a long difference does not push them out of sight.
     tell_notes();
     if secrets > 0 {
-        print::say(&format!("{} like secrets", values(secrets)));
+        print::say(&shapes::count(
+            secrets as u64,
+            "value looks like a secret",
+            "values look like secrets",
+        ));
     }
     if args.dry_run {
         return Ok(());
@@ -639,13 +643,6 @@ fn reload(home: &Home) -> Result<(), Failure> {
         link.post("/api/v1/config/reload", None)?;
     }
     Ok(())
-}
-
-fn values(count: usize) -> String {
-    match count {
-        1 => "1 value looks".to_owned(),
-        many => format!("{many} values look"),
-    }
 }
 
 fn count(servers: usize) -> String {

@@ -198,7 +198,7 @@ impl Page {
             approval.status_words()
         );
         for warning in approval.warnings() {
-            let _ = writeln!(self.text, "{}", print::danger(&io::stdout(), &warning));
+            let _ = writeln!(self.text, "{}", print::danger(&io::stdout(), 0, &warning));
         }
         self.line("server", &approval.server());
         self.line("client", &approval.client());

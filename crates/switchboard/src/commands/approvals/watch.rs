@@ -372,11 +372,11 @@ fn line(kind: &str, approval: &Approval) -> String {
         } else {
             format!("for {client}: ")
         };
-        format!(
-            "{client}{} ({} left)",
-            approval.summary(),
-            approval.left(now)
-        )
+        let left = match approval.expires_at {
+            Some(_) => format!(" ({} left)", approval.left(now)),
+            None => String::new(),
+        };
+        format!("{client}{}{left}", approval.summary())
     } else if kind == "approval.delivered" {
         String::new()
     } else {
@@ -387,18 +387,24 @@ fn line(kind: &str, approval: &Approval) -> String {
         let error = approval.error.as_deref().map(visible_line);
         decided.or(error).unwrap_or_default()
     };
-    let text = format!(
-        "{}  {word}  {}  {} {}  {about}",
+    let head = format!(
+        "{}  {word}  {}  {} {}",
         moment(now),
         visible_line(&approval.id),
         approval.kind_word(),
         approval.place()
     );
-    let mut text = format!("{}\n", text.trim_end());
+    // A program reads lines, a person what fits the terminal.
+    let between = if print::is_terminal() { "\n    " } else { "  " };
+    let about = match about.as_str() {
+        "" => String::new(),
+        about => print::fitted(&io::stdout(), &format!("{between}{about}"), 0, 0),
+    };
+    let mut text = format!("{head}{about}\n");
     if is_new {
         for warning in approval.warnings() {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "    {}", print::danger(&io::stdout(), &warning));
+            let _ = writeln!(text, "{}", print::danger(&io::stdout(), 4, &warning));
         }
     }
     text

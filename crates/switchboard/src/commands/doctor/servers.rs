@@ -382,7 +382,7 @@ impl Look<'_> {
     /// The lists that it did not give. Without its tools it is of little use.
     fn lists(&mut self, state: &shapes::Server) {
         let fix = format!(
-            "fix that, then run `switchboard restart {0}`; `switchboard logs {0}` may say more",
+            "once that is fixed, run `switchboard restart {0}`; `switchboard logs {0}` may say more",
             shell_word(self.name)
         );
         for failed in &state.failed_lists {

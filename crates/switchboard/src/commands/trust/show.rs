@@ -153,15 +153,17 @@ fn findings(findings: &[Finding]) -> String {
     let mut text = "\nwhat is suspicious\n".to_owned();
     for finding in findings {
         let (word, colour) = match finding.severity.as_str() {
-            "hidden" => ("hidden", Colour::Red),
-            "danger" => ("danger", Colour::Red),
-            "warn" => ("warning", Colour::Yellow),
-            _ => ("note", Colour::Cyan),
+            "hidden" => ("hidden:", Colour::Red),
+            "danger" => ("danger:", Colour::Red),
+            "warn" => ("warning:", Colour::Yellow),
+            _ => ("note:", Colour::Cyan),
         };
-        let word = print::paint(&io::stdout(), colour, word);
-        let excerpt = print::one_line(&finding.excerpt);
+        let out = io::stdout();
+        let sentence = print::indented(&out, 2, colour, word, &finding.sentence());
+        let excerpt = format!("      {}", print::one_line(&finding.excerpt));
+        let excerpt = print::fitted(&out, &excerpt, 0, 0);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {word}: {}\n      {excerpt}", finding.sentence());
+        let _ = writeln!(text, "{sentence}\n{excerpt}");
     }
     text
 }

@@ -224,7 +224,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r"\b[0-9a-f]{32}\b", "00000000000000000000000000000000"),
     (r"\.localhost:\d{5}/", ".localhost:00000/"),
     (r"http…\d{3}\b", "http…000"),
-    (r"\b\d+ MiB are left", "0 MiB are left"),
+    (r"\b\d+ [MG]iB are left", "0 GiB are left"),
     (
         r"\b[0-9a-f]{12}-[0-9a-f]{16}\b",
         "000000000000-0000000000000000",
