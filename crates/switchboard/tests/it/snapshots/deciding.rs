@@ -19,9 +19,10 @@ fn record(book: &mut Book) {
     book.scene("servers in every state");
     let mut rich = Rich::new(Stage::new(book.columns));
     look_at_requests(book, &rich);
-    trust(book, &rich.stage);
     decide_requests(book, &mut rich);
+    // Before decisions about tools, which withdraw requests and make others at any time.
     audit(book, &rich.stage);
+    trust(book, &rich.stage);
 }
 
 fn alone(book: &mut Book) {
@@ -113,16 +114,6 @@ fn trust(book: &mut Book, stage: &Stage) {
             &approve,
             &["trust", "approve", "nothing"],
             &["trust", "reject", "sky:radar"],
-        ],
-    );
-    // The log has that at its place, whatever comes next.
-    until("the request about them is withdrawn", || {
-        stage.json(&["status", "--json"])["approvals"] == 1
-    });
-    book.run(
-        "trust",
-        stage,
-        &[
             &["trust", "reject", "sky:radar"],
             &["trust", "reject", "files:read_file"],
             &["trust"],
@@ -177,10 +168,11 @@ fn decide_requests(book: &mut Book, rich: &mut Rich) {
         ],
     );
     let call = stage.background(&["call", LONG_TOOL, r#"{"path": "/srv/old"}"#]);
-    until("a person is asked again", || waiting(stage).len() == 1);
+    until("a person is asked again", || waiting(stage).len() == 2);
     let other = waiting(stage).remove(0);
     stage.call_it(&other, "m3m3m3m3");
     let reason = "not in this folder";
+    // Without --exact: a rule that is cut would be cut elsewhere next to a longer number of a process.
     let reject = [
         "approvals",
         "reject",
@@ -188,7 +180,6 @@ fn decide_requests(book: &mut Book, rich: &mut Rich) {
         reason,
         "--remember",
         "always",
-        "--exact",
     ];
     book.run("approvals", stage, &[&reject]);
     delivered(stage, &other, call);
