@@ -19,9 +19,10 @@ fn record(book: &mut Book) {
     book.scene("servers in every state");
     let mut rich = Rich::new(Stage::new(book.columns));
     look_at_requests(book, &rich);
-    trust(book, &rich.stage);
     decide_requests(book, &mut rich);
+    // Before decisions about tools, which withdraw requests and make others at any time.
     audit(book, &rich.stage);
+    trust(book, &rich.stage);
 }
 
 fn alone(book: &mut Book) {
@@ -105,16 +106,7 @@ fn trust(book: &mut Book, stage: &Stage) {
     );
     let approve = ["trust", "approve", "sky:forecast"];
     book.converse("trust", stage, &approve, &[("[y/N] ", "n\n")]);
-    let before = waiting(stage);
     book.converse("trust", stage, &approve, &[("[y/N] ", "y\n")]);
-    // What is left is asked about anew.
-    let mut rest = Vec::new();
-    until("the other tool is asked about", || {
-        rest = waiting(stage);
-        rest.retain(|id| !before.contains(id));
-        rest.len() == 1
-    });
-    stage.call_it(&rest[0], "u6u6u6u6");
     book.run(
         "trust",
         stage,
@@ -122,16 +114,6 @@ fn trust(book: &mut Book, stage: &Stage) {
             &approve,
             &["trust", "approve", "nothing"],
             &["trust", "reject", "sky:radar"],
-        ],
-    );
-    // The log has that before what comes next.
-    until("the request about it is withdrawn", || {
-        waiting(stage).len() == 1
-    });
-    book.run(
-        "trust",
-        stage,
-        &[
             &["trust", "reject", "sky:radar"],
             &["trust", "reject", "files:read_file"],
             &["trust"],
@@ -186,10 +168,11 @@ fn decide_requests(book: &mut Book, rich: &mut Rich) {
         ],
     );
     let call = stage.background(&["call", LONG_TOOL, r#"{"path": "/srv/old"}"#]);
-    until("a person is asked again", || waiting(stage).len() == 1);
+    until("a person is asked again", || waiting(stage).len() == 2);
     let other = waiting(stage).remove(0);
     stage.call_it(&other, "m3m3m3m3");
     let reason = "not in this folder";
+    // Without --exact: a rule that is cut would be cut elsewhere next to a longer number of a process.
     let reject = [
         "approvals",
         "reject",
@@ -197,7 +180,6 @@ fn decide_requests(book: &mut Book, rich: &mut Rich) {
         reason,
         "--remember",
         "always",
-        "--exact",
     ];
     book.run("approvals", stage, &[&reject]);
     delivered(stage, &other, call);

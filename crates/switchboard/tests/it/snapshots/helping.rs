@@ -50,7 +50,8 @@ fn record(book: &mut Book) {
         ],
     );
     book.scene("every command");
-    help_of(book, &stage, &[]);
+    let help = stage.run(&["--help"]);
+    help_below(book, &stage, &[], &help.text);
 
     book.scene("without a configuration");
     for shell in ["bash", "zsh", "fish"] {
@@ -65,12 +66,13 @@ fn record(book: &mut Book) {
     book.run("schema", &stage, &[&["schema", "extra"]]);
 }
 
-/// The help of all commands below this one.
-fn help_of(book: &mut Book, stage: &Stage, above: &[&str]) {
-    let help = stage.run(&[above, &["--help"]].concat());
-    for name in listed(&help.text) {
+/// The help of all commands that this text lists.
+fn help_below(book: &mut Book, stage: &Stage, above: &[&str], help: &str) {
+    for name in listed(help) {
         let command = [above, &[name.as_str()]].concat();
-        book.run("help", stage, &[&[&command[..], &["--help"]].concat()]);
-        help_of(book, stage, &command);
+        let args = [&command[..], &["--help"]].concat();
+        let answer = stage.run(&args);
+        book.add("help", &args, &answer);
+        help_below(book, stage, &command, &answer.text);
     }
 }
