@@ -39,11 +39,7 @@ pub(crate) fn warning(stream: &(impl IsTerminal + AsFd), message: &str) -> Strin
 }
 
 /// A warning of something that may do harm, indented.
-pub(crate) fn danger(
-    stream: &(impl IsTerminal + AsFd),
-    indent: usize,
-    message: &str,
-) -> String {
+pub(crate) fn danger(stream: &(impl IsTerminal + AsFd), indent: usize, message: &str) -> String {
     indented(stream, indent, Colour::Red, "warning:", message)
 }
 

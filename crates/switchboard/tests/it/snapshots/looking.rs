@@ -7,7 +7,8 @@ use super::{
 };
 
 pub(super) const FILES: &[&str] = &[
-    "call", "clients", "console", "describe", "doctor", "list", "logs", "search", "status", "tools",
+    "activity", "call", "clients", "console", "describe", "doctor", "list", "logs", "search",
+    "status", "tools",
 ];
 
 super::at_both_widths!();
@@ -59,6 +60,11 @@ fn alone(book: &mut Book) {
     );
     book.run("call", &stage, &[&["call", "files:read_file"], &["call"]]);
     book.run("clients", &stage, &[&["clients"], &["clients", "extra"]]);
+    book.run(
+        "activity",
+        &stage,
+        &[&["activity"], &["activity", "-n", "0"]],
+    );
     book.run("logs", &stage, &[&["logs", "files"], &["logs"]]);
     stage.place.write("home/logs/files.log", LOG);
     book.run(
@@ -93,6 +99,7 @@ fn empty(book: &mut Book) {
     book.run("search", &stage, &[&["search", "weather"]]);
     book.run("call", &stage, &[&["call", "files:read_file"]]);
     book.run("clients", &stage, &[&["clients"]]);
+    book.run("activity", &stage, &[&["activity"]]);
     book.run("logs", &stage, &[&["logs", "files"]]);
     book.run("doctor", &stage, &[&["doctor"]]);
 }
@@ -171,7 +178,21 @@ fn rich(book: &mut Book) {
             &["call", "files"],
         ],
     );
+    look_back(book, stage);
+}
+
+fn look_back(book: &mut Book, stage: &Stage) {
     book.run("clients", stage, &[&["clients"]]);
+    book.run(
+        "activity",
+        stage,
+        &[
+            &["activity"],
+            &["activity", "files:read_file", "-n", "1"],
+            &["activity", "--failed"],
+            &["activity", "nothing"],
+        ],
+    );
     book.run(
         "logs",
         stage,

@@ -212,7 +212,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r"(?m)^([a-z0-9]{8}  0s   )\d+[ms]", "${1}5m"),
     (r"(?m)^(claude-code  )\d+[ms]", "${1}0s"),
     (
-        r"(: ?)[0-9a-f]{64}\b",
+        r"(:\s*)[0-9a-f]{64}\b",
         "${1}0000000000000000000000000000000000000000000000000000000000000000",
     ),
     (r"\b\d{4}-\d\d-\d\dT", "2026-01-01T"),
@@ -222,6 +222,14 @@ const FILTERS: &[(&str, &str)] = &[
     (r"\b\d{8}T\d{6}\.\d+Z", "20260101T000000.000Z"),
     (r" in \d+\.\d s\b", " in 0.0 s"),
     (r" after \d+ ms\b", " after 0 ms"),
+    // The end of the folder's name, where the beginning is cut off.
+    (r"…\w(/shifty\.py)", "…0$1"),
+    // How long calls took.
+    (r"TOOK +OUTCOME", "TOOK  OUTCOME"),
+    (
+        r"(?m)(< 1 ms|\d+ ms|[\d.]+ s) +(ok|error|tool error|cancelled)$",
+        "0 ms  $2",
+    ),
     (r"\bversion \d+\.\d+\.\d+", "version 0.0.0"),
     (r"\b[0-9a-f]{32}\b", "00000000000000000000000000000000"),
     (r"\.localhost:\d{5}/", ".localhost:00000/"),
