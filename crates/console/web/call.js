@@ -81,7 +81,7 @@ function timeline(call, approvals) {
     h("ol", { class: "timeline" }, moments.map((moment) => h("li", null,
       h("time", { datetime: new Date(moment.at).toISOString(), title: whole(moment.at) }, clock(moment.at)),
       h("span", { class: "timeline-what" }, h("strong", null, moment.what), " ", moment.text),
-      h("span", { class: "muted" }, moment.at === began ? "" : `+${lasting(moment.at - began)}`)))),
+      h("span", { class: "muted" }, moment.at - began < 1 ? "" : `+${lasting(moment.at - began)}`)))),
     h("p", { class: "muted small-text" }, note(call, approvals)));
 }
 

@@ -103,7 +103,7 @@ function ask(approval, request) {
   const reject = rejection(own, (reason) => own.decide("reject", { ...reason, ...remember.read() }));
   const node = h("div", { class: "stack" }, shown,
     arrange(own, changes, remember.node, first.node, h("div", { class: "decide-row" }, approve, editButton, written.toggle, reject.node), written.node));
-  const toModel = [remember.node, approve, editButton];
+  const toModel = [remember.node, approve, editButton, written.toggle];
   const show = (is) => toModel.forEach((part) => { part.hidden = !is; });
   if (lacksModel(approval)) {
     // Without a model there is nothing to approve, unless one has been configured since the request came.

@@ -80,7 +80,7 @@ function letters() {
 }
 
 function openConfig() {
-  const body = h("div");
+  const body = h("div", { class: "stack" });
   const file = h("p", { class: "muted" });
   async function read() {
     try {

@@ -366,7 +366,10 @@ fn a_person_answers_in_the_place_of_a_model() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    let place = place(&json!({}));
+    let (address, _asked) = model();
+    let provider =
+        json!({ "kind": "openai", "baseUrl": address, "model": "test-model", "apiKey": "k" });
+    let place = place(&json!({ "sampling": { "provider": provider } }));
     place.open(&browser);
     let call = place.call("claude-code", "files__think", json!({}));
     until("it waits", || !place.waiting().is_empty());

@@ -137,11 +137,14 @@ pub(crate) fn encode(text: &str) -> String {
 /// A gateway with two of the server: one whose tools are shown whatever they say, one whose tools are held.
 fn hostile() -> Place {
     // It asks more in one call than servers may by default.
-    let settings = json!({ "approvals": {
+    let approvals = json!({
         "rules": ["ask *:t1"],
         "questionsPerCall": 1_000,
         "questionsPerMinute": 1_000,
-    } });
+    });
+    // Without a model there is nothing to edit. This one is never asked.
+    let provider = json!({ "kind": "openai", "baseUrl": "http://127.0.0.1:9", "model": "none", "apiKey": "k" });
+    let settings = json!({ "approvals": approvals, "sampling": { "provider": provider } });
     Place::hostile(&[SERVER, "held"], &plan(), &settings)
 }
 

@@ -1,7 +1,7 @@
 //! The way of a new user through the console: numbers that agree, times, words and places that can be read, and
 //! buttons that do what they say.
 
-use std::{thread, time::Duration};
+use std::{fs, net::TcpListener, thread, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -286,6 +286,7 @@ fn timeline_of_a_call_has_its_own_approval_only() {
     assert!(!timeline.contains("Approved"), "{timeline}");
     browser.go(&place.url(&format!("activity/{}", ids("command line", "ok"))));
     browser.until_reads("This call did not wait for an approval.");
+    assert!(!text_of(&browser, ".timeline").contains("+<"));
     pages(&browser, "call-timeline");
 }
 
@@ -400,10 +401,7 @@ fn question_for_a_model_is_answered_without_one() {
         "return [...document.querySelectorAll('fieldset.decide button')].filter((one) => one.checkVisibility()).map((one) => `${one.innerText} ${one.classList.contains('primary')}`)",
         &json!([]),
     );
-    assert_eq!(
-        shown,
-        json!(["Answer yourself false", "Reject false", "Send answer true"])
-    );
+    assert_eq!(shown, json!(["Reject false", "Send answer true"]));
     pages(&browser, "approval-no-model");
     browser.fill(
         &browser.by_role("textbox", "Your answer"),
@@ -430,4 +428,44 @@ fn link_that_no_longer_works_is_told_in_a_sentence() {
     assert!(said.contains("in. This link was used before"), "{said}");
     assert!(!said.contains('`') && said.ends_with('.'), "{said}");
     pages(&browser, "link-expired");
+}
+
+#[test]
+fn words_about_the_gateway_cover_nothing() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let address = {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().to_string()
+    };
+    let place = Place::configured(&json!({}), &json!({ "listen": address }));
+    place.open(&browser);
+    browser.go(&place.url("settings"));
+    browser.until_reads("Values that may be secrets are hidden");
+    let file = place.path("home/switchboard.json");
+    let good = fs::read_to_string(&file).unwrap();
+    fs::write(&file, good.replace("listen", "lisen")).unwrap();
+    browser.until_reads("The file as it stands is not applied:");
+    let problem = rectangle(&browser, "main .callout");
+    let config = rectangle(&browser, "main .callout + * pre, main .callout + pre");
+    assert!(problem[3] + 8 <= config[1], "{problem:?} {config:?}");
+    fs::write(&file, good).unwrap();
+    // Started again, it has another address, and this page is only read on.
+    let place = place.after(|_| {});
+    browser.until_reads("the gateway was started again");
+    for width in [1280, 390] {
+        browser.look(width, false);
+        browser.execute("scrollTo(0, 0)", &json!([]));
+        let banner = rectangle(&browser, ".session-over");
+        for covered in ["main h1", ".brand"] {
+            let covered = rectangle(&browser, covered);
+            assert!(banner[3] <= covered[1], "{banner:?} {covered:?} at {width}");
+        }
+        // It stays there, however far down one reads.
+        browser.execute("scrollTo(0, 400)", &json!([]));
+        assert!(rectangle(&browser, ".session-over")[1] >= 0);
+    }
+    pages(&browser, "started-again");
+    drop(place);
 }

@@ -23,7 +23,7 @@ const PAGES: [(&str, &str); 14] = [
     ("memory/new", "Add a memory"),
     ("memory/graph", "Memory"),
     ("memory/duplicates", "Memory"),
-    ("memory/store", "Embedding model"),
+    ("memory/store", "Status"),
     ("settings", "Settings"),
 ];
 

@@ -174,6 +174,6 @@ fn page_of_an_earlier_run_says_so() {
     // At the usual address the page is there, and signs nobody in.
     let (_, key) = place.link.split_once('#').unwrap();
     browser.go(&format!("http://{address}/#{key}"));
-    browser.until_reads("only the console's own page signs in");
+    browser.until_reads("Only the console's own page signs in");
     place.open(&browser);
 }
