@@ -353,8 +353,15 @@ impl Gateway {
         self.supervisor.get(name)
     }
 
+    /// How many clients are connected, without those that may have left.
     pub(crate) fn clients(&self) -> usize {
-        self.sessions.count() + self.pipes()
+        let sessions = self.sessions.count();
+        sessions.saturating_sub(self.silent().len()) + self.pipes()
+    }
+
+    /// The clients that have said nothing for a while, and may have left.
+    pub(crate) fn silent(&self) -> Vec<Arc<Session>> {
+        self.sessions.silent()
     }
 
     /// The clients with a pipe or a stream of their own.

@@ -1,6 +1,6 @@
 //! Who is connected.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{collections::HashSet, sync::Arc, time::SystemTime};
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -11,11 +11,13 @@ use crate::{gateway::Gateway, session::Session, time};
 const LISTED_MAX: usize = 1_000;
 
 #[derive(Serialize)]
-pub(super) struct Clients {
+pub(super) struct Answer {
     /// Those that have said who they are, the first to come first.
     clients: Vec<Client>,
     /// All others: clients of 2026-07-28 say it with each request, and not when they connect.
     others: usize,
+    /// Those that have said nothing for a while, and may have left.
+    silent: usize,
 }
 
 #[derive(Serialize)]
@@ -52,13 +54,17 @@ impl From<&Session> for Client {
     }
 }
 
-pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<Clients> {
+pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<Answer> {
+    let silent = gateway.silent();
+    let is_silent: HashSet<_> = silent.iter().map(Arc::as_ptr).collect();
     let mut sessions = gateway.context().audience.members();
+    sessions.retain(|session| !is_silent.contains(&Arc::as_ptr(session)));
     sessions.sort_by_key(|session| session.opened);
     let others = gateway.clients().saturating_sub(sessions.len());
     let clients = sessions.iter().take(LISTED_MAX);
-    Json(Clients {
+    Json(Answer {
         clients: clients.map(|session| Client::from(&**session)).collect(),
         others,
+        silent: silent.len(),
     })
 }

@@ -48,6 +48,9 @@ pub(crate) struct HttpSession {
 const STREAMS_MAX: usize = 32;
 const STREAMS_BYTES: usize = 16 * 1024 * 1024;
 
+/// A client without a request and without a stream for so long counts as connected no more. Its session stays.
+const SILENT_MS: u64 = 2 * 60 * 1000;
+
 impl HttpSession {
     /// A tape for what is said ahead of the answer to a request.
     pub(crate) fn tape(&self) -> (u64, Arc<Tape>) {
@@ -224,6 +227,18 @@ impl Sessions {
         }
     }
 
+    /// The sessions whose client may have left: over HTTP it need not say so.
+    pub(crate) fn silent(&self) -> Vec<Arc<Session>> {
+        let now = self.now();
+        let is_silent = |session: &HttpSession| {
+            let last = session.last_seen.load(Relaxed);
+            !session.is_busy() && now.saturating_sub(last) >= SILENT_MS
+        };
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let silent = by_id.values().filter(|session| is_silent(session));
+        silent.map(|session| Arc::clone(&session.session)).collect()
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.by_id
             .read()
@@ -335,6 +350,25 @@ mod tests {
         assert!(!is_known(&sessions, &idle));
         assert!(is_known(&sessions, &used));
         assert_eq!(sessions.count(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn client_that_says_nothing_may_have_left() {
+        let sessions = Sessions::new();
+        let [silent, streaming, asking] = [(); 3].map(|()| open(&sessions).unwrap());
+        let stream = streaming.general.play();
+        tokio::time::advance(Duration::from_millis(SILENT_MS - 1)).await;
+        assert!(is_known(&sessions, &asking));
+        assert_eq!(sessions.silent().len(), 0);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let left = sessions.silent();
+        assert_eq!(left.len(), 1);
+        assert!(Arc::ptr_eq(&left[0], &silent.session));
+        drop(stream);
+        assert_eq!(sessions.silent().len(), 2);
+        // It may come back.
+        assert!(is_known(&sessions, &silent));
+        assert_eq!(sessions.silent().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]

@@ -29,6 +29,7 @@ pub(crate) struct Clients {
 struct Answer {
     clients: Vec<Client>,
     others: u64,
+    silent: u64,
 }
 
 #[derive(Deserialize)]
@@ -50,7 +51,11 @@ pub(crate) fn run(home: &Home, args: &Clients) -> Result<(), Failure> {
     if args.json {
         return print::json_raw(&answer);
     }
-    let Answer { clients, others } = answer
+    let Answer {
+        clients,
+        others,
+        silent,
+    } = answer
         .read_owned()
         .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))?;
     if !clients.is_empty() {
@@ -64,6 +69,12 @@ pub(crate) fn run(home: &Home, args: &Clients) -> Result<(), Failure> {
             print::say(&format!("{clients} connected, without a name"));
         }
         (_, others) => print::say(&format!("and {others} more without a name")),
+    }
+    if silent > 0 {
+        let clients = count(silent, "client has", "clients have");
+        print::say(&format!(
+            "{clients} been silent for 2 minutes, and may have left"
+        ));
     }
     Ok(())
 }
