@@ -1,6 +1,6 @@
 //! The memory: empty, filled, changed and forgotten.
 
-use super::{golden::Book, stage::Stage};
+use super::{golden::Book, running::speak, stage::Stage};
 use crate::support::until;
 
 pub(super) const FILES: &[&str] = &["memory"];
@@ -61,7 +61,7 @@ fn empty(book: &mut Book, stage: &Stage) {
             &["memory", "repair"],
         ],
     );
-    book.converse("memory", stage, &["memory", "serve"], &[("", "\u{4}")]);
+    speak(book, "memory", stage, &["memory", "serve"]);
 }
 
 /// Waits until everything that is remembered can be found.

@@ -47,22 +47,22 @@ fn record(book: &mut Book) {
 }
 
 fn stdio(book: &mut Book, stage: &Stage) {
-    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
-    let mut session = stage.start(&["stdio"]);
-    session.type_in(ping);
-    session.wait_for("\"result\"");
-    session.type_in(CTRL_D);
-    let ended = stage.end(session);
-    book.add("stdio", &["stdio"], &ended);
+    speak(book, "stdio", stage, &["stdio"]);
     book.run(
         "stdio",
         stage,
         &[&["stdio", "--view", "sideways"], &["stdio", "extra"]],
     );
-    book.converse(
-        "stdio",
-        stage,
-        &["stdio", "--view", "server:nothing"],
-        &[("", CTRL_D)],
-    );
+    speak(book, "stdio", stage, &["stdio", "--view", "server:nothing"]);
+}
+
+/// Runs a command that speaks MCP, until it has answered and its input ends.
+pub(super) fn speak(book: &mut Book, file: &'static str, stage: &Stage, args: &[&str]) {
+    let mut session = stage.start(args);
+    session.type_in("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+    // An input that ends before would race with the start.
+    session.wait_for("\"result\"");
+    session.type_in(CTRL_D);
+    let ended = stage.end(session);
+    book.add(file, args, &ended);
 }
