@@ -59,6 +59,8 @@ fn stdio(book: &mut Book, stage: &Stage) {
 /// Runs a command that speaks MCP, until it has answered and its input ends.
 pub(super) fn speak(book: &mut Book, file: &'static str, stage: &Stage, args: &[&str]) {
     let mut session = stage.start(args);
+    // The terminal shows what is typed at once, also before the program has said anything.
+    session.wait_for("Ctrl-D ends");
     session.type_in("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
     // An input that ends before would race with the start.
     session.wait_for("\"result\"");
