@@ -25,12 +25,12 @@ use crate::{
 /// A line for a person. It is no failure if nobody reads it.
 pub(crate) fn say(message: &str) {
     let message = fitted(&io::stderr(), &clean(message), 0, 0);
-    let _ = writeln!(io::stderr(), "{message}");
+    tell(&message);
 }
 
 /// A line that a person should not overlook.
 pub(crate) fn warn(message: &str) {
-    let _ = writeln!(io::stderr(), "{}", warning(&io::stderr(), message));
+    tell(&warning(&io::stderr(), message));
 }
 
 /// The same, for any stream.
@@ -46,7 +46,12 @@ pub(crate) fn danger(stream: &(impl IsTerminal + AsFd), indent: usize, message: 
 /// What to do next.
 pub(crate) fn hint(message: &str) {
     let message = labelled(&io::stderr(), Colour::Cyan, "hint:", message);
-    let _ = writeln!(io::stderr(), "{message}");
+    tell(&message);
+}
+
+/// Writes lines to standard error at once, so that nobody else's come between.
+fn tell(lines: &str) {
+    let _ = io::stderr().write_all(format!("{lines}\n").as_bytes());
 }
 
 fn labelled(
@@ -86,7 +91,7 @@ pub(crate) fn complain(failure: &Failure) {
         return;
     }
     let message = labelled(&io::stderr(), Colour::Red, "error:", failure.message());
-    let _ = writeln!(io::stderr(), "{message}");
+    tell(&message);
     if let Some(advice) = failure.advice() {
         hint(advice);
     }

@@ -60,7 +60,7 @@ fn stdio(book: &mut Book, stage: &Stage) {
 pub(super) fn speak(book: &mut Book, file: &'static str, stage: &Stage, args: &[&str]) {
     let mut session = stage.start(args);
     // The terminal shows what is typed at once, also before the program has said anything.
-    session.wait_for("Ctrl-D ends");
+    session.wait_for("Ctrl-D ends\r\n");
     session.type_in("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
     // An input that ends before would race with the start.
     session.wait_for("\"result\"");
