@@ -102,7 +102,10 @@ impl ResolveError {
                 path.display()
             )
             .into(),
-            Self::Exposed { path, .. } => format!("run: chmod 600 '{}'", path.display()).into(),
+            Self::Exposed { path, .. } => {
+                let path = path.display().to_string();
+                format!("run `chmod 600 {}`", shell_word(&path)).into()
+            }
             Self::Content { path, .. } => format!("write it into {} again", path.display()).into(),
             Self::Malformed { hint, .. } => hint.into(),
         })

@@ -44,15 +44,16 @@ export function sentence(approval) {
 }
 
 // Nothing suspicious, but which of the buttons work: the gateway has no model that could answer.
-const NO_MODEL = /^no model is configured\b/;
+// A warning of another kind may begin with a name that a server has chosen.
+const isOfModel = (approval, text) => approval.kind === "sampling" && text.startsWith("no model is configured: ");
 
 export function lacksModel(approval) {
-  return approval.kind === "sampling" && (approval.warnings ?? []).some((text) => NO_MODEL.test(text));
+  return (approval.warnings ?? []).some((text) => isOfModel(approval, text));
 }
 
 // The warnings that call for a second look.
 export function suspicious(approval) {
-  return (approval.warnings ?? []).filter((text) => !NO_MODEL.test(text));
+  return (approval.warnings ?? []).filter((text) => !isOfModel(approval, text));
 }
 
 const HAS_ARGUMENTS = new Set(["tool_call", "prompt"]);

@@ -169,13 +169,21 @@ impl LaunchError {
     }
 }
 
+/// Programs that start others. A name of which one is the beginning may have been taken for a path, for the sake of a
+/// slash in an argument.
+const LAUNCHERS: [&str; 14] = [
+    "bun", "bunx", "deno", "docker", "node", "npm", "npx", "pipx", "pnpm", "podman", "python",
+    "python3", "uv", "uvx",
+];
+
 /// Advice for a program that was not found, if its arguments seem to stand in its name.
 pub fn split_advice(program: &str) -> Option<String> {
-    let (first, rest) = program.split_once(' ')?;
+    let (path, rest) = program.split_once(' ')?;
+    let name = path.rsplit('/').next().unwrap_or(path);
     // Else it may be a path with a space in it.
-    (!first.contains('/')).then(|| {
+    (name == path || LAUNCHERS.contains(&name)).then(|| {
         format!(
-            "keep `{first}` in `command`, and move `{}` to `args`, each word on its own",
+            "keep `{name}` in `command`, and move `{}` to `args`, each word on its own",
             rest.trim()
         )
     })

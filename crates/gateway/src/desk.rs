@@ -619,8 +619,17 @@ fn readable(list: Raw, with_tasks: bool) -> Raw {
 
 /// What one server offers. One that has never been seen is waited for as long as for the answer to a call.
 pub(crate) async fn part(gateway: &Gateway, name: &str) -> Result<Arc<ServerPart>, Failure> {
+    part_within(gateway, name, Duration::MAX).await
+}
+
+/// The same, waited for no longer than this.
+pub(crate) async fn part_within(
+    gateway: &Gateway,
+    name: &str,
+    patience: Duration,
+) -> Result<Arc<ServerPart>, Failure> {
     let upstream = upstream(gateway, name)?;
-    let until = Instant::now() + upstream.request_timeout();
+    let until = Instant::now() + upstream.request_timeout().min(patience);
     upstream.offered(gateway.context(), until, None).await
 }
 

@@ -1,11 +1,18 @@
 //! The command line: what can be asked, with an example each, and the exit code.
 
-use std::{env, ffi::OsString, fmt::Write as _, path::PathBuf, process::ExitCode};
+use std::{
+    env,
+    ffi::OsString,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use serde::Deserialize;
 use switchboard_config::Home;
 
-use crate::{commands, failure::Failure, print, serve, stdio, usage};
+use crate::{commands, failure::Failure, link::Link, print, serve, stdio, usage};
 
 /// One program through which AI agents use all their MCP servers.
 #[derive(Debug, Parser)]
@@ -137,6 +144,29 @@ impl Place {
         }
         args
     }
+}
+
+/// A gateway that runs goes by its own file, so that another one would be neither shown nor changed.
+fn check_running(home: &Home) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Config {
+        file: PathBuf,
+    }
+    let Some(link) = Link::find(home)? else {
+        return Ok(());
+    };
+    let Config { file } = link.get("/api/v1/config")?;
+    let same = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if same(&file) == same(home.config_file()) {
+        return Ok(());
+    }
+    let message = format!(
+        "the running gateway does not read {} but {}",
+        home.config_file().display(),
+        file.display()
+    );
+    let file = file.display().to_string();
+    Err(Failure::new(message).hint(format!("give --config {}", print::shell_word(&file))))
 }
 
 #[derive(Debug, Subcommand)]
@@ -316,9 +346,8 @@ Example:
 
 fn parse() -> Result<Cli, Failure> {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
-    // Also of what is said about words that make no sense, and of help.
+    // For help, and for what is said about words that make no sense.
     let colour = usage::colour(&words).unwrap_or_default();
-    print::choose_colour(colour);
     let command = command().color(colour.into());
     let parsed = command.clone().try_get_matches().and_then(|mut matches| {
         let cli = Cli::from_arg_matches_mut(&mut matches);
@@ -328,12 +357,14 @@ fn parse() -> Result<Cli, Failure> {
         if usage::is_help(&error) {
             error.exit();
         }
+        print::choose_colour(colour);
         usage::failure(&error, &command, &words)
     })
 }
 
 pub(crate) fn main() -> ExitCode {
     let done = parse().and_then(|cli| {
+        print::choose_colour(cli.color);
         let home = cli.place.locate()?;
         run(home, &cli.place, &cli.command)
     });
@@ -350,6 +381,15 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
     // These create it.
     if !matches!(command, Command::Add(_) | Command::Import(_)) {
         place.check()?;
+    }
+    let changes = matches!(
+        command,
+        Command::Add(_) | Command::Remove(_) | Command::Import(_)
+    );
+    // A client may join whatever gateway there is, and a second gateway is refused anyway.
+    let is_gateway = matches!(command, Command::Serve(_) | Command::Stdio(_));
+    if changes || (place.config.is_some() && !is_gateway) {
+        check_running(&home)?;
     }
     match command {
         Command::Serve(args) => serve::run(home, args),

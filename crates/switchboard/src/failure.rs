@@ -20,6 +20,8 @@ enum Kind {
     Usage,
     /// No gateway answers.
     Unreachable,
+    /// A person said no.
+    Declined,
     /// Everything has been said already.
     Told,
     /// The reader has left, as `head` does; that is no failure.
@@ -45,6 +47,16 @@ impl Failure {
     /// Tests if the gateway could not be reached.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.kind == Kind::Unreachable
+    }
+
+    /// A person was asked, and said no.
+    pub(crate) fn declined(message: impl Into<String>) -> Self {
+        Self::of(Kind::Declined, message)
+    }
+
+    /// Tests if a person said no.
+    pub(crate) fn is_declined(&self) -> bool {
+        self.kind == Kind::Declined
     }
 
     /// It failed, and what was printed says so.
@@ -104,7 +116,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.kind {
             Kind::ReaderLeft => 0,
-            Kind::Failed | Kind::Told => 1,
+            Kind::Failed | Kind::Declined | Kind::Told => 1,
             Kind::Usage => 2,
             Kind::Unreachable => 3,
         })

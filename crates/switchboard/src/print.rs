@@ -90,6 +90,9 @@ pub(crate) fn complain(failure: &Failure) {
     if failure.is_silent() {
         return;
     }
+    if failure.is_declined() {
+        return say(failure.message());
+    }
     let message = labelled(&io::stderr(), Colour::Red, "error:", failure.message());
     tell(&message);
     if let Some(advice) = failure.advice() {

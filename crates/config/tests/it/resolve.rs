@@ -171,7 +171,7 @@ fn what_stands_for_nothing() {
         ),
         (
             r#"{"url": "http://a/${secret:open}"}"#,
-            format!("server \"s\", url: others may read the secret open (mode 640); run: chmod 600 '{shown}/open'"),
+            format!("server \"s\", url: others may read the secret open (mode 640); run `chmod 600 {shown}/open`"),
         ),
         (
             r#"{"command": "a", "cwd": "${secret:empty}"}"#,

@@ -14,7 +14,8 @@ const LISTED_MAX: usize = 1_000;
 pub(super) struct Answer {
     /// Those that have said who they are, the first to come first.
     clients: Vec<Client>,
-    /// All others: clients of 2026-07-28 say it with each request, and not when they connect.
+    /// All others: clients of 2026-07-28 say it with each request, and not when they connect; and those for which
+    /// there is no room in the list.
     others: usize,
     /// Those that have said nothing for a while, and may have left.
     silent: usize,
@@ -60,8 +61,9 @@ pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<Answer> {
     let mut sessions = gateway.context().audience.members();
     sessions.retain(|session| !is_silent.contains(&Arc::as_ptr(session)));
     sessions.sort_by_key(|session| session.opened);
+    sessions.truncate(LISTED_MAX);
     let others = gateway.clients().saturating_sub(sessions.len());
-    let clients = sessions.iter().take(LISTED_MAX);
+    let clients = sessions.iter();
     Json(Answer {
         clients: clients.map(|session| Client::from(&**session)).collect(),
         others,

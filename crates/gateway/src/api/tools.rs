@@ -1,6 +1,6 @@
 //! The tools of all servers, and one call.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -28,7 +28,7 @@ use crate::{
     caller::{Caller, Guest, Origin, Principal},
     desk::{
         self, Inquiry,
-        menu::{look_up, split},
+        menu::{NAME_BYTES, look_up, split},
     },
     failure::cut,
     gateway::Gateway,
@@ -45,6 +45,8 @@ const KEY: u64 = 0;
 const CLIENT: &str = "api";
 /// Likewise, of the room for requests to a person.
 const HOLDER: u64 = u64::MAX;
+/// Who wants to know one tool waits so long for its server; who starts slowly is asked for again.
+const GLANCE: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -93,10 +95,9 @@ pub(super) async fn list(
     State(gateway): State<Arc<Gateway>>,
     Asked(Which { server, name }): Asked<Which>,
 ) -> Result<Response, Problem> {
-    let said = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let (server, name) = (said(server), said(name));
+    let server = server.filter(|server| !server.is_empty());
     if let Some(name) = &name {
-        locate(&gateway, name).await?;
+        locate(&gateway, name, GLANCE).await?;
     }
     let catalogue = gateway.context().shelf.catalogue_full();
     let upstreams = gateway.upstreams();
@@ -121,6 +122,7 @@ pub(super) async fn list(
                 .collect(),
             starting: upstreams
                 .iter()
+                .filter(|_| name.is_none())
                 .filter(|(name, upstream)| {
                     asked(name) && upstream.settings().enabled && catalogue.server(name).is_none()
                 })
@@ -164,7 +166,7 @@ pub(super) async fn call(
         let detail = "`arguments` has to be an object with the arguments of the tool";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
-    let (view, tool) = locate(&gateway, &name).await?;
+    let (view, tool) = locate(&gateway, &name, Duration::MAX).await?;
     let mut caller = Caller::new(KEY, CLIENT.into(), Principal::Owner).over_http();
     caller.holder.client = HOLDER;
     caller.origin = match actor.door {
@@ -256,7 +258,11 @@ fn reads_memory(gateway: &Gateway, name: &str, arguments: &Raw) -> bool {
 
 /// Whose tool this is, and its name in that view. A server that nobody has seen yet is waited for,
 /// bounded, since it may be the one.
-async fn locate(gateway: &Gateway, name: &str) -> Result<(View, String), Problem> {
+async fn locate(
+    gateway: &Gateway,
+    name: &str,
+    patience: Duration,
+) -> Result<(View, String), Problem> {
     let shelf = &gateway.context().shelf;
     let catalogue = shelf.catalogue_full();
     if let Some(found) = look_up(&catalogue, name) {
@@ -268,7 +274,7 @@ async fn locate(gateway: &Gateway, name: &str) -> Result<(View, String), Problem
     let item = Some((Kind::Tool, tool));
     let permitted = shelf.permits(server, item);
     permitted.map_err(|unapproved| unapproved.failure(server, item))?;
-    let part = desk::part(gateway, server).await?;
+    let part = desk::part_within(gateway, server, patience).await?;
     let catalogue = shelf.catalogue_full();
     if let Some(found) = look_up(&catalogue, name) {
         return Ok(view(found.server(), found.name()));
@@ -305,7 +311,8 @@ fn unknown_tool(gateway: &Gateway, catalogue: &Catalogue, name: &str) -> Problem
         .suggest_tool(name)
         .and_then(|exposed| catalogue.tool(exposed))
         .map(|target| format!("{}:{}", target.server, target.name));
-    match (near, name.split_once(':')) {
+    let pair = name.split_once(':').filter(|_| name.len() <= NAME_BYTES);
+    match (near, pair) {
         (None, Some((server, _))) => unknown_server(gateway, server),
         (near, _) => no_tool(name, near.as_deref()),
     }

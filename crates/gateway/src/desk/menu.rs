@@ -389,7 +389,7 @@ fn went_well(result: &Raw) -> bool {
 }
 
 /// Nothing is called by a longer name.
-const NAME_BYTES: usize = 2_048;
+pub(crate) const NAME_BYTES: usize = 2_048;
 
 /// The tool that is `server:tool`, or is exposed under this name. Both may have colons of their own.
 pub(crate) fn look_up<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'a>> {

@@ -10,6 +10,7 @@ use switchboard_wire::{Raw, method};
 
 use super::{
     times::{local, took},
+    trust::Target,
     visible::visible_line,
 };
 use crate::{
@@ -82,7 +83,9 @@ impl Call {
 
 pub(crate) fn run(home: &Home, args: &ActivityArgs) -> Result<(), Failure> {
     let link = Link::need(home)?;
-    let answer: Raw = link.get(&address(args))?;
+    let target = args.target.as_deref();
+    let target = target.map(|name| Target::find(&link, name)).transpose()?;
+    let answer: Raw = link.get(&address(args, target.as_ref()))?;
     if args.json {
         return print::json_raw(&answer);
     }
@@ -90,6 +93,10 @@ pub(crate) fn run(home: &Home, args: &ActivityArgs) -> Result<(), Failure> {
         .read_owned()
         .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))?;
     if activity.is_empty() {
+        // One that was removed may have calls all the same.
+        if let Some(target) = &target {
+            let _: Raw = link.get(&format!("/api/v1/servers/{}", escape(target.server)))?;
+        }
         let is_narrowed = args.target.is_some() || args.failed || args.search.is_some();
         print::say(if is_narrowed {
             "no call matches"
@@ -101,20 +108,16 @@ pub(crate) fn run(home: &Home, args: &ActivityArgs) -> Result<(), Failure> {
     table(&activity).print()
 }
 
-fn address(args: &ActivityArgs) -> String {
+fn address(args: &ActivityArgs, target: Option<&Target<'_>>) -> String {
     let mut address = format!("/api/v1/activity?limit={}", args.lines);
     let mut only = |name, value: &str| {
         // Writing to a string cannot fail.
         let _ = write!(address, "&{name}={}", escape(value));
     };
-    if let Some(target) = &args.target {
-        let (server, name) = match target.split_once(':') {
-            Some((server, name)) => (server, Some(name)),
-            None => (&**target, None),
-        };
+    if let Some(Target { server, tool }) = target {
         only("server", server);
-        if let Some(name) = name {
-            only("name", name);
+        if let Some(tool) = tool {
+            only("name", tool);
         }
     }
     if args.failed {

@@ -57,7 +57,7 @@ impl Asking {
         if agreed {
             Ok(())
         } else {
-            Err(Failure::new(self.nothing))
+            Err(Failure::declined(self.nothing))
         }
     }
 }

@@ -82,11 +82,11 @@ pub(super) const LONG: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Asks until the server is up, or cannot be.
-fn ask(link: &Link, body: &str) -> Result<String, Failure> {
+pub(super) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
     let until = Instant::now() + PATIENCE;
     let mut told = false;
     loop {
-        match hear(link, body) {
+        match ask() {
             Err(failure)
                 if is_starting(&failure)
                     // That takes a while, and may never be.
@@ -138,13 +138,14 @@ fn words(said: &str) -> Option<String> {
         message: Option<String>,
     }
     let said: Said = serde_json::from_str(said).ok()?;
-    let mut words = match said.total {
-        Some(total) => format!("{} of {total}", said.progress),
-        None => said.progress.to_string(),
+    let message = said.message.filter(|message| !message.is_empty());
+    let words = match (said.total, message) {
+        (Some(total), Some(message)) => format!("{} of {total}: {message}", said.progress),
+        (Some(total), None) => format!("{} of {total}", said.progress),
+        // A number that leads nowhere says nothing beside words.
+        (None, Some(message)) => message,
+        (None, None) => said.progress.to_string(),
     };
-    if let Some(message) = said.message.filter(|message| !message.is_empty()) {
-        words = format!("{words}: {message}");
-    }
     Some(print::one_line(&words))
 }
 
@@ -221,7 +222,7 @@ pub(crate) fn run(home: &Home, args: &Call) -> Result<(), Failure> {
     let began = Timestamp::now();
     let result = thread::scope(|scope| {
         scope.spawn(move || tell_who_waits(home, &args.tool, began, &waiting));
-        let result = ask(&link, &body);
+        let result = patiently(|| hear(&link, &body));
         drop(done);
         result
     })?;
@@ -329,7 +330,13 @@ fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Failure> {
     };
     let fitting = match given {
         Given::Object(object) => checker.check(object).map(|()| object.clone()),
-        Given::Pairs(pairs) => checker.fit(pairs).map(|fit| fit.arguments),
+        Given::Pairs(pairs) => checker.fit(pairs).map(|fit| {
+            // The tool may know it by another name.
+            if let Some(doubts) = fit.doubts {
+                print::warn(&format!("the arguments may not fit: {doubts}"));
+            }
+            fit.arguments
+        }),
     };
     fitting.map_err(|wrong| {
         let wrong = wrong.to_string().replace('\n', "\n  ");

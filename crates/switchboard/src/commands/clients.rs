@@ -29,6 +29,7 @@ pub(crate) struct Clients {
 struct Answer {
     clients: Vec<Client>,
     others: u64,
+    #[serde(default)]
     silent: u64,
 }
 
@@ -66,9 +67,9 @@ pub(crate) fn run(home: &Home, args: &Clients) -> Result<(), Failure> {
         (_, 0) => {}
         (0, others) => {
             let clients = count(others, "client is", "clients are");
-            print::say(&format!("{clients} connected, without a name"));
+            print::say(&format!("{clients} connected, without having said a name"));
         }
-        (_, others) => print::say(&format!("and {others} more without a name")),
+        (_, others) => print::say(&format!("and {others} more")),
     }
     if silent > 0 {
         let clients = count(silent, "client has", "clients have");

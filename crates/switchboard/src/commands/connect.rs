@@ -156,7 +156,7 @@ fn disconnect(
         .hint("if the entry has another name, give it with --name"));
     }
     if carry_out(home, &plan, args)? {
-        print::say(&format!("start {} anew", client.title()));
+        print::say(&format!("restart {}", client.title()));
     }
     Ok(())
 }

@@ -9,7 +9,10 @@ use switchboard_config::Home;
 use switchboard_schema::{outline, shape};
 use switchboard_wire::Raw;
 
-use super::visible::{visible, visible_line};
+use super::{
+    call,
+    visible::{visible, visible_line},
+};
 use crate::{
     failure::Failure,
     link::Link,
@@ -138,7 +141,7 @@ fn indented(text: &str) -> String {
 
 pub(crate) fn run(home: &Home, args: &Describe) -> Result<(), Failure> {
     let link = Link::need(home)?;
-    let tool = Tool::find(&link, &args.tool)?;
+    let tool = call::patiently(|| Tool::find(&link, &args.tool))?;
     if args.json {
         return print::json_raw(&tool.definition);
     }

@@ -149,8 +149,12 @@ fn show(finding: &Finding) -> Result<(), Failure> {
     let word = print::paint(&io::stdout(), colour, word);
     let check = format!("{}: ", print::one_line(&finding.check));
     let fits = |text: &str, taken: usize| {
-        let text = print::clean(text).replace('\n', &format!("\n{INDENT}"));
-        print::fitted(&io::stdout(), &text, taken, INDENT.len())
+        let text = print::clean(text);
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let mut lines = vec![print::fitted(&io::stdout(), first, taken, INDENT.len())];
+        let rest = rest.lines().map(|line| format!("{INDENT}{line}"));
+        lines.extend(rest.map(|line| print::fitted(&io::stdout(), &line, 0, 0)));
+        lines.join("\n")
     };
     let message = fits(&finding.message, 9 + check.chars().count());
     let mut text = format!("{word}  {check}{message}\n");

@@ -84,7 +84,6 @@ pub(crate) fn run(home: &Home, place: &cli::Place, args: &Import) -> Result<(), 
     let mut found = find(args.from.as_deref(), args.project)?;
     let is_any = !found.is_empty();
     let store = Store::new(home);
-    is_the_gateways(home)?;
     let file = ConfigFile::read(home)?;
     let known = file.config()?;
     keep_names_from(&mut found, &known);
@@ -619,22 +618,6 @@ fn remove_unused(home: &Home, stored: &BTreeMap<String, String>) -> Result<(), F
         }
     }
     Ok(())
-}
-
-/// Refuses to change a file that the running gateway does not read.
-fn is_the_gateways(home: &Home) -> Result<(), Failure> {
-    let Some(link) = Link::find_staying(home)? else {
-        return Ok(());
-    };
-    let shown: Value = link.get("/api/v1/config")?;
-    match shown.get("file").and_then(Value::as_str) {
-        Some(file) if Path::new(file) != home.config_file() => Err(Failure::new(format!(
-            "the running gateway does not read {} but {file}",
-            home.config_file().display()
-        ))
-        .hint(format!("give --config {file}"))),
-        _ => Ok(()),
-    }
 }
 
 /// A running gateway sees the change by itself, but a person wants to know now whether it likes it.

@@ -18,6 +18,7 @@ use switchboard_config::Home;
 use super::{
     config_file::ConfigFile,
     progress::Progress,
+    servers,
     shapes::{self, Status, count},
     trust,
 };
@@ -74,6 +75,18 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), 
 pub(super) fn restarted(home: &Home, link: &Link, name: &String) -> Result<(), Failure> {
     let limit = limit(home, std::slice::from_ref(name));
     watch(link, &mut vec![name], limit, Instant::now())
+}
+
+/// Starts a server in a gateway that is there for nothing else, and waits for it.
+pub(super) fn start_alone(home: &Home, place: &Place, name: &String) -> Result<(), Failure> {
+    let mut host = Host::start(home, place)?;
+    let done = host.reach(home).and_then(|link| {
+        // What is known of it from before says nothing of how it starts now.
+        link.post(&format!("{}/restart", servers::address(name)), None)?;
+        restarted(home, &link, name)
+    });
+    host.leave(home);
+    done
 }
 
 /// How long the slowest of these servers may take.

@@ -236,13 +236,20 @@ pub(crate) fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), 
 /// Without a gateway nothing runs, but whether a server starts can be seen.
 fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
     let name = &args.name;
-    let config = ConfigFile::read(home)?;
-    let is_enabled = |server: &Server| server.enabled;
-    let is_there = config.config()?.servers.get(name).is_some_and(is_enabled);
-    if !is_there || args.no_wait {
+    if args.no_wait {
         return Err(no_gateway(home).hint("`switchboard serve` starts one"));
     }
-    learning::learn(home, place, std::slice::from_ref(name))
+    let config = ConfigFile::read(home)?.config()?;
+    match config.servers.get(name) {
+        Some(server) if server.enabled => learning::start_alone(home, place, name),
+        Some(_) => {
+            let name = print::shell_word(name);
+            let hint = format!("`switchboard enable {name}` switches it on");
+            Err(Failure::new(format!("`{name}` is disabled")).hint(hint))
+        }
+        None => Err(Failure::new(format!("there is no server {name:?}"))
+            .hint("`switchboard list` shows the names")),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -288,7 +295,7 @@ fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
     Ok(())
 }
 
-fn address(name: &str) -> String {
+pub(super) fn address(name: &str) -> String {
     format!("/api/v1/servers/{}", switchboard_catalog::escape(name))
 }
 

@@ -8,10 +8,14 @@ use switchboard_wire::Raw;
 
 use super::{
     list,
-    shapes::{Part, Status, count},
+    shapes::{Part, Server, Status, count},
     times::{ago, local},
 };
-use crate::{failure::Failure, link::Link, print};
+use crate::{
+    failure::Failure,
+    link::Link,
+    print::{self, Colour},
+};
 
 /// Show how the gateway and its servers are, and what needs you.
 #[derive(Debug, Args)]
@@ -61,8 +65,7 @@ fn attention(status: &Status) -> String {
     }
     for server in status.servers.iter().filter(|one| one.needs_somebody()) {
         let (name, state) = (&server.name, &server.state);
-        let notes = server.notes().join("\n  ");
-        all.push(format!("`{name}` is {state}: {notes}"));
+        all.push(format!("`{name}` is {state}: {}", first(server)));
     }
     if status.approvals > 0 {
         let waiting = count(status.approvals, "request waits", "requests wait");
@@ -71,8 +74,23 @@ fn attention(status: &Status) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let all = all.iter().map(|one| print::warning(&io::stdout(), one));
-    all.collect::<Vec<_>>().join("\n") + "\n\n"
+    let out = io::stdout();
+    let mut all: Vec<_> = all.iter().map(|one| print::warning(&out, one)).collect();
+    if status.servers.iter().any(Server::needs_somebody) {
+        let hint = "`switchboard list` shows whole reasons, and what to do";
+        all.push(print::indented(&out, 0, Colour::Cyan, "hint:", hint));
+    }
+    all.join("\n") + "\n\n"
+}
+
+/// The beginning of a reason: with many servers, there must be room for the rest.
+fn first(server: &Server) -> String {
+    const CHARS: usize = 240;
+    let note = server.notes().into_iter().next().unwrap_or_default();
+    match note.char_indices().nth(CHARS) {
+        Some((at, _)) => format!("{}…", note[..at].trim_end()),
+        None => note,
+    }
 }
 
 /// Whether what this part says stands in the summary: how tools are found is no warning.
@@ -103,7 +121,7 @@ fn summary(status: &Status) -> String {
         0 => String::new(),
         held => format!(" ({held} more held back)"),
     };
-    let sum = |of: fn(&super::shapes::Server) -> u64| status.servers.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&Server) -> u64| status.servers.iter().map(of).sum::<u64>();
     format!(
         "Switchboard {}, {} since {} ({}), process {}\n\
          listening on  {listen}\n\

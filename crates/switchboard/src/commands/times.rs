@@ -50,8 +50,8 @@ pub(super) fn since(time: &str, now: Timestamp) -> Option<i64> {
 pub(super) fn took(millis: f64) -> String {
     match millis {
         ..1.0 => "< 1 ms".to_owned(),
-        ..1_000.0 => format!("{millis:.0} ms"),
-        ..10_000.0 => format!("{:.1} s", millis / 1_000.0),
+        ..999.5 => format!("{millis:.0} ms"),
+        ..9_950.0 => format!("{:.1} s", millis / 1_000.0),
         _ => format!("{:.0} s", millis / 1_000.0),
     }
 }
@@ -90,7 +90,9 @@ mod tests {
             (0.0, "< 1 ms"),
             (-0.5, "< 1 ms"),
             (339.7, "340 ms"),
+            (999.7, "1.0 s"),
             (2_500.0, "2.5 s"),
+            (9_960.0, "10 s"),
             (90_400.0, "90 s"),
         ] {
             assert_eq!(took(millis), expected);

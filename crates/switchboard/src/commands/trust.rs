@@ -119,14 +119,14 @@ fn read_omitted(link: &Link, server: &str, held: &mut shapes::Held) -> Result<()
 
 /// What a person means by a name: a server, or one of its tools.
 #[derive(Debug, PartialEq, Eq)]
-struct Target<'a> {
-    server: &'a str,
-    tool: Option<&'a str>,
+pub(super) struct Target<'a> {
+    pub(super) server: &'a str,
+    pub(super) tool: Option<&'a str>,
 }
 
 impl<'a> Target<'a> {
     /// Both names may have colons of their own, so it depends on the servers that there are.
-    fn find(link: &Link, name: &'a str) -> Result<Self, Failure> {
+    pub(super) fn find(link: &Link, name: &'a str) -> Result<Self, Failure> {
         #[derive(serde::Deserialize)]
         struct Servers {
             servers: Vec<super::shapes::Server>,

@@ -174,6 +174,8 @@ pub(super) fn problem(text: String, unread: impl FnOnce() -> String) -> Failure 
     let problem: Option<Problem> = problem.and_then(|raw| raw.read_owned().ok());
     let problem = problem.unwrap_or_default();
     let message = problem.detail.or(problem.title);
+    // Lines of a server must not look like lines of ours.
+    let message = message.map(|message| message.replace('\n', "\n  "));
     let failure = Failure::new(message.unwrap_or_else(unread));
     match problem.hint {
         Some(hint) => failure.hint(hint),

@@ -25,45 +25,55 @@ fn fold_paragraph(
     indent: usize,
     lines: &mut Vec<String>,
 ) {
-    let own = paragraph.len() - paragraph.trim_start_matches(' ').len();
+    let text = paragraph.trim_start_matches(' ');
+    // Indentation that leaves no room is not kept: a server could make a line of every word of it.
+    let own = (paragraph.len() - text.len()).min(width / 4);
+    let more = " ".repeat((own + indent).min(width / 2));
     let mut line = " ".repeat(own);
     let mut length = taken + own;
     let mut is_empty = true;
-    for piece in pieces(paragraph.trim()) {
-        let more = piece.chars().count();
-        if !is_empty && length + 1 + more > width {
-            lines.push(std::mem::replace(&mut line, " ".repeat(own + indent)));
-            length = own + indent;
+    for (blanks, piece) in pieces(text.trim_end_matches(' ')) {
+        let chars = piece.chars().count();
+        if !is_empty && length + blanks + chars > width {
+            lines.push(std::mem::replace(&mut line, more.clone()));
+            length = more.len();
             is_empty = true;
         }
         if !is_empty {
-            line.push(' ');
-            length += 1;
+            line.extend(std::iter::repeat_n(' ', blanks));
+            length += blanks;
         }
         line.push_str(piece);
-        length += more;
+        length += chars;
         is_empty = false;
     }
     lines.push(line);
 }
 
-/// What is not torn: words, and what stands between backquotes.
-fn pieces(text: &str) -> Vec<&str> {
+/// What is not torn, words and what stands between backquotes, each with the number of blanks before it.
+fn pieces(text: &str) -> Vec<(usize, &str)> {
     let mut pieces = Vec::new();
-    let mut start = 0;
+    let (mut start, mut blanks) = (0, 0);
     let mut is_quoted = false;
+    // Where the last backquote is, so that one alone holds nothing together.
+    let last = text.rfind('`');
     for (at, c) in text.char_indices() {
         match c {
-            '`' => is_quoted = !is_quoted && text[at + 1..].contains('`'),
+            '`' => is_quoted = !is_quoted && last > Some(at),
             ' ' if !is_quoted => {
-                pieces.push(&text[start..at]);
+                if start < at {
+                    pieces.push((blanks, &text[start..at]));
+                    blanks = 0;
+                }
+                blanks += 1;
                 start = at + 1;
             }
             _ => {}
         }
     }
-    pieces.push(&text[start..]);
-    pieces.retain(|piece| !piece.is_empty());
+    if start < text.len() {
+        pieces.push((blanks, &text[start..]));
+    }
     pieces
 }
 
@@ -81,6 +91,19 @@ mod tests {
         assert_eq!(fold("short", 12, 0, 0), "short");
         // Nothing is lost of a word that has no room.
         assert_eq!(fold("a/very/long/path x", 8, 0, 0), "a/very/long/path\nx");
+    }
+
+    #[test]
+    fn blanks_within_a_line_stay() {
+        assert_eq!(fold("a  b\tc   d e", 8, 0, 0), "a  b\tc\nd e");
+    }
+
+    #[test]
+    fn indentation_costs_no_more_than_lines() {
+        let deep = format!("{}{}", " ".repeat(10_000), "a ".repeat(10_000));
+        let folded = fold(&deep, 80, 0, HANGING);
+        assert!(folded.len() < 2 * deep.len(), "{}", folded.len());
+        assert!(folded.lines().all(|line| line.len() <= 80));
     }
 
     #[test]

@@ -17,7 +17,6 @@ fn what_needs_a_gateway_says_so() {
         &["tools"],
         &["tools", "a"],
         &["call", "a:b"],
-        &["restart", "a"],
         &["search", "anything"],
         &["search", "anything", "--json"],
         &["search", "--forget"],

@@ -161,6 +161,33 @@ fn lists_have_pages_and_scopes() {
 }
 
 #[test]
+fn beginning_of_an_id_names_one_memory() {
+    let place = Place::new();
+    let lines = [
+        r#"{"type":"memory","id":"one-alpha","content":"Ada drinks tea"}"#,
+        r#"{"type":"memory","id":"one-beta","content":"Bob drinks coffee"}"#,
+    ];
+    let file = place.write("two.jsonl", &lines.join("\n"));
+    let done = place.run(&["memory", "import", file.to_str().unwrap()]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = place.run(&["memory", "show", "one"]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(
+        done.err
+            .starts_with("error: 2 memories begin with \"one\":\n")
+            && done.err.contains("one-beta"),
+        "{done:?}"
+    );
+    let done = place.run(&["memory", "show", "one-b"]);
+    assert!(done.out.starts_with("Bob drinks coffee\n"), "{done:?}");
+    // Nobody has seen which one it is.
+    let done = place.run(&["memory", "forget", "one-b", "--yes"]);
+    assert_eq!(done.code, Some(2), "{done:?}");
+    let done = place.run(&["memory", "forget", "one-beta", "--yes"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+}
+
+#[test]
 fn a_list_shows_the_beginning_of_what_is_long() {
     let place = Place::new();
     let long = "word ".repeat(20_000);

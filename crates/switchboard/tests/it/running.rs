@@ -380,7 +380,7 @@ fn a_refused_token_is_to_be_renewed() {
     until("far is parked", || state(&place) == "parked");
     let done = place.run(&["doctor"]);
     assert_eq!(done.code, Some(1));
-    let fix = "fix: the token was refused: renew it, put it into DIR/home/secrets/key, and run `switchboard restart far`\n";
+    let fix = "fix: the token was refused: renew it, `switchboard secret set key` stores it, then run `switchboard restart far`\n";
     assert!(done.out.contains(fix), "{done:?}");
 }
 

@@ -175,6 +175,21 @@ impl Remember {
         })
     }
 
+    /// Says what is remembered, and how to forget it.
+    fn told(&self, approval: &Approval) {
+        if self.scope.is_none() {
+            return;
+        }
+        let with = if self.exact {
+            "exactly these arguments"
+        } else {
+            "any arguments (--exact: these alone)"
+        };
+        let rule = print::shell_word(&format!("r-{}", approval.id));
+        print::say(&format!("remembered for {} with {with}", approval.place()));
+        print::hint(&format!("`switchboard approvals forget {rule}` forgets it"));
+    }
+
     fn body(&self) -> Option<(&'static str, Raw)> {
         let scope = self.scope?.as_str();
         let arguments = if self.exact { "exact" } else { "any" };
@@ -242,7 +257,16 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
     members.extend(edits.map(|edits| ("edits", edits.body)));
     // While the person thought, somebody else may have had the model asked: what waits then is its answer.
     members.push(("seen", Raw::string(&approval.status)));
-    told(&super::send(&link, &id, "approve", members)?);
+    let decided = super::send(&link, &id, "approve", members)?;
+    if approval.status == "orphaned" {
+        print::say(&format!(
+            "approved `{id}`: whoever asked has gone, so that nothing is done now"
+        ));
+        print::hint("it holds if the same is asked again soon");
+    } else {
+        told(&decided);
+    }
+    args.remember.told(&approval);
     Ok(())
 }
 
@@ -352,7 +376,9 @@ fn reject_one(
 ) -> Result<(), Failure> {
     let mut members: Vec<_> = remember.body().into_iter().collect();
     members.extend(reason.map(|reason| ("reason", Raw::string(reason))));
-    told(&super::send(link, id, "reject", members)?);
+    let decided = super::send(link, id, "reject", members)?;
+    told(&decided);
+    remember.told(&decided);
     Ok(())
 }
 

@@ -364,17 +364,16 @@ impl Look<'_> {
     /// What to do about a server that lets nobody in.
     fn renew(&self, server: &Server) -> String {
         let name = self.name;
-        let file = |secret: &str| self.home.secrets().join(secret).display().to_string();
         match secret_of(server) {
             Some(secret) => format!(
-                "the token was refused: renew it, put it into {}, and run `switchboard restart {}`",
-                file(&secret),
+                "the token was refused: renew it, `switchboard secret set {}` stores it, then run `switchboard restart {}`",
+                shell_word(&secret),
                 shell_word(name)
             ),
             None => format!(
-                "it wants a token: put it into {}, with mode 600, and give the server \
+                "it wants a token: `switchboard secret set {}` stores it; give the server \
                  \"headers\": {{\"Authorization\": \"Bearer ${{secret:{name}}}\"}}",
-                file(name)
+                shell_word(name)
             ),
         }
     }

@@ -33,6 +33,9 @@ pub(super) struct Forget {
     yes: bool,
 }
 
+/// So much of an id names a memory well enough to forget it unseen.
+const SURE_CHARS: usize = 12;
+
 pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Failure> {
     FORGET.check(args.yes)?;
     if args.all {
@@ -42,8 +45,14 @@ pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Failure> {
     // is let go of while somebody thinks: others may need it.
     let found = session::with(home, async |memory| {
         let mut found: Vec<Remembered> = Vec::new();
-        for given in &args.ids {
-            let id = list::find(memory, given).await?;
+        let ids = list::find(memory, &args.ids).await?;
+        for (given, id) in args.ids.iter().zip(ids) {
+            // It would be gone before anybody has seen which one it is.
+            if args.yes && *given != id && given.chars().count() < SURE_CHARS {
+                let message =
+                    format!("{given:?} is too short to forget a memory without being asked");
+                return Err(Failure::usage(message).hint("give more of the id, or leave out --yes"));
+            }
             if found.iter().all(|known| known.id != id) {
                 found.push(memory.read("get_memory", &one(&id)).await?);
             }

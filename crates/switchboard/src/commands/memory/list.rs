@@ -116,40 +116,65 @@ async fn all(memory: &Session, wish: &Wish) -> Result<Page, Failure> {
     })
 }
 
-/// How long the id of a memory is that was stored here.
+/// The length of the id of a memory that was stored here.
 const ID_CHARS: usize = 29;
-
-/// The whole id of a memory of which the beginning is given. If there is none, what was given: the memory knows
-/// best what to say then.
-pub(super) async fn find(memory: &Session, given: &str) -> Result<String, Failure> {
-    if given.is_empty() || given.chars().count() >= ID_CHARS {
-        return Ok(given.to_owned());
-    }
-    let wish = Wish::new().with("include_invalid", Some(true));
-    let mut found: Vec<Remembered> = Vec::new();
-    for memory in all(memory, &wish).await?.memories {
-        let memory: Remembered = understood(&memory)?;
-        if memory.id == given {
-            return Ok(memory.id);
-        }
-        if memory.id.starts_with(given) {
-            found.push(memory);
-        }
-    }
-    match found.as_slice() {
-        [] => Ok(given.to_owned()),
-        [one] => Ok(one.id.clone()),
-        many => Err(Failure::new(format!(
-            "{} memories begin with {given:?}:\n{}",
-            many.len(),
-            listing(&many[..many.len().min(SHOWN)]).trim_end()
-        ))
-        .hint("give more of its id")),
-    }
-}
-
 /// So many of those that may be meant are shown.
 const SHOWN: usize = 10;
+
+/// Finds the whole ids of memories of which the beginnings are given, in one look at all of them. What begins no id is
+/// given back: the memory knows best what to say of it.
+pub(super) async fn find(memory: &Session, given: &[String]) -> Result<Vec<String>, Failure> {
+    let is_whole = |id: &String| id.is_empty() || id.chars().count() >= ID_CHARS;
+    if given.iter().all(is_whole) {
+        return Ok(given.to_vec());
+    }
+    let mut candidates: Vec<Vec<Raw>> = vec![Vec::new(); given.len()];
+    let mut offset = Some(0);
+    while let Some(here) = offset {
+        let wish = Wish::new().with("include_invalid", Some(true));
+        let page = page(memory, wish, PAGE, here).await?;
+        for memory in page.memories {
+            let Some(id) = id_of(&memory) else { continue };
+            let begun = given.iter().zip(&mut candidates);
+            let begun = begun.filter(|(given, _)| !given.is_empty() && id.starts_with(&***given));
+            for (_, found) in begun {
+                // What is stored meanwhile moves the rest, so that some come twice.
+                if found.iter().all(|known| id_of(known).as_ref() != Some(&id)) {
+                    found.push(memory.clone());
+                }
+            }
+        }
+        offset = page.next_offset.filter(|next| *next > here);
+    }
+    let found = given.iter().zip(&candidates);
+    found.map(|(given, found)| the_one(given, found)).collect()
+}
+
+fn id_of(memory: &Raw) -> Option<String> {
+    memory.member("id")?.to_text()
+}
+
+fn the_one(given: &str, found: &[Raw]) -> Result<String, Failure> {
+    let ids: Vec<_> = found.iter().filter_map(id_of).collect();
+    if let [] | [_] = ids.as_slice() {
+        return Ok(ids.into_iter().next().unwrap_or_else(|| given.to_owned()));
+    }
+    if ids.iter().any(|id| id == given) {
+        return Ok(given.to_owned());
+    }
+    let shown: Result<Vec<Remembered>, _> = found.iter().take(SHOWN).map(understood).collect();
+    let more = match ids.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    let message = format!(
+        "{} memories begin with {:?}:\n{}{more}",
+        ids.len(),
+        visible_line(given),
+        listing(&shown?).trim_end()
+    );
+    Err(Failure::new(message).hint("give more of the id"))
+}
 
 impl Page {
     /// As the tool gives it.

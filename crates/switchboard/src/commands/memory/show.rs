@@ -35,8 +35,9 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
         .with("known_at", args.known_at.as_deref())
         .with("history", args.history.then_some(true));
     let answer = session::with(home, async |memory| {
-        let id = list::find(memory, &args.id).await?;
-        memory.call("get_memory", &wish.with("id", Some(id))).await
+        let id = list::find(memory, std::slice::from_ref(&args.id)).await?;
+        let wish = wish.with("id", id.first().map(String::as_str));
+        memory.call("get_memory", &wish).await
     })?;
     if args.json {
         return print::data(&format!("{}\n", pretty(&answer)));

@@ -227,7 +227,7 @@ const FILTERS: &[(&str, &str)] = &[
     // How long calls took.
     (r"TOOK +OUTCOME", "TOOK  OUTCOME"),
     (
-        r"(?m)(< 1 ms|\d+ ms|[\d.]+ s) +(ok|error|tool error|cancelled)$",
+        r"(?m)(< 1 ms|\d+ ms|[\d.]+ s) +(ok|error|tool error|cancelled|timeout)$",
         "0 ms  $2",
     ),
     (r"\bversion \d+\.\d+\.\d+", "version 0.0.0"),
