@@ -36,7 +36,7 @@ use switchboard_wire::Raw;
 
 use crate::{
     decision::{Decision, Refusal},
-    record::{Ask, Id, Record, Status, Usage},
+    record::{Ask, Id, Record, Session, Status, Usage},
     room::Room,
     step::{Event, Model, Step, became, by_rule, outcome, step},
 };
@@ -305,7 +305,9 @@ impl Broker {
 
     fn load(&mut self, now: u64, records: Vec<Record>) {
         self.loaded = Some(());
-        for record in records.into_iter().filter(Record::is_live) {
+        for mut record in records.into_iter().filter(Record::is_live) {
+            // Sessions are those of the gateway that ran before.
+            record.ask.session = Session::default();
             let id = Arc::clone(&record.id);
             let orphaned = record.status.is_open() && record.status != Status::Orphaned;
             self.insert(record, None, false);

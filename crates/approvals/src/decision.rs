@@ -135,7 +135,7 @@ fn check_scope(record: &Record, scope: Scope) -> Result<(), Refusal> {
             "remember it for the session, or always",
         ));
     }
-    if scope == Scope::Session && record.ask.session.number == 0 {
+    if scope == Scope::Session && record.ask.session.is_none() {
         return Err(advised(
             "this caller has no session",
             "remember it always, perhaps for some time",

@@ -296,7 +296,7 @@ pub struct Ask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Arc<str>>,
     /// Which of the client's sessions that is; good for as long as the gateway runs.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Session::is_none")]
     pub session: Session,
     /// The client whose share of the room this takes; good for as long as the gateway runs.
     #[serde(skip)]
@@ -333,6 +333,13 @@ pub struct Session {
     pub number: u64,
     /// Its client is the owner's.
     pub is_owner: bool,
+}
+
+impl Session {
+    /// Tests if there is none.
+    pub const fn is_none(&self) -> bool {
+        self.number == 0
+    }
 }
 
 /// A client, as far as clients can be told apart.

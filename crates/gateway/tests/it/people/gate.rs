@@ -484,8 +484,11 @@ async fn a_kept_answer_is_for_the_one_who_asked() {
     let mut owner = mute(&rig, LEGACY).await;
     owner.send_call("delete_file", json!({ "n": 1 })).await;
     let waiting = rig.one_waiting().await;
+    assert_eq!(waiting["rememberable"][0], "session", "{waiting}");
     let rig = crashed(rig).await;
-    rig.until_status(&waiting["id"], "orphaned").await;
+    // Its session was one of the gateway before.
+    let orphaned = rig.until_status(&waiting["id"], "orphaned").await;
+    assert_eq!(orphaned["rememberable"][0], "always", "{orphaned}");
     rig.decided(&waiting["id"], "approve", json!({})).await;
     let stranger = Web::open_able(&rig, "/mcp/s/s", LEGACY, false, json!({})).await;
     let params = json!({ "name": "delete_file", "arguments": { "n": 1 } });
@@ -525,6 +528,7 @@ async fn session_approval_is_for_no_lookalike() {
     let lookalike = r#"{"name":"evil","version":"1","z":"ppppppppppppppithTzX1x7YH4sWErsamCDfjQVksug3XN,jeO_*gW ~P&i~"}"#;
     let (_, ()) = tokio::join!(call(true, owner), async {
         let waiting = rig.one_waiting().await;
+        assert_eq!(waiting["rememberable"][0], "session", "{waiting}");
         let remember = json!({ "remember": { "scope": "session" } });
         rig.decided(&waiting["id"], "approve", remember).await;
     });
