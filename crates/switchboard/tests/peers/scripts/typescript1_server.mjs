@@ -68,11 +68,14 @@ function make() {
         await progress(extra, 0, seconds, "asleep");
         await new Promise((resolve) => {
             const timer = setTimeout(resolve, seconds * 1000);
-            extra.signal.addEventListener("abort", () => {
+            const cancelled = () => {
                 console.error("sleep was cancelled");
                 clearTimeout(timer);
                 resolve();
-            });
+            };
+            // Whoever heard of the progress may have withdrawn the call already.
+            if (extra.signal.aborted) cancelled();
+            else extra.signal.addEventListener("abort", cancelled);
         });
         return text("awake");
     });

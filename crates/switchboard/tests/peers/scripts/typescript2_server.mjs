@@ -58,11 +58,14 @@ function make() {
         await progress(mcpReq, 0, seconds, "asleep");
         await new Promise((resolve) => {
             const timer = setTimeout(resolve, seconds * 1000);
-            mcpReq.signal.addEventListener("abort", () => {
+            const cancelled = () => {
                 console.error("sleep was cancelled");
                 clearTimeout(timer);
                 resolve();
-            });
+            };
+            // Whoever heard of the progress may have withdrawn the call already.
+            if (mcpReq.signal.aborted) cancelled();
+            else mcpReq.signal.addEventListener("abort", cancelled);
         });
         return text("awake");
     });
