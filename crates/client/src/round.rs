@@ -34,7 +34,7 @@ pub(crate) struct Round {
 
 /// How much of what the server says of a call is kept for a caller that does not look.
 const PROGRESS_DEPTH: usize = 1_024;
-/// So much of it is heard before anything else has its turn; a fraction of what tokio lets a task do in one.
+/// The most messages handled in one poll: a fraction of tokio's budget for a task.
 const HEARD_AT_ONCE: usize = 32;
 
 impl Round {

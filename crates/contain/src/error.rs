@@ -228,6 +228,8 @@ mod tests {
         for program in ["npx", "/opt/My Tools/server"] {
             assert_eq!(hint(program), "check the spelling and PATH");
         }
+        // A path was made of it, for the slash in its argument.
+        assert!(hint("/opt/ada/npx -y @scope/server").starts_with("keep `npx` in `command`"));
         assert_eq!(
             hint("npx -y foo"),
             "keep `npx` in `command`, and move `-y foo` to `args`, each word on its own"

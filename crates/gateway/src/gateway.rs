@@ -353,7 +353,7 @@ impl Gateway {
         self.supervisor.get(name)
     }
 
-    /// How many clients are connected, without those that may have left.
+    /// The number of connected clients, without those that may have left.
     pub(crate) fn clients(&self) -> usize {
         let sessions = self.sessions.count();
         sessions.saturating_sub(self.silent().len()) + self.pipes()

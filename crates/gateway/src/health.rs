@@ -34,7 +34,7 @@ pub struct Health {
 
 /// Stands in a reason between the gateway's own words and those of the server.
 pub const SAID: &str = "; it last said: ";
-/// What stands before the reason where a call needs a list that could not be had.
+/// Precedes the reason why a list that a call needs could not be read.
 pub const UNREADABLE: &str = "its list cannot be read";
 
 /// A reason in two parts: one for everyone, and one for people only. No known secret is in either.

@@ -146,13 +146,13 @@ impl Place {
     }
 }
 
-/// A gateway that runs goes by its own file, so that another one would be neither shown nor changed.
+/// Refuses a configuration file that the running gateway does not read: it would be neither shown nor changed.
 fn check_running(home: &Home) -> Result<(), Failure> {
     #[derive(Deserialize)]
     struct Config {
         file: PathBuf,
     }
-    let Some(link) = Link::find(home)? else {
+    let Some(link) = Link::find_staying(home)? else {
         return Ok(());
     };
     let Config { file } = link.get("/api/v1/config")?;
@@ -348,8 +348,9 @@ fn parse() -> Result<Cli, Failure> {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
     // For help, and for what is said about words that make no sense.
     let colour = usage::colour(&words).unwrap_or_default();
-    let command = command().color(colour.into());
-    let parsed = command.clone().try_get_matches().and_then(|mut matches| {
+    let mut command = command().color(colour.into());
+    let matches = command.try_get_matches_from_mut(env::args_os());
+    let parsed = matches.and_then(|mut matches| {
         let cli = Cli::from_arg_matches_mut(&mut matches);
         cli.map_err(|error| error.with_cmd(&command))
     });

@@ -162,7 +162,7 @@ impl Write for Stderr {
     }
 }
 
-/// How much to say, as it is given on the command line.
+/// Parses a log level of the command line.
 pub(crate) fn level(text: &str) -> Result<LevelFilter, String> {
     let level = text.parse();
     level.map_err(|_| "expected off, error, warn, info, debug or trace".to_owned())

@@ -49,7 +49,7 @@ pub(crate) fn hint(message: &str) {
     tell(&message);
 }
 
-/// Writes lines to standard error at once, so that nobody else's come between.
+/// Writes lines to standard error in one piece, so that no other output comes between.
 fn tell(lines: &str) {
     let _ = io::stderr().write_all(format!("{lines}\n").as_bytes());
 }
@@ -63,7 +63,7 @@ fn labelled(
     indented(stream, 0, colour, label, message)
 }
 
-/// A message after a label, so much to the right.
+/// A message after a label, both indented.
 pub(crate) fn indented(
     stream: &(impl IsTerminal + AsFd),
     indent: usize,

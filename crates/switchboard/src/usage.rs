@@ -56,7 +56,7 @@ pub(crate) fn is_help(error: &Error) -> bool {
     )
 }
 
-/// When there is colour, from words of which nobody knows yet whether they make sense.
+/// The choice of colour in a command line that is not parsed yet.
 pub(crate) fn colour(words: &[OsString]) -> Option<ColourChoice> {
     let mut words = words.iter().filter_map(|word| word.to_str());
     let mut choice = None;
@@ -74,17 +74,17 @@ pub(crate) fn colour(words: &[OsString]) -> Option<ColourChoice> {
 
 fn plain(text: &str) -> String {
     text.replace("unrecognized subcommand", "unknown command")
-        .replace("subcommand", "command")
         .replace("provided:\n  <", "provided: <")
         .replace("\n  <", ", <")
         .replace("invalid digit found in string", "it is not a whole number")
 }
 
-/// The words of the command that was meant.
+/// The words of the command that was meant; clap's own `help` has no help of its own.
 fn path(command: &Command, words: &[OsString]) -> String {
     let mut path = command.get_name().to_owned();
     let mut command = command;
-    for word in words.iter().filter_map(|word| word.to_str()) {
+    let words = words.iter().filter_map(|word| word.to_str());
+    for word in words.filter(|word| *word != "help") {
         if let Some(found) = command.find_subcommand(word) {
             path = format!("{path} {}", found.get_name());
             command = found;

@@ -45,7 +45,7 @@ const KEY: u64 = 0;
 const CLIENT: &str = "api";
 /// Likewise, of the room for requests to a person.
 const HOLDER: u64 = u64::MAX;
-/// Who wants to know one tool waits so long for its server; who starts slowly is asked for again.
+/// The longest wait for a server whose tool is asked for by name. The caller asks again.
 const GLANCE: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]

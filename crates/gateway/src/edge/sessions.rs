@@ -48,7 +48,7 @@ pub(crate) struct HttpSession {
 const STREAMS_MAX: usize = 32;
 const STREAMS_BYTES: usize = 16 * 1024 * 1024;
 
-/// A client without a request and without a stream for so long counts as connected no more. Its session stays.
+/// The time without a request or a stream after which a client is no longer counted as connected. Its session stays.
 const SILENT_MS: u64 = 2 * 60 * 1000;
 
 impl HttpSession {

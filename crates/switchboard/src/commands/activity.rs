@@ -21,7 +21,8 @@ use crate::{
 
 /// List the last calls, and why those that failed did.
 ///
-/// Each with its client, how long it took without the time in which a person was asked, and the error if there is one. Secrets are left out of errors, and long ones are cut.
+/// Shows the client, the time without waiting for a person, and the error of each call. Errors are redacted, and cut if
+/// they are long.
 #[derive(Debug, Args)]
 pub(crate) struct ActivityArgs {
     /// Only calls to this server, or of this tool

@@ -74,7 +74,7 @@ pub(crate) fn run(home: &Home, args: &Clients) -> Result<(), Failure> {
     if silent > 0 {
         let clients = count(silent, "client has", "clients have");
         print::say(&format!(
-            "{clients} been silent for 2 minutes, and may have left"
+            "{clients} sent nothing for a while, and may have left"
         ));
     }
     Ok(())

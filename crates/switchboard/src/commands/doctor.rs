@@ -137,7 +137,7 @@ fn count(findings: &[Finding], state: State) -> usize {
     findings.iter().filter(|found| found.state == state).count()
 }
 
-/// Before whatever is said more of a finding.
+/// The indentation of further lines of a finding.
 const INDENT: &str = "           ";
 
 fn show(finding: &Finding) -> Result<(), Failure> {

@@ -29,7 +29,7 @@ pub(crate) struct Secret {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Store a secret; its value is read from standard input, or typed unseen
+    /// Store a secret, read from standard input or typed without echo
     #[command(after_long_help = "\
 Examples:
   switchboard secret set github            asks for the value

@@ -46,7 +46,7 @@ pub(super) fn since(time: &str, now: Timestamp) -> Option<i64> {
     Some(now.as_second() - time.as_second())
 }
 
-/// How long something took, given in milliseconds: `< 1 ms`, `340 ms`, `2.5 s`, `90 s`.
+/// A duration in milliseconds, for a person: `< 1 ms`, `340 ms`, `2.5 s`, `90 s`.
 pub(super) fn took(millis: f64) -> String {
     match millis {
         ..1.0 => "< 1 ms".to_owned(),

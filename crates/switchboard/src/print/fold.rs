@@ -1,10 +1,10 @@
 //! Text in lines that fit a terminal. Words stay whole, and so do commands in backquotes: both can be copied.
 
-/// Further lines of a paragraph stand so much to the right of its first, where nothing else is wanted.
+/// The usual indentation of the further lines of a paragraph.
 pub(crate) const HANGING: usize = 2;
 
-/// The text in lines of at most `width` characters. On its first line `taken` of them are used already. What a paragraph
-/// goes on with is indented by `indent`, beside the paragraph's own indentation.
+/// Folds a text into lines of at most `width` characters. On the first line, `taken` of them are used already. Further
+/// lines of a paragraph get its own indentation and `indent` more.
 pub(crate) fn fold(text: &str, width: usize, taken: usize, indent: usize) -> String {
     let mut lines = Vec::new();
     for (n, paragraph) in text.split('\n').enumerate() {
@@ -50,7 +50,7 @@ fn fold_paragraph(
     lines.push(line);
 }
 
-/// What is not torn, words and what stands between backquotes, each with the number of blanks before it.
+/// Splits a text into words and quoted commands, each with the number of blanks before it.
 fn pieces(text: &str) -> Vec<(usize, &str)> {
     let mut pieces = Vec::new();
     let (mut start, mut blanks) = (0, 0);

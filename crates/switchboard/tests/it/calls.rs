@@ -4,15 +4,19 @@ use serde_json::{Value, json};
 
 use crate::support::{Gateway, Place, json, until};
 
+fn configure(place: &Place, servers: &Value) {
+    let config =
+        json!({ "listen": "127.0.0.1:0", "memory": { "enabled": false }, "mcpServers": servers });
+    place.write_config(&config.to_string());
+}
+
 /// A gateway with the server with two tools.
 fn gateway(place: &Place) -> Gateway {
     let [command, args @ ..] = place.echo();
-    let config = json!({
-        "listen": "127.0.0.1:0",
-        "memory": { "enabled": false },
-        "mcpServers": { "echo": { "command": command, "args": args } },
-    });
-    place.write_config(&config.to_string());
+    configure(
+        place,
+        &json!({ "echo": { "command": command, "args": args } }),
+    );
     let gateway = Gateway::start(place, &[]);
     until("its tools are known", || {
         place.run(&["describe", "echo:say"]).code == Some(0)
@@ -104,15 +108,11 @@ fn tool_that_is_not_there_is_explained_alike() {
 fn restart_without_a_gateway_shows_whether_the_server_starts() {
     let place = Place::without_memory();
     let [command, args @ ..] = place.echo();
-    let config = json!({
-        "listen": "127.0.0.1:0",
-        "memory": { "enabled": false },
-        "mcpServers": {
-            "bad": { "command": "nonesuch-program" },
-            "echo": { "command": command, "args": args },
-        },
+    let servers = json!({
+        "bad": { "command": "nonesuch-program" },
+        "echo": { "command": command, "args": args },
     });
-    place.write_config(&config.to_string());
+    configure(&place, &servers);
     // That is the command which the reason recommends.
     let done = place.run(&["restart", "bad"]);
     assert_eq!(done.code, Some(1), "{done:?}");
@@ -167,43 +167,49 @@ fn file_that_the_running_gateway_does_not_read_is_not_changed() {
     assert_eq!(done.code, Some(0), "{done:?}");
 }
 
-/// A server that takes longer to start than the command line waits for an answer.
-const LATE: &str = r#"
-import json, sys, time
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    method, params = asked["method"], asked.get("params") or {}
-    result = {}
-    if method == "initialize":
-        time.sleep(3)
-        result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "late", "version": "1"}}
-    elif method == "tools/list":
-        result = {"tools": [{"name": "ok", "inputSchema": {"type": "object"}}]}
-    elif method == "tools/call":
-        result = {"content": [{"type": "text", "text": "done"}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-"#;
-
 #[test]
 fn server_that_starts_slowly_is_waited_for_with_a_word() {
-    for (command, expected) in [("describe", "late:ok\n"), ("call", "done\n")] {
+    for (command, expected) in [("describe", "late:say\n"), ("call", "{}\n")] {
         let place = Place::without_memory();
-        let script = place.write("late.py", LATE);
-        let config = json!({
-            "listen": "127.0.0.1:0",
-            "memory": { "enabled": false },
-            "mcpServers": { "late": { "command": "python3", "args": ["-S", script], "start": "lazy" } },
-        });
-        place.write_config(&config.to_string());
+        let [program, flag, script] = place.echo();
+        let late = json!({ "command": program, "args": [flag, script, "3"], "start": "lazy" });
+        configure(&place, &json!({ "late": late }));
         let _gateway = Gateway::start(&place, &[]);
-        let done = place.run(&[command, "late:ok"]);
+        let done = place.run(&[command, "late:say"]);
         assert_eq!(done.code, Some(0), "{done:?}");
         assert!(done.out.starts_with(expected), "{done:?}");
         if command == "describe" {
             assert_eq!(done.err, "the server is starting; waiting for it\n");
         }
     }
+}
+
+#[test]
+fn names_with_colons_are_split_at_the_server() {
+    let place = Place::without_memory();
+    let [command, args @ ..] = place.echo();
+    let echo = json!({ "command": command, "args": args });
+    configure(&place, &json!({ "a:b": echo }));
+    let _gateway = Gateway::start(&place, &[]);
+    let done = place.run(&["call", "a:b:say"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    for target in ["a:b", "a:b:say"] {
+        let calls = json(&place, &["activity", target, "--json"]);
+        assert_eq!(calls["activity"][0]["server"], "a:b", "{target}");
+    }
+    // An empty name is no tool, least of all the first.
+    for command in ["describe", "call"] {
+        assert_eq!(place.run(&[command, ""]).code, Some(1));
+    }
+}
+
+#[test]
+fn held_server_is_not_started_by_restart() {
+    let place = Place::without_memory();
+    let mark = place.home().join("started");
+    let script = format!("open({:?}, 'w')", mark.display().to_string());
+    let entry = json!({ "command": "python3", "args": ["-c", script], "hold": true });
+    configure(&place, &json!({ "held": entry }));
+    place.run(&["restart", "held"]);
+    assert!(!mark.exists());
 }

@@ -349,7 +349,7 @@ fn a_running_gateway_takes_an_import_up() {
 }
 
 /// A server that answers everything with this status and text; where it is.
-fn closed_server(status: &'static str, text: &'static str) -> String {
+pub(crate) fn closed_server(status: &'static str, text: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {

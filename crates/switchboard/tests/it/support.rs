@@ -21,8 +21,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// A server with two tools, which says on standard error what it is asked. The argument `refuse` is the error that it
 /// answers with.
 const ECHO: &str = r#"
-import json, sys
+import json, sys, time
 print("echo is here", file=sys.stderr, flush=True)
+time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 0)
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:

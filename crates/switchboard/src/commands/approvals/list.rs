@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use clap::Args;
+use clap::{Args, builder::PossibleValuesParser};
 use jiff::Timestamp;
+use switchboard_approvals::Kind;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
 
@@ -24,7 +25,7 @@ pub(super) struct List {
     #[arg(long)]
     status: Option<String>,
     /// Only of this kind
-    #[arg(long, value_parser = KINDS)]
+    #[arg(long, value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::as_str)))]
     kind: Option<String>,
     /// Only of this server
     #[arg(long, value_name = "NAME")]
@@ -36,15 +37,6 @@ pub(super) struct List {
     #[arg(long)]
     json: bool,
 }
-
-const KINDS: [&str; 6] = [
-    "sampling",
-    "elicitation",
-    "tool_call",
-    "resource",
-    "prompt",
-    "trust",
-];
 
 impl List {
     pub(super) fn waiting(json: bool) -> Self {

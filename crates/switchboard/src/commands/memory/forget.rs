@@ -33,7 +33,7 @@ pub(super) struct Forget {
     yes: bool,
 }
 
-/// So much of an id names a memory well enough to forget it unseen.
+/// The shortest beginning of an id with which `--yes` forgets a memory.
 const SURE_CHARS: usize = 12;
 
 pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Failure> {

@@ -118,62 +118,69 @@ async fn all(memory: &Session, wish: &Wish) -> Result<Page, Failure> {
 
 /// The length of the id of a memory that was stored here.
 const ID_CHARS: usize = 29;
-/// So many of those that may be meant are shown.
+/// The most candidates shown for an ambiguous id.
 const SHOWN: usize = 10;
 
-/// Finds the whole ids of memories of which the beginnings are given, in one look at all of them. What begins no id is
-/// given back: the memory knows best what to say of it.
+/// The memories whose id begins in one way.
+#[derive(Default)]
+struct Candidates {
+    /// What is stored meanwhile moves the rest of a list, so that some come twice.
+    ids: HashSet<String>,
+    /// The first of them.
+    shown: Vec<Raw>,
+}
+
+/// Completes ids of which the beginning is given, in one pass over all memories. An id that no memory has is returned as
+/// it is.
 pub(super) async fn find(memory: &Session, given: &[String]) -> Result<Vec<String>, Failure> {
     let is_whole = |id: &String| id.is_empty() || id.chars().count() >= ID_CHARS;
     if given.iter().all(is_whole) {
         return Ok(given.to_vec());
     }
-    let mut candidates: Vec<Vec<Raw>> = vec![Vec::new(); given.len()];
+    let mut all: Vec<Candidates> = given.iter().map(|_| Candidates::default()).collect();
     let mut offset = Some(0);
     while let Some(here) = offset {
         let wish = Wish::new().with("include_invalid", Some(true));
         let page = page(memory, wish, PAGE, here).await?;
         for memory in page.memories {
-            let Some(id) = id_of(&memory) else { continue };
-            let begun = given.iter().zip(&mut candidates);
-            let begun = begun.filter(|(given, _)| !given.is_empty() && id.starts_with(&***given));
-            for (_, found) in begun {
-                // What is stored meanwhile moves the rest, so that some come twice.
-                if found.iter().all(|known| id_of(known).as_ref() != Some(&id)) {
-                    found.push(memory.clone());
+            let Some(id) = memory.member("id").and_then(|id| id.to_text()) else {
+                continue;
+            };
+            for (given, candidates) in given.iter().zip(&mut all) {
+                let is_one = !given.is_empty() && id.starts_with(given.as_str());
+                if is_one && candidates.ids.insert(id.clone()) && candidates.shown.len() < SHOWN {
+                    candidates.shown.push(memory.clone());
                 }
             }
         }
         offset = page.next_offset.filter(|next| *next > here);
     }
-    let found = given.iter().zip(&candidates);
-    found.map(|(given, found)| the_one(given, found)).collect()
+    let all = given.iter().zip(all);
+    all.map(|(given, candidates)| candidates.one(given))
+        .collect()
 }
 
-fn id_of(memory: &Raw) -> Option<String> {
-    memory.member("id")?.to_text()
-}
-
-fn the_one(given: &str, found: &[Raw]) -> Result<String, Failure> {
-    let ids: Vec<_> = found.iter().filter_map(id_of).collect();
-    if let [] | [_] = ids.as_slice() {
-        return Ok(ids.into_iter().next().unwrap_or_else(|| given.to_owned()));
+impl Candidates {
+    fn one(self, given: &str) -> Result<String, Failure> {
+        if self.ids.contains(given) || self.ids.is_empty() {
+            return Ok(given.to_owned());
+        }
+        if self.ids.len() == 1 {
+            return Ok(self.ids.into_iter().collect());
+        }
+        let shown: Result<Vec<Remembered>, _> = self.shown.iter().map(understood).collect();
+        let more = match self.ids.len() - self.shown.len() {
+            0 => String::new(),
+            more => format!("\n  and {more} more"),
+        };
+        let message = format!(
+            "{} memories begin with {:?}:\n{}{more}",
+            self.ids.len(),
+            visible_line(given),
+            listing(&shown?).trim_end()
+        );
+        Err(Failure::new(message).hint("give more of the id"))
     }
-    if ids.iter().any(|id| id == given) {
-        return Ok(given.to_owned());
-    }
-    let shown: Result<Vec<Remembered>, _> = found.iter().take(SHOWN).map(understood).collect();
-    let more = match ids.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!("\n  and {more} more"),
-    };
-    let message = format!(
-        "{} memories begin with {:?}:\n{}{more}",
-        ids.len(),
-        visible_line(given),
-        listing(&shown?).trim_end()
-    );
-    Err(Failure::new(message).hint("give more of the id"))
 }
 
 impl Page {

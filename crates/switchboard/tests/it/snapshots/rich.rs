@@ -1,15 +1,14 @@
 //! A gateway on which there is something to see: servers in every state, a client, requests that wait, memories.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::TcpListener,
-    thread,
-};
+use std::io::Write as _;
 
 use serde_json::{Value, json};
 
 use super::stage::{Background, Stage};
-use crate::support::{Gateway, until};
+use crate::{
+    running::closed_server,
+    support::{Gateway, until},
+};
 
 /// A name as long as a name may be.
 pub(super) const LONG: &str = "the-server-of-the-data-warehouse-team-that-has-the-longest-name";
@@ -156,22 +155,11 @@ fn offer(stage: &Stage, later: bool) {
 fn refusing() -> String {
     const TEXT: &str = "this server takes requests from the network of the data warehouse only, \
         and yours comes from somewhere else: connect to the private network first, or ask the team to let you in";
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut request = [0; 4096];
-            // Whatever is asked.
-            let _ = stream.read(&mut request);
-            let length = TEXT.len();
-            let refused = format!(
-                "HTTP/1.1 403 Forbidden\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{TEXT}"
-            );
-            let _ = stream.write_all(refused.as_bytes());
-        }
-    });
-    format!("http://{address}/v1/organisations/example/departments/data-warehouse/mcp")
+    let url = closed_server("403 Forbidden", TEXT);
+    url.replace(
+        "/mcp",
+        "/v1/organisations/example/departments/data-warehouse/mcp",
+    )
 }
 
 /// Tests if every server is where it stays, and `sky` shows this many tools.
