@@ -4,10 +4,25 @@ use std::fmt;
 
 use switchboard_approvals::{Peer, Source};
 
-use crate::{
-    audit::{Actor, PeerProcess},
-    server::Door,
-};
+use crate::audit::{Actor, PeerProcess};
+
+/// Which door a client came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Anyone on this machine can knock: they show the token.
+    Tcp,
+    /// Only this user can reach it.
+    Socket,
+}
+
+impl Door {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Socket => "socket",
+        }
+    }
+}
 
 impl Actor {
     /// Whether the actor came through the gateway's own socket.

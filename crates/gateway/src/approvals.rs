@@ -8,12 +8,11 @@
 mod audit;
 pub(crate) mod driver;
 mod generate;
+pub(crate) mod notifier;
 mod numbers;
 pub(crate) mod policy;
 pub(crate) mod question;
 pub(crate) mod shown;
-mod stale;
-pub(crate) mod trust;
 
 use std::{
     path::PathBuf,
@@ -26,7 +25,8 @@ use std::{
 
 use arc_swap::ArcSwap;
 use switchboard_approvals::{Ask, Decision, Id, Outcome, Record, Refusal, broker::Asker};
-use switchboard_config::Config;
+use switchboard_config::{Config, Environment, Home};
+use switchboard_store::Store;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, timeout},
@@ -34,14 +34,32 @@ use tokio::{
 
 use self::{
     driver::{Command, Driver},
+    notifier::Notifier,
     numbers::Numbers,
     policy::Policy,
 };
-use crate::context::Context;
+use crate::{asking::Asking, audit::Audit, events::Events};
+
+/// What asking a person takes.
+#[derive(Debug)]
+pub(crate) struct Deps {
+    pub(crate) home: Arc<Home>,
+    /// The environment of this process, for the key of a model's provider.
+    pub(crate) environment: Arc<Environment>,
+    pub(crate) config: Arc<ArcSwap<Config>>,
+    pub(crate) events: Events,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) store: Store,
+}
 
 /// Asking a person.
 #[derive(Debug)]
 pub(crate) struct Approvals {
+    deps: Deps,
+    /// The limits of what servers ask for.
+    pub(crate) asking: Asking,
+    /// Tells what becomes of requests.
+    pub(crate) notifier: Notifier,
     commands: mpsc::Sender<Command>,
     /// The place for [`Command::Stop`], which is sent once, by code that cannot wait.
     stop: Mutex<Option<mpsc::OwnedPermit<Command>>>,
@@ -59,22 +77,27 @@ pub(crate) struct Approvals {
 impl Approvals {
     /// What is asked waits until the driver runs. Decisions that are remembered are read from the file, which is
     /// small: rules hold from the first call on, whatever the store does.
-    pub(crate) fn new(config: &Config, file: PathBuf) -> (Self, Driver) {
+    pub(crate) fn new(deps: Deps) -> (Arc<Self>, Driver) {
+        let file = deps.home.rules();
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
         let stop = commands.clone().try_reserve_owned().ok();
         let (loaded, ready) = watch::channel(false);
         let clock = Clock::new();
-        let approvals = Self {
+        let policy = Policy::new(&deps.config.load(), policy::read_file(&file));
+        let approvals = Arc::new(Self {
+            asking: Asking::new(deps.events.clone(), Arc::clone(&deps.audit)),
+            notifier: Notifier::new(),
+            deps,
             commands,
             stop: Mutex::new(stop),
             last: AtomicU64::new(0),
             ready,
-            policy: ArcSwap::from_pointee(Policy::new(config, policy::read_file(&file))),
+            policy: ArcSwap::from_pointee(policy),
             file: Arc::new(Mutex::new(file)),
             numbers: Numbers::default(),
             clock,
             stopping: AtomicBool::new(false),
-        };
+        });
         (approvals, Driver::new(received, loaded, clock))
     }
 
@@ -116,8 +139,8 @@ impl Approvals {
     }
 
     /// Asks a person. Dropping the future withdraws the question.
-    pub(crate) async fn ask(&self, context: &Context, ask: Ask) -> Outcome {
-        if !self.wait_until_ready(context.wait()).await {
+    pub(crate) async fn ask(&self, ask: Ask) -> Outcome {
+        if !self.wait_until_ready(self.deps.config.load().wait).await {
             let why = "initializing: the store is not ready, so nothing can be asked; try again, and look at the part `store` of `switchboard status`";
             return Outcome::Unavailable(why.into());
         }
@@ -148,13 +171,8 @@ impl Approvals {
     }
 
     /// Carries out what a person decides.
-    pub(crate) async fn decide(
-        &self,
-        context: &Context,
-        id: Id,
-        decision: Decision,
-    ) -> Result<Arc<Record>, Refusal> {
-        if !self.wait_until_ready(context.wait()).await {
+    pub(crate) async fn decide(&self, id: Id, decision: Decision) -> Result<Arc<Record>, Refusal> {
+        if !self.wait_until_ready(self.deps.config.load().wait).await {
             return Err(Refusal::Unavailable("the store is not ready".into()));
         }
         let (reply, result) = oneshot::channel();
@@ -170,17 +188,14 @@ impl Approvals {
     }
 
     /// Withdraws a request that an earlier run left behind, unless somebody waits for it by now.
-    async fn withdraw(&self, id: Id) {
+    pub(crate) async fn withdraw(&self, id: Id) {
         // An error means that the gateway is stopping.
         let _ = self.commands.send(Command::Withdraw(id)).await;
     }
 
     /// Waits until it is known which decisions are remembered; else says why it is not.
-    pub(crate) async fn until_rules_are_known(
-        &self,
-        context: &Context,
-    ) -> Result<(), &'static str> {
-        if self.wait_until_ready(context.wait()).await {
+    pub(crate) async fn until_rules_are_known(&self) -> Result<(), &'static str> {
+        if self.wait_until_ready(self.deps.config.load().wait).await {
             return Ok(());
         }
         Err(
@@ -275,10 +290,19 @@ fn new_id() -> Option<Id> {
 mod tests {
     use super::*;
 
-    fn approvals() -> (tempfile::TempDir, Approvals, Driver) {
-        let home = tempfile::tempdir().unwrap();
-        let (approvals, driver) = Approvals::new(&Config::default(), home.path().join("rules"));
-        (home, approvals, driver)
+    fn approvals() -> (tempfile::TempDir, Arc<Approvals>, Driver) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::locate(Some(folder.path()), None).unwrap();
+        let store = Store::open(home.database());
+        let (approvals, driver) = Approvals::new(Deps {
+            environment: Arc::new(Environment::current(None)),
+            config: Arc::default(),
+            events: Events::new(),
+            audit: Arc::new(Audit::start(store.clone())),
+            store,
+            home: Arc::new(home),
+        });
+        (folder, approvals, driver)
     }
 
     #[tokio::test]

@@ -7,10 +7,7 @@
 use std::{
     collections::HashMap,
     fmt::Write as _,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -20,7 +17,14 @@ use switchboard_client::{ErrorObject, throttle::Limited};
 use switchboard_config::{Approvals, Budget};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{audit::Event, context::Context, failure::codes, metrics::label, scrub};
+use crate::{
+    audit::{Audit, Event},
+    events::Events,
+    failure::codes,
+    metrics::label,
+    question::{CallCount, Exceeded},
+    scrub,
+};
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
@@ -29,25 +33,12 @@ const MINUTE: Duration = Duration::from_mins(1);
 const ACCOUNTS_MAX: usize = 1_000;
 
 /// The accounts of all servers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Asking {
     accounts: Mutex<HashMap<Arc<str>, Account>>,
-    events: Limited,
-}
-
-/// What one call has asked for so far.
-#[derive(Debug, Default)]
-pub(crate) struct CallCount {
-    questions: AtomicU64,
-    sampled: AtomicU64,
-}
-
-/// A limit that is reached.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Exceeded {
-    /// The key of the configuration that sets it.
-    key: &'static str,
-    most: f64,
+    events: Events,
+    audit: Arc<Audit>,
+    told: Limited,
 }
 
 /// What one server has asked for. Time is handed in.
@@ -201,26 +192,17 @@ impl Account {
     }
 }
 
-impl Exceeded {
-    #[allow(clippy::cast_precision_loss)] // Limits are far from where that begins.
-    fn new(key: &'static str, most: u64) -> Self {
-        let most = most as f64;
-        Self { key, most }
-    }
-}
-
-impl CallCount {
-    /// Takes in a question of this call.
-    pub(crate) fn question(&self, settings: &Approvals) -> Result<(), Exceeded> {
-        let most = settings.questions_per_call;
-        if self.questions.fetch_add(1, Relaxed) >= most {
-            return Err(Exceeded::new("approvals.questionsPerCall", most));
-        }
-        Ok(())
-    }
-}
-
 impl Asking {
+    /// No server has asked for anything yet. Refusals are told as events and recorded in the audit log.
+    pub(crate) fn new(events: Events, audit: Arc<Audit>) -> Self {
+        Self {
+            accounts: Mutex::default(),
+            events,
+            audit,
+            told: Limited::default(),
+        }
+    }
+
     /// Takes in a question of a server that a person or a model is to answer, since each is recorded durably, or that
     /// belongs to no call. What a client answers itself during a call is bounded per call.
     pub(crate) fn question(&self, server: &Arc<str>, settings: &Approvals) -> Result<(), Exceeded> {
@@ -291,7 +273,6 @@ impl Asking {
     /// Notes that a question is refused, and says so to the server.
     pub(crate) fn refuse(
         &self,
-        context: &Context,
         server: &Arc<str>,
         question: &str,
         exceeded: Exceeded,
@@ -299,14 +280,12 @@ impl Asking {
         self.with(server, |account| account.refused += 1);
         let Exceeded { key, most } = exceeded;
         let details = json!({ "server": &**server, "question": scrub::brief(question), "limit": key, "most": most });
-        self.events.report(|missed| {
+        self.told.report(|missed| {
             let mut told = details.clone();
             told["missed"] = missed.into();
-            context
-                .events
-                .tell_json("question.refused", &told.to_string());
+            self.events.tell_json("question.refused", &told.to_string());
         });
-        context.audit.record(Event {
+        self.audit.record(Event {
             what: "refused",
             subject: Arc::clone(server),
             actor: None,
@@ -370,6 +349,13 @@ impl Asking {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn asking() -> (tempfile::TempDir, Asking) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = switchboard_store::Store::open(folder.path().join("store"));
+        let audit = Arc::new(Audit::start(store));
+        (folder, Asking::new(Events::new(), audit))
+    }
 
     fn budget() -> Budget {
         Budget {
@@ -443,9 +429,10 @@ mod tests {
         assert_eq!(sampled(&mut account, third, 1), (0, Some(day)));
     }
 
-    #[test]
-    fn an_estimate_counts_until_the_cost_is_known() {
-        let (asking, server): (_, Arc<str>) = (Asking::default(), "a".into());
+    #[tokio::test]
+    async fn an_estimate_counts_until_the_cost_is_known() {
+        let (_folder, asking) = asking();
+        let server: Arc<str> = "a".into();
         let spent = |asking: &Asking| {
             asking.with(&server, |account| {
                 (account.hour.tokens, account.day.cost, account.tokens)
@@ -496,7 +483,7 @@ mod tests {
 
     #[tokio::test]
     async fn sampling_waits_for_one_of_two_places() {
-        let asking = Asking::default();
+        let (_folder, asking) = asking();
         let (server, call): (Arc<str>, _) = ("a".into(), CallCount::default());
         let budget = Budget::default();
         let one = asking.sample(&server, &budget, &call, 10).await.unwrap();

@@ -7,6 +7,7 @@
 //! [parked](crate::park) until it comes back.
 
 mod answers;
+pub(crate) mod asked;
 pub(crate) mod completion;
 pub(crate) mod extension;
 pub(crate) mod gate;
@@ -25,7 +26,7 @@ use std::{
 
 use switchboard_catalog::Kind;
 use switchboard_client::{CallError, Error, InputRequired, Raw, Revision};
-use switchboard_wire::{Era, Name, method};
+use switchboard_wire::{Era, Name, code, method};
 use tokio::time::timeout_at;
 
 use self::{
@@ -36,10 +37,10 @@ use self::{
 };
 use crate::{
     caller::{Caller, Guest},
-    context::Context,
+    core::Core,
+    desk::handshake,
     extensions::is_foreign,
     failure::Failure,
-    handshake,
     health::Reason,
     limit::Permit,
     line::Line,
@@ -49,7 +50,7 @@ use crate::{
     question::Question,
     relay::Told,
     translate,
-    upstream::{Admission, Upstream},
+    upstream::{Admission, Items, Upstream},
     view::View,
 };
 
@@ -99,9 +100,6 @@ impl Errand<'_> {
     }
 }
 
-/// The items of a server that a request is about, as the server calls them.
-pub(crate) type Items<'a> = [Option<(Kind, Cow<'a, str>)>; 3];
-
 /// What is kept of a call while its client is away.
 #[derive(Debug)]
 pub(crate) enum Kept {
@@ -121,7 +119,7 @@ pub(crate) enum Kept {
 /// Carries a request to the server and its answer back, in the words of the client's revision.
 /// Dropping the future withdraws the request.
 pub(crate) async fn carry(
-    context: &Arc<Context>,
+    core: &Arc<Core>,
     caller: &Caller,
     upstream: &Arc<Upstream>,
     errand: Errand<'_>,
@@ -132,19 +130,19 @@ pub(crate) async fn carry(
         method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
     ) || is_foreign(&errand.method);
     match errand.guest.era() {
-        Era::Modern if comes_back => patience::carry(context, caller, upstream, errand).await,
-        Era::Modern | Era::Legacy => walk(context, caller, upstream, errand).await,
+        Era::Modern if comes_back => patience::carry(core, caller, upstream, errand).await,
+        Era::Modern | Era::Legacy => walk(core, caller, upstream, errand).await,
     }
 }
 
 async fn walk(
-    context: &Arc<Context>,
+    core: &Arc<Core>,
     caller: &Caller,
     upstream: &Arc<Upstream>,
     errand: Errand<'_>,
 ) -> Result<Raw, Failure> {
-    let mut record = Record::new(context, caller, upstream, &errand);
-    let way = match Way::new(context, caller, upstream, &errand) {
+    let mut record = Record::new(core, caller, upstream, &errand);
+    let way = match Way::new(core, caller, upstream, &errand) {
         Ok(way) => way,
         Err(failure) => return record.finish(Err(failure)),
     };
@@ -153,12 +151,12 @@ async fn walk(
         Err(failure) => return record.finish(Err(failure)),
     };
     // What may not be read may not be read from memory either.
-    if let Some(kept) = remembered(context, caller, upstream, &errand) {
+    if let Some(kept) = remembered(core, caller, upstream, &errand) {
         return record.finish(Ok(kept));
     }
     let mut lost = None;
     let mut consented = false;
-    let patience = context.config.load().approvals.long_timeout;
+    let patience = core.config.load().approvals.long_timeout;
     // Time in which a person was asked does not count.
     let mut rounds = Rounds::new(pass.params.clone(), patience, Instant::now());
     loop {
@@ -223,7 +221,7 @@ async fn walk(
             Err(Trouble {
                 failure: Failure::Answered(error),
                 ..
-            }) if error.code == translate::URL_ELICITATION_REQUIRED => {
+            }) if error.code == code::URL_ELICITATION_REQUIRED => {
                 match Box::pin(way.open(&mut rounds, error, &mut record)).await {
                     Some(failure) => Err(failure),
                     None => continue,
@@ -251,7 +249,7 @@ async fn walk(
 
 /// What has been read already, and may be given out again.
 fn remembered(
-    context: &Context,
+    core: &Core,
     caller: &Caller,
     upstream: &Upstream,
     errand: &Errand<'_>,
@@ -262,14 +260,14 @@ fn remembered(
     {
         return None;
     }
-    let reads = &context.reads;
+    let reads = &upstream.deps.reads;
     let (kept, left) = reads.get(&upstream.name, &errand.name, caller.principal)?;
     let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
     let kept = kept
         .with_member("ttlMs", &Raw::number(left))
         .unwrap_or(kept);
     let client = errand.guest.revision();
-    let info = || handshake::info(context, errand.view);
+    let info = || handshake::info(core, errand.view);
     let from = Revision::LATEST;
     Some(translate::result(kept, &errand.method, from, client, info))
 }
@@ -284,7 +282,7 @@ fn returns(params: Option<&Raw>) -> bool {
 
 /// One request on its way.
 pub(crate) struct Way<'a> {
-    pub(crate) context: &'a Arc<Context>,
+    pub(crate) core: &'a Arc<Core>,
     pub(crate) caller: &'a Caller,
     pub(crate) upstream: &'a Arc<Upstream>,
     pub(crate) errand: &'a Errand<'a>,
@@ -298,18 +296,18 @@ pub(crate) struct Way<'a> {
 
 impl<'a> Way<'a> {
     fn new(
-        context: &'a Arc<Context>,
+        core: &'a Arc<Core>,
         caller: &'a Caller,
         upstream: &'a Arc<Upstream>,
         errand: &'a Errand<'a>,
     ) -> Result<Self, Failure> {
         let names_progress = journey::names_progress(errand.params.as_ref())?;
         Ok(Self {
-            context,
+            core,
             caller,
             upstream,
             errand,
-            reads: context.reads.generation(),
+            reads: upstream.deps.reads.generation(),
             told: names_progress.then(Arc::default),
             edited: OnceLock::new(),
         })
@@ -339,7 +337,7 @@ impl Way<'_> {
             let alone = upstream.other_with(&items).filter(|_| !is_bridged);
             let is_alone = alone.is_some();
             let other = alone.or_else(|| {
-                let for_era = || upstream.other_for(self.context, era, || self.may_be_asked());
+                let for_era = || upstream.other_for(era, || self.may_be_asked());
                 (!is_bridged).then(for_era).flatten()
             });
             let chosen = other.as_ref().unwrap_or(upstream);
@@ -347,7 +345,7 @@ impl Way<'_> {
             let live =
                 live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
             if let Some(live) = live {
-                let admitting = chosen.admit(self.context, &live, &items, deadline);
+                let admitting = chosen.admit(&live, &items, deadline);
                 match admitting.await? {
                     Admission::Yes => return Ok((live, place)),
                     Admission::Ended => lost = Some(live),
@@ -367,7 +365,7 @@ impl Way<'_> {
                 None => deadline,
                 Some(_) => now + deadline.saturating_duration_since(now) / 2,
             };
-            let ready = chosen.ready(self.context, until, lost.as_ref(), Some(era));
+            let ready = chosen.ready(until, lost.as_ref(), Some(era));
             // Boxed, as all that few calls come to.
             match Box::pin(self.while_starting(ready)).await {
                 Ok(_) => {}
@@ -421,7 +419,7 @@ impl Way<'_> {
 
     /// The name that results have in the client's view.
     fn info(&self) -> Raw {
-        handshake::info(self.context, self.errand.view)
+        handshake::info(self.core, self.errand.view)
     }
 
     fn ticket(&self) -> Ticket {
@@ -434,7 +432,7 @@ impl Way<'_> {
             .and_then(|params| params.member("requestState"))
             .and_then(|state| state.to_text())
             .ok_or_else(|| Failure::invalid_params("`requestState` has to be a string"))?;
-        let kept = self.context.parking.take(&state, || self.ticket());
+        let kept = self.core.parking.take(&state, || self.ticket());
         kept.map_err(Failure::Refused)
     }
 
@@ -457,7 +455,7 @@ impl Way<'_> {
             Next::Ended(ended) => {
                 let ended = match ended.map_err(|trouble| trouble.failure) {
                     Err(Failure::Answered(error))
-                        if error.code == translate::URL_ELICITATION_REQUIRED =>
+                        if error.code == code::URL_ELICITATION_REQUIRED =>
                     {
                         // Only a call that begins can begin anew, once a person has opened them.
                         let opening = self.permitted(error).await;
@@ -521,9 +519,9 @@ impl Way<'_> {
     }
 
     fn keep(&self, questions: Raw, kept: Kept) -> Result<Raw, Failure> {
-        let patience = self.context.config.load().approvals.long_timeout;
+        let patience = self.core.config.load().approvals.long_timeout;
         let server = &self.upstream.name;
-        let parking = &self.context.parking;
+        let parking = &self.core.parking;
         let state = parking.put(server, self.ticket(), patience, kept);
         // The call is dropped with what could not be kept, and withdrawn by that.
         let state = state.map_err(|_| Failure::Crowded)?;
@@ -545,7 +543,7 @@ impl Way<'_> {
             && InputRequired::of(result).is_ok_and(|input| input.is_none())
         {
             let (server, principal) = (&self.upstream.name, self.caller.principal);
-            let reads = &self.context.reads;
+            let reads = &self.upstream.deps.reads;
             reads.put(self.reads, server, &errand.name, principal, result);
         }
     }
@@ -560,8 +558,7 @@ impl Way<'_> {
                 Ok(translate::result(result, of, live.revision(), client, info))
             }
             Err(Failure::Answered(error))
-                if error.code == translate::URL_ELICITATION_REQUIRED
-                    && client.era() == Era::Modern =>
+                if error.code == code::URL_ELICITATION_REQUIRED && client.era() == Era::Modern =>
             {
                 let Some(elicitations) = rounds::addresses(&error, &self.capabilities()) else {
                     let message = format!(
@@ -573,7 +570,7 @@ impl Way<'_> {
                 self.park_again(elicitations)
             }
             Err(Failure::Answered(error)) => {
-                if error.code == translate::URL_ELICITATION_REQUIRED
+                if error.code == code::URL_ELICITATION_REQUIRED
                     && let Some(line) = self.errand.line
                 {
                     for address in human::addresses(&error) {

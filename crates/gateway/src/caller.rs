@@ -6,6 +6,8 @@ use switchboard_approvals::{Holder, Session};
 use switchboard_client::{Raw, Revision, model::LogLevel};
 use switchboard_wire::{Era, meta, method};
 
+use crate::failure::cut;
+
 /// Whose request it is. What belongs to one principal does not exist for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Principal {
@@ -284,6 +286,26 @@ pub(crate) fn with_person(capabilities: &Raw) -> Option<Raw> {
 pub(crate) fn asks_for_url(params: Option<&Raw>) -> bool {
     let mode = params.and_then(|params| params.member("mode")?.to_text());
     mode.as_deref() == Some("url")
+}
+
+/// The revision to answer `initialize` with: the one that was asked for, if it opens that way.
+pub(crate) fn negotiate(params: Option<&Raw>) -> Revision {
+    params
+        .and_then(|params| params.member("protocolVersion"))
+        .and_then(|asked| Revision::parse(&asked.to_text()?))
+        .filter(|revision| revision.era() == Era::Legacy)
+        .unwrap_or(Revision::LATEST_LEGACY)
+}
+
+/// What a client calls itself.
+pub(crate) fn client_name(info: Option<&Raw>) -> Arc<str> {
+    let name = info
+        .and_then(|info| info.member("name"))
+        .and_then(|name| name.to_text());
+    match name {
+        Some(name) if !name.is_empty() => cut(&name).into(),
+        _ => "unknown".into(),
+    }
 }
 
 #[cfg(test)]

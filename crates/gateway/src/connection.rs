@@ -27,6 +27,7 @@ use tokio::{
 };
 
 use crate::{
+    actor::Door,
     audit::{Actor, Event, PeerProcess},
     edge::{
         body::Answer,
@@ -34,10 +35,9 @@ use crate::{
         patience::{Patience, Patient},
         places::{Place, Places, Seldom},
     },
-    gateway::Gateway,
+    inbound::Inbound,
     peer::{self, Peer, Stranger},
     problem::Problem,
-    server::Door,
 };
 
 /// A client may take so long to send the head of a request.
@@ -57,7 +57,7 @@ const LOOKUPS: usize = 4;
 /// The doors of the gateway and the connections through them.
 #[derive(Debug)]
 pub(crate) struct Entrance {
-    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) inbound: Arc<Inbound>,
     tcp: DoorState,
     socket: DoorState,
     refusals: Mutex<Seldom>,
@@ -97,14 +97,14 @@ pub(crate) struct Visit {
 }
 
 impl Entrance {
-    pub(crate) fn new(gateway: Arc<Gateway>) -> Self {
+    pub(crate) fn new(inbound: Arc<Inbound>) -> Self {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let state = || DoorState {
             places: Places::for_open_files(limit),
             lookups: Arc::new(Semaphore::new(LOOKUPS)),
         };
         Self {
-            gateway,
+            inbound,
             tcp: state(),
             socket: state(),
             refusals: Mutex::default(),
@@ -135,7 +135,7 @@ impl Entrance {
                 let lookups = Arc::clone(&self.at(visit.door).lookups);
                 // The semaphore is never closed.
                 let turn = lookups.acquire_owned().await.ok();
-                let containment = self.gateway.context().containment.clone();
+                let containment = self.inbound.core.deps().containment.clone();
                 let far_end = visit.far_end;
                 let looked_up = spawn_blocking(move || {
                     // The turn lasts as long as the work, even if the connection is closed meanwhile.
@@ -175,7 +175,7 @@ impl Entrance {
                 "Refused a connection."
             );
         }
-        self.gateway.context().audit.record(Event {
+        self.inbound.core.audit.record(Event {
             what: "peer-refused",
             subject: door.as_str().into(),
             actor: Some(Actor {
@@ -260,7 +260,7 @@ async fn accept<S, N, R, F>(
     R: Fn(Arc<Visit>, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Answer>> + Send,
 {
-    let mut stopped = pin!(until(&entrance.gateway, door));
+    let mut stopped = pin!(until(&entrance.inbound, door));
     let mut errors = Seldom::default();
     loop {
         let accepted = tokio::select! {
@@ -306,10 +306,10 @@ fn bound_unsent(stream: &TcpStream) {
 }
 
 /// How long a door serves: strangers until the gateway stops; its owner can watch it stop.
-async fn until(gateway: &Gateway, door: Door) {
+async fn until(inbound: &Inbound, door: Door) {
     match door {
-        Door::Tcp => gateway.stopped().await,
-        Door::Socket => gateway.ended().await,
+        Door::Tcp => inbound.core.lifecycle.stopped().await,
+        Door::Socket => inbound.core.lifecycle.ended().await,
     }
 }
 
@@ -333,7 +333,7 @@ where
         .with_upgrades();
     let mut connection = pin!(connection);
     // Looked at when it is ready, and not whenever the connection is.
-    let mut stopped = FuturesUnordered::from_iter([until(&entrance.gateway, visit.door)]);
+    let mut stopped = FuturesUnordered::from_iter([until(&entrance.inbound, visit.door)]);
     let ended = tokio::select! {
         biased;
         ended = &mut connection => Some(ended),

@@ -3,8 +3,9 @@
 //! A client sees one of two views: everything of every server under names of the gateway's making, or
 //! one server with its names as they are. In the first, tools may be behind a menu.
 
-mod extension;
+pub(crate) mod extension;
 pub(crate) mod fit;
+pub(crate) mod handshake;
 pub(crate) mod menu;
 mod tasks;
 
@@ -24,10 +25,8 @@ use crate::{
     answer, apps, builtin,
     call::{self, Errand},
     caller::{Caller, Guest, read_level},
+    core::Core,
     failure::{Failure, cut},
-    first_contact,
-    gateway::Gateway,
-    handshake,
     line::Line,
     session::Session,
     translate,
@@ -56,23 +55,21 @@ const LEVEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers one request, in the way of the client's era.
 pub(crate) async fn answer(
-    gateway: &Arc<Gateway>,
+    core: &Arc<Core>,
     view: &View,
     caller: &Caller,
     inquiry: Inquiry,
 ) -> Result<Raw, ErrorObject> {
     let era = inquiry.guest.era();
     let is_call = inquiry.method == method::TOOLS_CALL;
-    match serve(gateway, view, caller, inquiry).await {
+    match serve(core, view, caller, inquiry).await {
         Ok(result) => Ok(result),
         Err(failure @ Failure::Input { .. }) if is_call && era == Era::Legacy => {
             failure.into_tool_result()
         }
         Err(failure) if is_call && era == Era::Modern => {
             let result = failure.into_tool_result()?;
-            Ok(translate::modern(result, || {
-                handshake::info(gateway.context(), view)
-            }))
+            Ok(translate::modern(result, || handshake::info(core, view)))
         }
         Err(failure) => Err(failure.into_error(era)),
     }
@@ -80,7 +77,7 @@ pub(crate) async fn answer(
 
 /// Answers one request, or says what became of it.
 pub(crate) async fn serve(
-    gateway: &Arc<Gateway>,
+    core: &Arc<Core>,
     view: &View,
     caller: &Caller,
     inquiry: Inquiry,
@@ -94,7 +91,7 @@ pub(crate) async fn serve(
     } = inquiry;
     let era = guest.era();
     let room = Room {
-        gateway,
+        core,
         view,
         caller,
         guest,
@@ -110,7 +107,7 @@ pub(crate) async fn serve(
         (method::PROMPTS_GET, _) => Box::pin(room.get_prompt(params)).await,
         (method::RESOURCES_READ, _) => Box::pin(room.read_resource(params)).await,
         (method::COMPLETE, _) => Box::pin(room.complete(params)).await,
-        (method::DISCOVER, Era::Modern) => handshake::discover(gateway, view),
+        (method::DISCOVER, Era::Modern) => handshake::discover(core, view),
         (method::TASKS_GET, _) => Box::pin(room.task(method::TASKS_GET, params)).await,
         (method::TASKS_CANCEL, _) => Box::pin(room.task(method::TASKS_CANCEL, params)).await,
         (method::TASKS_UPDATE, Era::Modern) => {
@@ -140,7 +137,7 @@ pub(crate) async fn serve(
 
 /// One request in its view.
 struct Room<'a> {
-    gateway: &'a Arc<Gateway>,
+    core: &'a Arc<Core>,
     view: &'a View,
     caller: &'a Caller,
     guest: Guest,
@@ -161,32 +158,32 @@ impl Room<'_> {
             Some(cursor) => Some(cursor.to_text().ok_or_else(bad_cursor)?),
         };
         let cursor = cursor.as_deref();
-        let is_menu = || kind == Kind::Tool && menu::is_shown(self.gateway.context(), self.view);
+        let is_menu = || kind == Kind::Tool && menu::is_shown(self.core, self.view);
         if cursor.is_none() && matches!(self.view, View::All(_)) && !is_menu() {
-            first_contact::delay_list(self.gateway).await;
+            self.core.servers.delay_list().await;
         }
         match self.view {
             View::All(_) if is_menu() => {
                 self.refresh_all(kind);
-                self.gateway.context().finder.wake();
+                self.core.finder.wake();
                 let page = menu::part().page(kind, cursor).map_err(bad_page)?;
                 Ok(self.encode(kind, page, None, params.as_ref()))
             }
             View::All(_) => {
                 self.refresh_all(kind);
-                let catalogue = self.gateway.context().shelf.catalogue();
+                let catalogue = self.core.shelf.catalogue();
                 let page = catalogue.page(kind, cursor).map_err(bad_page)?;
                 let hints = self.all_hints(kind);
                 Ok(self.encode(kind, page, hints, params.as_ref()))
             }
             View::Server(name) => {
-                let upstream = upstream(self.gateway, name)?;
+                let upstream = upstream(self.core, name)?;
                 if cursor.is_none() && upstream.is_stale(kind) {
                     // What is out of date is better than nothing.
-                    let refreshing = upstream.refresh(self.gateway.context(), kind);
+                    let refreshing = upstream.refresh(kind);
                     let _ = timeout(REFRESH_PATIENCE, refreshing).await;
                 }
-                let part = part(self.gateway, name).await?;
+                let part = part(self.core, name).await?;
                 let page = part.page(kind, cursor).map_err(bad_page)?;
                 let hints = upstream.freshness.of(kind).map(|fresh| fresh.hints());
                 Ok(self.encode(kind, page, hints, params.as_ref()))
@@ -196,11 +193,10 @@ impl Room<'_> {
 
     /// Has lists that are out of date asked for, for whoever asks next.
     fn refresh_all(&self, kind: Kind) {
-        for upstream in self.gateway.upstreams().values() {
+        for upstream in self.core.upstreams().values() {
             if upstream.is_stale(kind) {
-                let (context, upstream) =
-                    (Arc::clone(self.gateway.context()), Arc::clone(upstream));
-                tokio::spawn(async move { upstream.refresh(&context, kind).await });
+                let upstream = Arc::clone(upstream);
+                tokio::spawn(async move { upstream.refresh(kind).await });
             }
         }
     }
@@ -211,7 +207,7 @@ impl Room<'_> {
         if self.guest.era() == Era::Legacy {
             return None;
         }
-        let hints = self.gateway.upstreams();
+        let hints = self.core.upstreams();
         let hints = hints.values().map(|upstream| {
             let fresh = upstream.freshness.of(kind);
             fresh.map_or((LIST_TTL, false), |fresh| fresh.hints())
@@ -241,7 +237,7 @@ impl Room<'_> {
                 _ => list,
             };
         }
-        let info = handshake::info(self.gateway.context(), self.view);
+        let info = handshake::info(self.core, self.view);
         let info = Raw::object([(meta::SERVER_INFO, info)]);
         let (ttl, public) = hints.unwrap_or((LIST_TTL, false));
         let scope = if public { "public" } else { "private" };
@@ -278,8 +274,8 @@ impl Room<'_> {
                 self.deliver(&server, result, None, Structured::Keep).await
             }
             View::Server(server) => {
-                let upstream = upstream(self.gateway, server)?;
-                let shelf = &self.gateway.context().shelf;
+                let upstream = upstream(self.core, server)?;
+                let shelf = &self.core.shelf;
                 let item = Some((Kind::Tool, exposed.as_str()));
                 shelf
                     .permits(server, item)
@@ -299,7 +295,7 @@ impl Room<'_> {
 
     /// Whose tool it is, and what that server calls it.
     fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Failure> {
-        let catalogue = self.gateway.context().shelf.catalogue();
+        let catalogue = self.core.shelf.catalogue();
         let of_app = || {
             let shows_apps = apps::are_shown(&self.guest.capabilities(Some(params)));
             let tool = shows_apps.then(|| apps::own_tool(&catalogue, exposed));
@@ -321,19 +317,19 @@ impl Room<'_> {
         mut unknown: Failure,
     ) -> Result<(Arc<str>, Arc<str>), Failure> {
         let named = exposed.split_once("__").and_then(|(server, tool)| {
-            let upstream = self.gateway.upstream(server)?;
+            let upstream = self.core.upstream(server)?;
             Some((upstream, Some((Kind::Tool, tool))))
         });
         let Some((upstream, tool)) = named else {
             return Err(unknown);
         };
         let server = &upstream.name;
-        let shelf = &self.gateway.context().shelf;
+        let shelf = &self.core.shelf;
         shelf
             .permits(server, tool)
             .map_err(|unapproved| unapproved.failure(server, tool))?;
         if shelf.catalogue().server(server).is_none() {
-            part(self.gateway, server).await?;
+            part(self.core, server).await?;
             match self.find_tool(exposed, params) {
                 Ok(found) => return Ok(found),
                 Err(still) => unknown = still,
@@ -352,8 +348,7 @@ impl Room<'_> {
     }
 
     fn get_status(&self) -> Raw {
-        let status = self.gateway.status_for_agents();
-        let status = Raw::from_value(&status).unwrap_or_else(|_| Raw::empty_object());
+        let status = self.core.status_for_agents();
         answer::result(status.as_str(), status.clone())
     }
 
@@ -391,7 +386,7 @@ impl Room<'_> {
         let exposed = distinct_text(&params, &[member, "arguments"])?;
         let View::Server(server) = self.view else {
             let (server, own) = {
-                let catalogue = self.gateway.context().shelf.catalogue();
+                let catalogue = self.core.shelf.catalogue();
                 let target = find(&catalogue, &exposed)
                     .ok_or_else(|| unknown(self.guest.era(), member, &exposed))?;
                 (Arc::clone(target.server), Arc::<str>::from(target.name))
@@ -436,7 +431,7 @@ impl Room<'_> {
         exposed: &str,
     ) -> Result<Raw, Failure> {
         let (server, name) = {
-            let catalogue = self.gateway.context().shelf.catalogue();
+            let catalogue = self.core.shelf.catalogue();
             let target = match member {
                 "name" => catalogue.prompt(exposed),
                 _ => catalogue.template(exposed),
@@ -463,12 +458,12 @@ impl Room<'_> {
             let message = "only a session can subscribe";
             return Err(Failure::advised(message, "open one with `initialize`"));
         };
-        let (upstream, own) = locate_resource(self.gateway, self.view, &uri)?;
+        let (upstream, own) = locate_resource(self.core, self.view, &uri)?;
         if !session.is_watching(&uri) {
             let exposed = matches!(self.view, View::All(_));
-            let context = self.gateway.context();
-            call::gate::may_watch(context, self.caller, &upstream.name, &own).await?;
-            let watching = upstream.watch(context, self.caller, &own, &session.mailbox, exposed);
+            let core = self.core;
+            call::gate::may_watch(core, self.caller, &upstream.name, &own).await?;
+            let watching = upstream.watch(self.caller, &own, &session.mailbox, exposed);
             if !session.keep_watching(&uri, watching.await?) {
                 let message = "this session watches too many resources already";
                 return Err(Failure::invalid_params(message));
@@ -491,7 +486,7 @@ impl Room<'_> {
         };
         session.set_level(level);
         let mut telling = JoinSet::new();
-        for (name, upstream) in self.gateway.upstreams().iter() {
+        for (name, upstream) in self.core.upstreams().iter() {
             if self.view.sees(name) {
                 let upstream = Arc::clone(upstream);
                 telling.spawn(async move { upstream.want_level(level).await });
@@ -513,7 +508,7 @@ impl Room<'_> {
         name: Arc<str>,
         params: Raw,
     ) -> Result<Raw, Failure> {
-        let upstream = upstream(self.gateway, server)?;
+        let upstream = upstream(self.core, server)?;
         let errand = Errand {
             guest: &self.guest,
             line: self.line.as_ref(),
@@ -524,7 +519,7 @@ impl Room<'_> {
             bell: None,
             returns: false,
         };
-        let shelf = &self.gateway.context().shelf;
+        let shelf = &self.core.shelf;
         let permitted = |item| {
             let permitted = shelf.permits(server, item);
             permitted.map_err(|unapproved| unapproved.failure(server, item))
@@ -536,7 +531,7 @@ impl Room<'_> {
         for (kind, name) in items.iter().flatten() {
             permitted(Some((*kind, &**name)))?;
         }
-        let carrying = call::carry(self.gateway.context(), self.caller, &upstream, errand);
+        let carrying = call::carry(self.core, self.caller, &upstream, errand);
         let result = carrying.await?;
         Ok(match self.view {
             View::All(_) => translate::as_own(result),
@@ -546,8 +541,8 @@ impl Room<'_> {
 }
 
 /// Which arguments of a tool travel as headers, too; `None` if none do.
-pub(crate) fn param_headers(gateway: &Gateway, view: &View, tool: &str) -> Option<ParamHeaders> {
-    let catalogue = gateway.context().shelf.catalogue();
+pub(crate) fn param_headers(core: &Core, view: &View, tool: &str) -> Option<ParamHeaders> {
+    let catalogue = core.shelf.catalogue();
     let tool = match view {
         View::All(_) => catalogue.find(Kind::Tool, tool),
         View::Server(name) => catalogue.server(name)?.find(Kind::Tool, tool),
@@ -566,22 +561,22 @@ fn headers_of(tool: &Raw) -> Option<ParamHeaders> {
 
 /// The server of a resource, and its name there.
 pub(crate) fn locate_resource(
-    gateway: &Gateway,
+    core: &Core,
     view: &View,
     uri: &str,
 ) -> Result<(Arc<Upstream>, String), Failure> {
     let (upstream, own) = match view {
-        View::Server(server) => (upstream(gateway, server)?, uri.to_owned()),
+        View::Server(server) => (upstream(core, server)?, uri.to_owned()),
         View::All(_) => {
-            let catalogue = gateway.context().shelf.catalogue();
+            let catalogue = core.shelf.catalogue();
             let target = catalogue
                 .resource(uri)
                 .ok_or_else(|| unknown(Era::Legacy, "uri", uri))?;
-            (upstream(gateway, target.server)?, target.name.to_owned())
+            (upstream(core, target.server)?, target.name.to_owned())
         }
     };
     let item = Some((Kind::Resource, own.as_str()));
-    let permitted = gateway.context().shelf.permits(&upstream.name, item);
+    let permitted = core.shelf.permits(&upstream.name, item);
     permitted.map_err(|unapproved| unapproved.failure(&upstream.name, item))?;
     Ok((upstream, own))
 }
@@ -618,24 +613,23 @@ fn readable(list: Raw, with_tasks: bool) -> Raw {
 }
 
 /// What one server offers. One that has never been seen is waited for as long as for the answer to a call.
-pub(crate) async fn part(gateway: &Gateway, name: &str) -> Result<Arc<ServerPart>, Failure> {
-    part_within(gateway, name, Duration::MAX).await
+pub(crate) async fn part(core: &Core, name: &str) -> Result<Arc<ServerPart>, Failure> {
+    part_within(core, name, Duration::MAX).await
 }
 
 /// The same, waited for no longer than this.
 pub(crate) async fn part_within(
-    gateway: &Gateway,
+    core: &Core,
     name: &str,
     patience: Duration,
 ) -> Result<Arc<ServerPart>, Failure> {
-    let upstream = upstream(gateway, name)?;
+    let upstream = upstream(core, name)?;
     let until = Instant::now() + upstream.request_timeout().min(patience);
-    upstream.offered(gateway.context(), until, None).await
+    upstream.offered(until, None).await
 }
 
-fn upstream(gateway: &Gateway, name: &str) -> Result<Arc<Upstream>, Failure> {
-    gateway
-        .upstream(name)
+fn upstream(core: &Core, name: &str) -> Result<Arc<Upstream>, Failure> {
+    core.upstream(name)
         .ok_or_else(|| Failure::invalid_params(format!("there is no server '{}'", cut(name))))
 }
 

@@ -31,7 +31,7 @@ const AT_A_TIME: usize = 64;
 /// The last event that is told.
 const STOPPING: &str = "gateway.stopping";
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Events(Arc<Shared>);
 
 #[derive(Debug)]

@@ -6,30 +6,20 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use switchboard_client::Raw;
-use switchboard_wire::{Notification, method};
-use tokio::time::timeout;
+use switchboard_wire::method;
 
 use crate::{
     apps,
-    call::extension::may_pass,
     caller::{Caller, Guest},
-    context::Context,
-    gateway::Gateway,
-    handshake::TASKS,
-    live::Live,
-    translate,
-    upstream::Upstream,
-    view::View,
+    tasks,
 };
 
 /// The longest name of a method that is handed on.
 const METHOD_BYTES: usize = 128;
-/// The most bytes of the parameters of a notification to a server.
-const NOTIFICATION_BYTES: usize = 64 * 1024;
 /// The most notifications of one principal that wait for one server.
 const NOTIFICATIONS_MAX: usize = 64;
 
@@ -64,7 +54,7 @@ pub(crate) fn declares(capabilities: &Raw) -> bool {
         let said = said.unwrap_or_default();
         said.iter().any(|(name, _)| !served.contains(&&**name))
     };
-    has("extensions", &[TASKS, apps::EXTENSION]) || has("experimental", &[])
+    has("extensions", &[tasks::EXTENSION, apps::EXTENSION]) || has("experimental", &[])
 }
 
 /// What a server of both eras says it can do in the older one, with the extensions that it is known for: servers declare
@@ -82,14 +72,6 @@ pub(crate) fn with_extensions(said: Raw, known: Option<&Raw>) -> Raw {
         })
 }
 
-/// Tests if this server has declared an extension, in what is shown of it.
-pub(crate) fn is_declared(context: &Context, server: &str) -> bool {
-    let catalogue = context.shelf.catalogue();
-    let offers = catalogue.server(server).map(|part| part.offers());
-    let said = offers.and_then(|offers| offers.capabilities.as_ref());
-    said.is_some_and(declares)
-}
-
 /// Notifications of clients on their way to one server, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Outbound(Mutex<Queue>);
@@ -101,90 +83,18 @@ struct Queue {
     is_moving: bool,
 }
 
+/// A notification of a client.
 #[derive(Debug)]
-struct Told {
-    caller: Caller,
-    guest: Guest,
-    method: String,
-    params: Option<Raw>,
-}
-
-/// Hands a notification of a client on to the server that it is connected to. A server that does not run, or has too
-/// many of them to take, misses it.
-pub(crate) fn hand_on(
-    gateway: &Gateway,
-    view: &View,
-    caller: &Caller,
-    guest: Guest,
-    told: &Notification,
-) {
-    let View::Server(server) = view else {
-        return;
-    };
-    let context = gateway.context();
-    let fits = |params: &Raw| params.is_object() && params.as_bytes().len() <= NOTIFICATION_BYTES;
-    if !is_foreign(&told.method)
-        || !told.params.as_ref().is_none_or(fits)
-        || !is_declared(context, server)
-    {
-        return;
-    }
-    let Some(upstream) = gateway.upstream(server) else {
-        return;
-    };
-    if upstream.lives().next().is_none() {
-        return;
-    }
-    let told = Told {
-        caller: caller.clone(),
-        guest,
-        method: told.method.clone(),
-        // On its own: a frame may be a batch.
-        params: told.params.as_ref().map(Raw::detached),
-    };
-    if upstream.outbound.put(told) {
-        tokio::spawn(move_all(Arc::clone(context), upstream));
-    }
-}
-
-/// Hands on what waits for a server, one after another.
-async fn move_all(context: Arc<Context>, upstream: Arc<Upstream>) {
-    while let Some(told) = upstream.outbound.next() {
-        let moving = move_one(&context, &upstream, told);
-        // It is a notification: nobody waits to hear what became of it.
-        let _ = timeout(upstream.request_timeout(), moving).await;
-    }
-}
-
-async fn move_one(context: &Context, upstream: &Upstream, told: Told) -> Option<()> {
-    let Told {
-        caller,
-        guest,
-        method,
-        params,
-    } = told;
-    let passing = may_pass(context, &caller, upstream, &method, params.as_ref());
-    passing.await.ok()?;
-    let _place = upstream.limiter.acquire(caller.key).ok()?.await;
-    let live = connection(upstream, &guest)?;
-    // A question that this leads to must not reach a client of another principal.
-    upstream.questions.note(caller.principal);
-    let params = match guest {
-        Guest::Modern => translate::request(params, &guest, live.era(), false),
-        Guest::Legacy { .. } => params,
-    };
-    live.client().notify(method, params).await.ok()
-}
-
-/// The connection that requests of this client go to, or else another one.
-fn connection(upstream: &Upstream, guest: &Guest) -> Option<Arc<Live>> {
-    let of_era = upstream.lives().find(|live| live.era() == guest.era());
-    of_era.or_else(|| upstream.lives().next())
+pub(crate) struct Told {
+    pub(crate) caller: Caller,
+    pub(crate) guest: Guest,
+    pub(crate) method: String,
+    pub(crate) params: Option<Raw>,
 }
 
 impl Outbound {
     /// Takes a notification in, if there is room. Says whether somebody has to begin to hand them on.
-    fn put(&self, told: Told) -> bool {
+    pub(crate) fn put(&self, told: Told) -> bool {
         let mut queue = self.lock();
         let principal = told.caller.principal;
         let others = queue.waiting.iter();
@@ -197,7 +107,8 @@ impl Outbound {
         !std::mem::replace(&mut queue.is_moving, true)
     }
 
-    fn next(&self) -> Option<Told> {
+    /// Takes the next notification out.
+    pub(crate) fn next(&self) -> Option<Told> {
         let mut queue = self.lock();
         let next = queue.waiting.pop_front();
         queue.is_moving = next.is_some();

@@ -14,7 +14,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use switchboard_catalog::{Catalogue, Kind, ServerPart};
-use switchboard_config::Embeddings;
+use switchboard_config::{Config, Embeddings};
 use switchboard_search::{
     Cache, Filter, Found, Index, Language, Learnt, Meaning, Query, Segment, Tool, Vectors,
 };
@@ -23,15 +23,18 @@ use tokio::sync::watch;
 
 use crate::{
     apps::is_for_apps_alone,
-    context::Context,
     failure::Failure,
     health::{Part, PartState},
     lessons::Lessons,
     model::{Model, Models},
+    shelf::Shelf,
 };
 
+/// The index of tools, and what keeps it in line.
 #[derive(Debug)]
 pub(crate) struct Finder {
+    shelf: Arc<Shelf>,
+    config: Arc<ArcSwap<Config>>,
     made: ArcSwap<Made>,
     /// Held while what was made is replaced, so that no change is lost.
     changing: Mutex<()>,
@@ -83,24 +86,31 @@ const PAUSE: Duration = Duration::from_secs(1);
 const KEEP: Duration = Duration::from_secs(10);
 
 impl Finder {
-    pub(crate) fn new(models: Models, lessons: Lessons) -> Self {
+    pub(crate) fn new(
+        shelf: Arc<Shelf>,
+        config: Arc<ArcSwap<Config>>,
+        models: Arc<Models>,
+        lessons: Lessons,
+    ) -> Self {
         Self {
+            shelf,
+            config,
             made: ArcSwap::default(),
             changing: Mutex::default(),
             stage: watch::Sender::new(Stage::Asleep),
             settings: watch::Sender::new(0),
             followed: watch::Sender::new(0),
-            models: Arc::new(models),
+            models,
             lessons,
         }
     }
 
     /// Begins to work, when somebody wants to search.
-    pub(crate) fn start(context: &Arc<Context>) {
-        tokio::spawn(follow(Arc::downgrade(context)));
-        tokio::spawn(understand(Arc::downgrade(context)));
-        tokio::spawn(scrutinise(Arc::downgrade(context)));
-        tokio::spawn(keep_lessons(Arc::downgrade(context)));
+    pub(crate) fn start(self: &Arc<Self>) {
+        tokio::spawn(follow(Arc::downgrade(self)));
+        tokio::spawn(understand(Arc::downgrade(self)));
+        tokio::spawn(scrutinise(Arc::downgrade(self)));
+        tokio::spawn(keep_lessons(Arc::downgrade(self)));
     }
 
     /// Somebody is going to search.
@@ -121,21 +131,21 @@ impl Finder {
     }
 
     /// The tools that fit best. Waits for the index, bounded.
-    pub(crate) async fn find(context: &Arc<Context>, wish: Wish) -> Result<Found, Failure> {
-        context.finder.wake();
-        let mut stages = context.finder.stage.subscribe();
+    pub(crate) async fn find(self: &Arc<Self>, wish: Wish) -> Result<Found, Failure> {
+        self.wake();
+        let mut stages = self.stage.subscribe();
         let ready = stages.wait_for(|stage| *stage >= Stage::Ready);
-        match tokio::time::timeout(context.wait(), ready).await {
+        match tokio::time::timeout(self.config.load().wait, ready).await {
             Ok(Ok(stage)) if *stage == Stage::Ready => {}
             Ok(_) => return Err(Failure::SearchClosed),
             Err(_) => return Err(Failure::Indexing { retry_after: PAUSE }),
         }
-        let asked = Arc::clone(context);
-        let learns = context.config.load().search.learn;
-        let search = tokio::task::spawn_blocking(move || asked.finder.search(&wish, learns));
+        let finder = Arc::clone(self);
+        let learns = self.config.load().search.learn;
+        let search = tokio::task::spawn_blocking(move || finder.search(&wish, learns));
         search.await.map_err(|_| {
             tracing::error!("The search index is damaged; it is made anew.");
-            context.finder.begin_anew();
+            self.begin_anew();
             Failure::Indexing { retry_after: PAUSE }
         })
     }
@@ -319,10 +329,9 @@ impl Finder {
 }
 
 /// Keeps the index in line with the catalogue, from the first search on.
-async fn follow(context: Weak<Context>) {
-    let Some((mut changes, mut settings, stages)) = context.upgrade().map(|context| {
-        let finder = &context.finder;
-        let changes = context.shelf.changes();
+async fn follow(finder: Weak<Finder>) {
+    let Some((mut changes, mut settings, stages)) = finder.upgrade().map(|finder| {
+        let changes = finder.shelf.changes();
         (
             changes,
             finder.settings.subscribe(),
@@ -334,20 +343,20 @@ async fn follow(context: Weak<Context>) {
     if !awake(stages, Stage::Building).await {
         return;
     }
-    if let Some(context) = context.upgrade() {
+    if let Some(finder) = finder.upgrade() {
         // Before the index is ready: the first search is to know it, and to learn beside it.
-        let _ = tokio::task::spawn_blocking(move || context.finder.lessons.load()).await;
+        let _ = tokio::task::spawn_blocking(move || finder.lessons.load()).await;
     }
     loop {
-        let Some(context) = context.upgrade() else {
+        let Some(finder) = finder.upgrade() else {
             return;
         };
         changes.borrow_and_update();
         settings.borrow_and_update();
         let work = tokio::task::spawn_blocking(move || {
-            let catalogue = context.shelf.catalogue_full();
-            let settings = context.config.load().search.embeddings.clone();
-            context.finder.follow(&catalogue, &settings);
+            let catalogue = finder.shelf.catalogue_full();
+            let settings = finder.config.load().search.embeddings.clone();
+            finder.follow(&catalogue, &settings);
         });
         if work.await.is_err() {
             tracing::error!("The search index could not be made; it is tried again.");
@@ -362,19 +371,16 @@ async fn follow(context: Weak<Context>) {
 }
 
 /// Has every new tool looked at.
-async fn scrutinise(context: Weak<Context>) {
-    let Some(mut followed) = context
-        .upgrade()
-        .map(|context| context.finder.followed.subscribe())
-    else {
+async fn scrutinise(finder: Weak<Finder>) {
+    let Some(mut followed) = finder.upgrade().map(|finder| finder.followed.subscribe()) else {
         return;
     };
     while followed.changed().await.is_ok() {
-        let Some(context) = context.upgrade() else {
+        let Some(finder) = finder.upgrade() else {
             return;
         };
         let work = tokio::task::spawn_blocking(move || {
-            context.finder.scrutinise(&context.shelf.catalogue_full());
+            finder.scrutinise(&finder.shelf.catalogue_full());
         });
         // A fault in there costs the marks, and nothing else.
         let _ = work.await;
@@ -382,9 +388,8 @@ async fn scrutinise(context: Weak<Context>) {
 }
 
 /// Brings in the sentence model, if there is one, and shows it every new tool.
-async fn understand(context: Weak<Context>) {
-    let Some((mut followed, mut changes, stages)) = context.upgrade().map(|context| {
-        let finder = &context.finder;
+async fn understand(finder: Weak<Finder>) {
+    let Some((mut followed, mut changes, stages)) = finder.upgrade().map(|finder| {
         (
             finder.followed.subscribe(),
             finder.models.changes(),
@@ -399,13 +404,12 @@ async fn understand(context: Weak<Context>) {
     loop {
         followed.borrow_and_update();
         changes.borrow_and_update();
-        let Some(context) = context.upgrade() else {
+        let Some(finder) = finder.upgrade() else {
             return;
         };
-        let wanted = context.config.load().search.embeddings.clone();
-        let again = context.finder.models.fetch(&wanted).await;
+        let wanted = finder.config.load().search.embeddings.clone();
+        let again = finder.models.fetch(&wanted).await;
         let work = tokio::task::spawn_blocking(move || {
-            let finder = &context.finder;
             if let Some(model) = finder.models.best(&wanted)
                 && model.is_sentences()
             {
@@ -429,11 +433,8 @@ async fn understand(context: Weak<Context>) {
 }
 
 /// Writes down what was learnt, now and then.
-async fn keep_lessons(context: Weak<Context>) {
-    let Some(stages) = context
-        .upgrade()
-        .map(|context| context.finder.stage.subscribe())
-    else {
+async fn keep_lessons(finder: Weak<Finder>) {
+    let Some(stages) = finder.upgrade().map(|finder| finder.stage.subscribe()) else {
         return;
     };
     if !awake(stages, Stage::Building).await {
@@ -441,10 +442,10 @@ async fn keep_lessons(context: Weak<Context>) {
     }
     loop {
         tokio::time::sleep(KEEP).await;
-        let Some(context) = context.upgrade() else {
+        let Some(finder) = finder.upgrade() else {
             return;
         };
-        let _ = tokio::task::spawn_blocking(move || context.finder.lessons.keep()).await;
+        let _ = tokio::task::spawn_blocking(move || finder.lessons.keep()).await;
     }
 }
 

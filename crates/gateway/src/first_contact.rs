@@ -14,19 +14,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 use switchboard_config::{Config, Server};
 use switchboard_files::{Links, write_private};
-use tokio::{
-    sync::watch,
-    time::{timeout, timeout_at},
-};
 
-use crate::{gateway::Gateway, identity::fingerprint, pace::Pace, upstream::Upstream};
+use crate::identity::fingerprint;
 
 /// How long the first list waits for servers that have never been learnt.
 const LIST_DELAY: Duration = Duration::from_secs(1);
-/// How long servers that were never learnt are still started when the last client has left.
-const LAST_STARTS: Duration = Duration::from_secs(10);
-/// How long those that have been started are waited for after that. Each has a limit of its own.
-const LAST_LESSONS: Duration = Duration::from_mins(2);
 /// The file has a line for each server that has not been learnt, and no more.
 const FILE_BYTES: u64 = 1024 * 1024;
 
@@ -100,7 +92,7 @@ impl FirstContact {
     }
 
     /// The gateway stops before the server could be learnt.
-    fn interrupt(&self, name: &str, server: &Server) {
+    pub(crate) fn interrupt(&self, name: &str, server: &Server) {
         self.note(name, server, |attempt| &mut attempt.interrupted);
     }
 
@@ -191,101 +183,6 @@ impl State {
     }
 }
 
-/// Waits for servers that have never been learnt: for a moment, and once for each.
-pub(crate) async fn delay_list(gateway: &Gateway) {
-    let upstreams = gateway.upstreams();
-    let context = gateway.context();
-    let now = Instant::now();
-    let new = upstreams.values().filter(|upstream| upstream.is_new());
-    let waits = new.filter_map(|upstream| {
-        let contact = &context.first_contact;
-        let until = contact.list_waits(&upstream.name, &upstream.settings(), now)?;
-        Some((upstream, until))
-    });
-    let waits: Vec<_> = waits.collect();
-    if waits.is_empty() {
-        return;
-    }
-    context.first_contact.save_soon(context.config.load_full());
-    context.pace.hurry();
-    for (upstream, until) in waits {
-        // One that takes longer is told of by a changed list.
-        let _ = timeout_at(until.into(), upstream.met()).await;
-    }
-}
-
-/// Waits until there is no client, and the last lessons are over that no client and no new configuration interrupts. No
-/// server is started from then on.
-pub(crate) async fn until_deserted<Lessons: Future<Output = ()>>(
-    mut clients: watch::Receiver<usize>,
-    mut applied: watch::Receiver<()>,
-    pace: &Pace,
-    last_lessons: impl Fn() -> Lessons,
-) {
-    loop {
-        // An error means that the gateway is gone.
-        let _ = clients.wait_for(|clients| *clients == 0).await;
-        applied.mark_unchanged();
-        tokio::select! {
-            biased;
-            _ = clients.wait_for(|clients| *clients > 0) => {}
-            _ = applied.changed() => {}
-            () = last_lessons() => return,
-        }
-        pace.resume();
-    }
-}
-
-/// The last client has left. Waits for servers that were never learnt and have not failed: for a while for all of
-/// them, and longer for those that have been started by then. The [pace](crate::pace) is paused afterwards.
-pub(crate) async fn last_lessons(gateway: &Gateway) {
-    let context = gateway.context();
-    let contact = &context.first_contact;
-    let upstreams = gateway.upstreams();
-    let new = upstreams.values().filter(|upstream| {
-        upstream.is_new() && !contact.has_failed(&upstream.name, &upstream.settings())
-    });
-    let new: Vec<_> = new.collect();
-    if new.is_empty() {
-        return context.pace.pause();
-    }
-    let servers = new.len();
-    tracing::info!(
-        servers,
-        "The last client has left; learning new servers first."
-    );
-    context.pace.hurry();
-    let _ = timeout(LAST_STARTS, all_met(&new)).await;
-    context.pace.pause();
-    let begun = new.into_iter().filter(|upstream| upstream.is_being_met());
-    let begun: Vec<_> = begun.collect();
-    if timeout(LAST_LESSONS, all_met(&begun)).await.is_ok() {
-        return;
-    }
-    for upstream in begun.iter().filter(|upstream| upstream.is_new()) {
-        contact.fail(&upstream.name, &upstream.settings());
-    }
-}
-
-/// The gateway stops. Servers that were started to be learnt, and are not, come after the others next time: a few that
-/// are slow do not keep clients that never stay from seeing the rest.
-pub(crate) fn cut_off(gateway: &Gateway) {
-    let context = gateway.context();
-    let contact = &context.first_contact;
-    for upstream in gateway.upstreams().values() {
-        if upstream.is_being_met() {
-            contact.interrupt(&upstream.name, &upstream.settings());
-        }
-    }
-    contact.save_soon(context.config.load_full());
-}
-
-async fn all_met(upstreams: &[&Arc<Upstream>]) {
-    for upstream in upstreams {
-        upstream.met().await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,34 +230,5 @@ mod tests {
         }
         contact.save(&Config::default());
         assert_eq!(std::fs::read(&path).unwrap(), b"{}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn client_or_configuration_that_comes_late_has_servers_started_again() {
-        let pace = Pace::new();
-        let (clients, applied) = (watch::Sender::new(1), watch::Sender::new(()));
-        let lessons = std::cell::Cell::new(0);
-        let last_lessons = || {
-            lessons.set(lessons.get() + 1);
-            pace.pause();
-            tokio::time::sleep(LAST_LESSONS)
-        };
-        let (heard, told) = (clients.subscribe(), applied.subscribe());
-        let deserted = until_deserted(heard, told, &pace, last_lessons);
-        let mut deserted = std::pin::pin!(deserted);
-        let mut is_over = async || timeout(LAST_STARTS, &mut deserted).await.is_ok();
-        let is_paused = async || timeout(LAST_STARTS, pace.open(|| ())).await.is_err();
-        applied.send_replace(());
-        assert!(!is_over().await && lessons.get() == 0);
-        clients.send_replace(0);
-        assert!(!is_over().await && is_paused().await);
-        clients.send_replace(1);
-        assert!(!is_over().await && !is_paused().await);
-        clients.send_replace(0);
-        assert!(!is_over().await && is_paused().await && lessons.get() == 2);
-        applied.send_replace(());
-        assert!(!is_over().await && lessons.get() == 3);
-        deserted.await;
-        assert!(is_paused().await);
     }
 }

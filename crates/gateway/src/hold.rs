@@ -4,26 +4,17 @@
 //! does not start the server either. With the approval the entry gets the file that was shown (`approvedFile`): if
 //! the command leads to another one at a later start, the server waits once more.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-};
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use switchboard_config::{EditError, Place, Server, Transport, secret_parts, shell_word};
+use switchboard_config::{Place, Server, Transport, secret_parts, shell_word};
 use switchboard_redact::{Authority, REDACTED, Secrets, is_credential, redact_text};
 
 use crate::{
-    audit::Actor,
-    context::Context,
-    gateway::Gateway,
     identity::{self, Field, Part},
     launch,
-    reload::ChangeError,
+    outbound::Deps,
     scrub,
 };
 
@@ -67,11 +58,11 @@ pub(crate) struct Waiting {
 
 /// What a server would start that is held, or whose command leads to another file than was approved; `None` for
 /// others. Reads files.
-pub(crate) fn waiting(name: &str, server: &Server, context: &Context) -> Option<Waiting> {
+pub(crate) fn waiting(name: &str, server: &Server, deps: &Deps) -> Option<Waiting> {
     if !may_wait(server) {
         return None;
     }
-    let file = launch::program_file(name, server, context);
+    let file = launch::program_file(name, server, deps);
     let is_other = file.as_ref().is_some_and(|file| server.is_other_file(file));
     if !server.hold && !is_other {
         return None;
@@ -178,61 +169,6 @@ fn address(url: &str) -> String {
         shown.push_str(REDACTED);
     }
     shown
-}
-
-impl Gateway {
-    /// Starts a server that is held, if its entry is still the one of this fingerprint; says whether it was.
-    pub(crate) async fn release(
-        &self,
-        name: &str,
-        fingerprint: &str,
-        actor: Option<Actor>,
-    ) -> Result<bool, ChangeError> {
-        let release = |text: &str, name: &str, start: &Waiting| {
-            let file = start.settings.get("file");
-            let file = file.map(|file| file.as_str().unwrap_or_default());
-            switchboard_config::release_server(text, name, file)
-        };
-        self.change_held(name, fingerprint, actor, release).await
-    }
-
-    /// Switches off a server that is held, if its entry is still the one of this fingerprint; says whether it was.
-    pub(crate) async fn refuse(
-        &self,
-        name: &str,
-        fingerprint: &str,
-        actor: Option<Actor>,
-    ) -> Result<bool, ChangeError> {
-        let off = |text: &str, name: &str, _: &Waiting| {
-            switchboard_config::set_enabled(text, name, false)
-        };
-        self.change_held(name, fingerprint, actor, off).await
-    }
-
-    async fn change_held(
-        &self,
-        name: &str,
-        fingerprint: &str,
-        actor: Option<Actor>,
-        change: fn(&str, &str, &Waiting) -> Result<String, EditError>,
-    ) -> Result<bool, ChangeError> {
-        let (name, fingerprint) = (name.to_owned(), fingerprint.to_owned());
-        let context = Arc::clone(self.context());
-        let changed = Arc::new(AtomicBool::new(false));
-        let done = Arc::clone(&changed);
-        self.change_config_as(actor, move |text| {
-            let config = switchboard_config::parse(text, "switchboard.json").ok();
-            let server = config.as_ref().and_then(|config| config.servers.get(&name));
-            let waiting = server.and_then(|server| waiting(&name, server, &context));
-            let Some(waiting) = waiting.filter(|waiting| waiting.fingerprint == fingerprint) else {
-                return Ok(text.to_owned());
-            };
-            done.store(true, Relaxed);
-            change(text, &name, &waiting)
-        })
-        .await?;
-        Ok(changed.load(Relaxed))
-    }
 }
 
 #[cfg(test)]

@@ -34,11 +34,11 @@ use switchboard_wire::with_hint;
 use tokio::task::JoinHandle;
 
 use crate::{
-    context::Context,
     health::Reason,
     hold,
     identity::directory_hash,
     logs::Logs,
+    outbound::Deps,
     restart::{Fault, NotStarted},
     scrub,
     stderr::{LastWords, listen},
@@ -50,12 +50,12 @@ pub(crate) async fn connect(
     builder: ClientBuilder,
     name: &Arc<str>,
     server: &Arc<Server>,
-    context: &Arc<Context>,
+    deps: &Arc<Deps>,
     said: &LastWords,
     answers: &Answers,
 ) -> Result<Client, NotStarted> {
     let (called, wanted) = (Arc::clone(name), Arc::clone(server));
-    let with = Arc::clone(context);
+    let with = Arc::clone(deps);
     let preparing = tokio::task::spawn_blocking(move || prepare(&called, &wanted, &with));
     let prepared = preparing.await.unwrap_or_else(|error| {
         let fault = Fault {
@@ -65,7 +65,7 @@ pub(crate) async fn connect(
         Err(fault.into())
     });
     match prepared? {
-        Prepared::BuiltIn => Ok(builder.connect(context.memory.connector())),
+        Prepared::BuiltIn => Ok(builder.connect(deps.memory.connector())),
         Prepared::Remote(remote) => match remote.kind {
             RemoteKind::Auto | RemoteKind::Http => {
                 let mut http = Http::new(&remote.url).map_err(permanent)?;
@@ -85,8 +85,8 @@ pub(crate) async fn connect(
         Prepared::Launch { launch, ladder } => Ok(builder.connect(Stdio::new(Supervised {
             launch: *launch,
             ladder,
-            containment: context.containment.clone(),
-            logs: Arc::clone(&context.logs),
+            containment: deps.containment.clone(),
+            logs: Arc::clone(&deps.logs),
             name: Arc::clone(name),
             said: said.clone(),
             answers: answers.clone(),
@@ -107,9 +107,9 @@ enum Prepared {
 }
 
 /// Puts in secrets, and makes the directory of the server. Reads and writes files.
-fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, NotStarted> {
-    let resolved = resolve(name, server, context)
-        .map_err(|error| permanent(with_hint(&error, error.hint())))?;
+fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStarted> {
+    let resolved =
+        resolve(name, server, deps).map_err(|error| permanent(with_hint(&error, error.hint())))?;
     // Before anything can fail with one of them in its message.
     scrub::register(scrub::Owner::Server(name), &resolved.secrets).map_err(|error| {
         permanent(with_hint(
@@ -126,30 +126,30 @@ fn prepare(name: &str, server: &Server, context: &Context) -> Result<Prepared, N
         Transport::BuiltIn => return Ok(Prepared::BuiltIn),
         Transport::Remote(remote) => return Ok(Prepared::Remote(remote)),
         Transport::Command(line) => {
-            let dir = match line.directory(&context.home) {
+            let dir = match line.directory(&deps.home) {
                 Some(dir) => dir,
-                None => own_directory(name, server, &context.home)?,
+                None => own_directory(name, server, &deps.home)?,
             };
-            let file = command_file(&line, context);
+            let file = command_file(&line, deps);
             check_file(server, file.as_deref())?;
-            let mut launch = Launch::program(name, line.program(&context.home)).cwd(dir);
+            let mut launch = Launch::program(name, line.program(&deps.home)).cwd(dir);
             if let Some(file) = file {
                 launch = launch.file(file);
             }
-            for (name, value) in context.environment.of_server(&line) {
+            for (name, value) in deps.environment.of_server(&line) {
                 launch = launch.env(name, value);
             }
             launch.args(line.args)
         }
         Transport::Container(container) => {
-            let patience = context.config.load().shutdown.container_timeout;
-            let engine = engine(&container, &context.home, &context.environment);
+            let patience = deps.config.load().shutdown.container_timeout;
+            let engine = engine(&container, &deps.home, &deps.environment);
             let engine = engine.ok_or_else(|| permanent("no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`"))?;
             check_file(server, engine.file().as_deref())?;
-            let launch = container_launch(name, engine, container, &context.home)?;
+            let launch = container_launch(name, engine, container, &deps.home)?;
             ladder.close = ladder.close.min(patience / 3);
             ladder.term = ladder.term.min(patience / 2);
-            launch.cwd(own_directory(name, server, &context.home)?)
+            launch.cwd(own_directory(name, server, &deps.home)?)
         }
     };
     let mute = Ladder {
@@ -221,15 +221,15 @@ fn check_file(server: &Server, file: Option<&Path>) -> Result<(), NotStarted> {
 }
 
 /// The file that a command line leads to, with its references replaced.
-fn command_file(line: &CommandLine, context: &Context) -> Option<PathBuf> {
-    let given = context.environment.of_server(line);
+fn command_file(line: &CommandLine, deps: &Deps) -> Option<PathBuf> {
+    let given = deps.environment.of_server(line);
     let path = given.get(OsStr::new("PATH")).map(OsString::as_os_str);
-    find_program(&line.program(&context.home), path)
+    find_program(&line.program(&deps.home), path)
 }
 
 /// The file that a server on this machine starts, as its command line or its engine leads to it; `None` if there is
 /// none, or a reference in the command or in `PATH` stands for nothing. Reads files.
-pub(crate) fn program_file(name: &str, server: &Server, context: &Context) -> Option<PathBuf> {
+pub(crate) fn program_file(name: &str, server: &Server, deps: &Deps) -> Option<PathBuf> {
     match &server.transport {
         Transport::BuiltIn | Transport::Remote(_) => None,
         Transport::Command(line) => {
@@ -246,25 +246,18 @@ pub(crate) fn program_file(name: &str, server: &Server, context: &Context) -> Op
                 transport: Transport::Command(line),
                 ..server.clone()
             };
-            let Transport::Command(line) = resolve(name, &bare, context).ok()?.value.transport
-            else {
+            let Transport::Command(line) = resolve(name, &bare, deps).ok()?.value.transport else {
                 return None;
             };
-            command_file(&line, context)
+            command_file(&line, deps)
         }
-        Transport::Container(container) => {
-            engine(container, &context.home, &context.environment)?.file()
-        }
+        Transport::Container(container) => engine(container, &deps.home, &deps.environment)?.file(),
     }
 }
 
-fn resolve(
-    name: &str,
-    server: &Server,
-    context: &Context,
-) -> Result<Resolved<Server>, ResolveError> {
-    server.resolve(name, &context.home.secrets(), &|variable| {
-        context.environment.get(variable).map(Into::into)
+fn resolve(name: &str, server: &Server, deps: &Deps) -> Result<Resolved<Server>, ResolveError> {
+    server.resolve(name, &deps.home.secrets(), &|variable| {
+        deps.environment.get(variable).map(Into::into)
     })
 }
 

@@ -15,7 +15,7 @@ use switchboard_client::{ErrorObject, Id, Raw, Reason};
 use switchboard_wire::{Outcome, Response, code, encode, method};
 use tokio::sync::oneshot;
 
-use crate::context::Context;
+use crate::random;
 
 /// Takes messages for a client, in order, without waiting.
 pub(crate) trait Outlet: Send + Sync {
@@ -201,7 +201,7 @@ impl Default for Asks {
     fn default() -> Self {
         Self {
             // 31 bits: some clients read no number beyond 32.
-            last: AtomicU64::new(Context::random() >> 33),
+            last: AtomicU64::new(random::number() >> 33),
             waiting: Mutex::default(),
             closed: AtomicBool::new(false),
             elicitations: Mutex::default(),

@@ -10,20 +10,19 @@ use tokio::sync::watch;
 use crate::{
     call::gate::may_watch,
     caller::Caller,
+    core::Core,
     desk::locate_resource,
     failure::Failure,
-    gateway::Gateway,
     mailbox::{Mailbox, News},
     shown::Shown,
-    upstream::Upstream,
+    upstream::{Upstream, Watch},
     view::View,
-    watch::Watch,
 };
 
 /// An open stream. Dropping it ends what was asked of servers for it.
 #[derive(Debug)]
 pub(crate) struct Listening {
-    gateway: Arc<Gateway>,
+    core: Arc<Core>,
     view: View,
     id: Id,
     wanted: Wanted,
@@ -52,7 +51,7 @@ const KEPT_BYTES: usize = 256 * 1024;
 impl Listening {
     /// Opens the stream that a request asks for.
     pub(crate) async fn open(
-        gateway: &Arc<Gateway>,
+        core: &Arc<Core>,
         view: View,
         caller: &Caller,
         id: Id,
@@ -92,21 +91,20 @@ impl Listening {
         }
         // On its own: the stream may be open long after the frame that it came in.
         let id = id.detached();
-        let context = gateway.context();
         // Looked at before the servers are asked: what changes in between is told.
-        let mut changes = context.shelf.changes();
+        let mut changes = core.shelf.changes();
         changes.borrow_and_update();
-        let shown = Shown::now(context, &view);
+        let shown = Shown::now(core, &view);
         let mailbox = Arc::new(Mailbox::of_stream(id.raw().clone()));
         if let View::Server(server) = &view
             && wants_more(&filter)
         {
-            context.audience.listen(server, caller, &mailbox);
+            core.audience.listen(server, caller, &mailbox);
         }
-        let (watches, honoured) = watch_all(gateway, &view, caller, uris, &mailbox).await;
+        let (watches, honoured) = watch_all(core, &view, caller, uris, &mailbox).await;
         let opening = acknowledgement(&id, wanted, &honoured);
         Ok(Self {
-            gateway: Arc::clone(gateway),
+            core: Arc::clone(core),
             view,
             id,
             wanted,
@@ -127,7 +125,7 @@ impl Listening {
         if self.ended {
             return None;
         }
-        let gateway = Arc::clone(&self.gateway);
+        let core = Arc::clone(&self.core);
         loop {
             tokio::select! {
                 biased;
@@ -136,7 +134,7 @@ impl Listening {
                     if changed.is_err() {
                         return Some(self.end());
                     }
-                    let now = Shown::now(gateway.context(), &self.view);
+                    let now = Shown::now(&core, &self.view);
                     for said in now.changes_since(self.shown) {
                         if self.wanted.has(said)
                             && let Some(news) = News::new(None, said, None)
@@ -146,7 +144,7 @@ impl Listening {
                     }
                     self.shown = now;
                 }
-                () = gateway.stopped() => return Some(self.end()),
+                () = core.lifecycle.stopped() => return Some(self.end()),
             }
         }
     }
@@ -192,7 +190,7 @@ fn wants_more(filter: &Raw) -> bool {
 
 /// Watches what can be watched; gives the names of those.
 async fn watch_all(
-    gateway: &Arc<Gateway>,
+    core: &Arc<Core>,
     view: &View,
     caller: &Caller,
     uris: Vec<String>,
@@ -201,10 +199,10 @@ async fn watch_all(
     let (mut watches, mut honoured) = (Vec::new(), Vec::new());
     let mut away: Option<Arc<Upstream>> = None;
     for uri in uris {
-        let Ok((upstream, own)) = locate_resource(gateway, view, &uri) else {
+        let Ok((upstream, own)) = locate_resource(core, view, &uri) else {
             continue;
         };
-        let permitted = may_watch(gateway.context(), caller, &upstream.name, &own).await;
+        let permitted = may_watch(core, caller, &upstream.name, &own).await;
         if let Err(failure) = permitted {
             tracing::debug!(%uri, reason = %failure.message(), "A resource is not watched.");
             continue;
@@ -217,10 +215,7 @@ async fn watch_all(
             continue;
         }
         let exposed = matches!(view, View::All(_));
-        match upstream
-            .watch(gateway.context(), caller, &own, mailbox, exposed)
-            .await
-        {
+        match upstream.watch(caller, &own, mailbox, exposed).await {
             Ok(watch) => {
                 watches.push(watch);
                 honoured.push(uri);

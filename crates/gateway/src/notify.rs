@@ -12,20 +12,21 @@ use std::{
     ffi::OsString,
     path::PathBuf,
     sync::{Arc, Weak},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use switchboard_client::Raw;
 use switchboard_config::{Config, Notify};
 use switchboard_wire::with_hint;
 use tokio::{
-    sync::broadcast::{self, Receiver, error::RecvError},
+    sync::broadcast::{Receiver, error::RecvError},
     task::JoinSet,
 };
 
-pub(crate) use self::desktop::is_seen;
 use crate::{
-    Gateway,
+    approvals::notifier::Event,
+    core::Core,
+    inbound::Inbound,
     notify::{
         desktop::Desktop,
         webhook::{Delivery, Message},
@@ -43,39 +44,6 @@ const QUEUE_MAX: usize = 64;
 const SHOWN_MAX: usize = 4;
 /// How long is waited before the second and the third attempt at the webhook.
 const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
-
-/// So much is heard at a time; who tells more at once is not heard to the end.
-const HEARD: usize = 256;
-
-/// Something that happened to a request.
-#[derive(Debug)]
-struct Event {
-    kind: &'static str,
-    at: SystemTime,
-    /// The request as it is told outside.
-    approval: Raw,
-}
-
-/// Where it is told what happens to requests.
-#[derive(Debug)]
-pub(crate) struct Megaphone(broadcast::Sender<Arc<Event>>);
-
-impl Megaphone {
-    pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(HEARD))
-    }
-
-    /// Something has happened. It waits for nobody.
-    pub(crate) fn tell(&self, kind: &'static str, approval: Raw) {
-        let at = SystemTime::now();
-        // Nobody hears before the task is there and after it has gone.
-        let _ = self.0.send(Arc::new(Event { kind, at, approval }));
-    }
-
-    fn subscribe(&self) -> Receiver<Arc<Event>> {
-        self.0.subscribe()
-    }
-}
 
 /// What counts at the moment of an event.
 #[derive(Debug, Clone)]
@@ -96,25 +64,24 @@ struct Surroundings<N, E> {
 }
 
 /// Starts the task, which ends with the gateway.
-pub(crate) fn start(gateway: &Arc<Gateway>) {
-    let events = gateway.context().megaphone.subscribe();
-    let environment = gateway.context().environment.clone();
-    let gateway = Arc::downgrade(gateway);
+pub(crate) fn start(core: &Core, inbound: &Arc<Inbound>) {
+    let events = core.approvals.notifier.subscribe();
+    let environment = Arc::clone(&core.environment);
+    let inbound = Arc::downgrade(inbound);
     let surroundings = Surroundings {
-        now: move || now(&gateway),
+        now: move || now(&inbound),
         env: move |name: &str| environment.get(name).map(Into::into),
         backoff: &BACKOFF,
     };
     tokio::spawn(surroundings.attend(events));
 }
 
-fn now(gateway: &Weak<Gateway>) -> Option<Now> {
-    let gateway = gateway.upgrade()?;
-    let context = gateway.context();
+fn now(inbound: &Weak<Inbound>) -> Option<Now> {
+    let inbound = inbound.upgrade()?;
     Some(Now {
-        config: context.config.load_full(),
-        console: gateway.console_host().map(Into::into),
-        secrets: context.home.secrets(),
+        config: inbound.core.config.load_full(),
+        console: inbound.console_host().map(Into::into),
+        secrets: inbound.core.home.secrets(),
     })
 }
 

@@ -19,23 +19,17 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use switchboard_client::{Asked, ErrorObject, Raw};
-use switchboard_wire::{code, method};
+use switchboard_config::Approvals;
+use switchboard_wire::code;
 use tokio::{
     sync::{Notify, oneshot},
-    time::{timeout, timeout_at},
+    time::timeout_at,
 };
 
 use crate::{
-    asking::CallCount,
-    call::{
-        human::{Answerer, Person},
-        ruling::{self, Asker, Ruling},
-    },
-    caller::{Caller, Principal, answers},
-    context::Context,
-    extensions::{declares, is_declared, is_foreign},
+    caller::{Caller, Principal},
     line::Line,
-    tasks::{self, related_task},
+    tasks::related_task,
 };
 
 /// A question of a server, and where its answer goes.
@@ -62,6 +56,63 @@ impl Question {
     }
 }
 
+/// The rule for a question that no rule denies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    /// No rule is about it.
+    #[default]
+    Unruled,
+    /// This rule wants a person to answer it.
+    Ask(Arc<str>),
+    /// This rule allows it.
+    Allow(Arc<str>),
+}
+
+impl Ruling {
+    /// The rule, as it is written.
+    pub(crate) fn rule(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Unruled => None,
+            Self::Ask(rule) | Self::Allow(rule) => Some(rule),
+        }
+    }
+}
+
+/// What one call has asked for so far.
+#[derive(Debug, Default)]
+pub(crate) struct CallCount {
+    questions: AtomicU64,
+    /// The answers of a model among them.
+    pub(crate) sampled: AtomicU64,
+}
+
+/// A limit that is reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Exceeded {
+    /// The key of the configuration that sets it.
+    pub(crate) key: &'static str,
+    pub(crate) most: f64,
+}
+
+impl Exceeded {
+    #[allow(clippy::cast_precision_loss)] // Limits are far from where that begins.
+    pub(crate) fn new(key: &'static str, most: u64) -> Self {
+        let most = most as f64;
+        Self { key, most }
+    }
+}
+
+impl CallCount {
+    /// Takes in a question of this call.
+    pub(crate) fn question(&self, settings: &Approvals) -> Result<(), Exceeded> {
+        let most = settings.questions_per_call;
+        if self.questions.fetch_add(1, Relaxed) >= most {
+            return Err(Exceeded::new("approvals.questionsPerCall", most));
+        }
+        Ok(())
+    }
+}
+
 /// The calls to one server of an older revision that are under way.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
@@ -76,10 +127,10 @@ pub(crate) struct Questions {
 
 /// A call under way.
 #[derive(Debug)]
-struct Open {
-    caller: Caller,
-    tool: Option<Arc<str>>,
-    capabilities: Raw,
+pub(crate) struct Open {
+    pub(crate) caller: Caller,
+    pub(crate) tool: Option<Arc<str>>,
+    pub(crate) capabilities: Raw,
     asked: Mutex<VecDeque<Question>>,
     rung: Notify,
     /// Its client has been asked and is to come back: the server waits for it, and asks nothing else as a
@@ -100,15 +151,19 @@ struct Open {
 }
 
 impl Open {
-    fn count(&self) -> &Arc<CallCount> {
+    /// What the server has asked for so far on its behalf.
+    pub(crate) fn count(&self) -> &Arc<CallCount> {
         self.count.get_or_init(Arc::default)
+    }
+
+    /// Tests if its client sees this server alone.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.is_alone.load(Relaxed)
     }
 }
 
 /// How long a question waits that could be for one of several clients.
 const AMBIGUOUS: Duration = Duration::from_secs(10);
-/// How long a client may take to say where it works, if no call waits for that.
-const ROOTS_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Questions {
     /// A call of this client begins, of this tool if it is one. It is over when the registration is dropped.
@@ -189,29 +244,9 @@ impl Questions {
         open.values().all(|call| call.caller.principal == principal)
     }
 
-    /// Has a question of the server answered, with the calls that were [under way](Self::under_way) when it was read.
-    /// Dropping the future takes it back.
-    pub(crate) async fn answer(
-        &self,
-        context: &Arc<Context>,
-        server: &Arc<str>,
-        asked: Asked,
-        under_way: UnderWay,
-    ) -> Result<Raw, ErrorObject> {
-        if context.shelf.permits(server, None).is_err() {
-            let message =
-                "nothing of this server is approved yet, so nothing that it asks is answered";
-            return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
-        }
-        let answerer = |client_can, ruling: &Ruling| {
-            let route = context.config.load().approvals.route;
-            Answerer::of(route, &asked.method, client_can, ruling)
-        };
-        let refused = |exceeded| {
-            context
-                .asking
-                .refuse(context, server, &asked.method, exceeded)
-        };
+    /// Finds the call that a question of the server is asked for, among those that were [under way](Self::under_way)
+    /// when it was read.
+    pub(crate) async fn locate(&self, asked: &Asked, under_way: UnderWay) -> Located {
         let tagged = asked.tag.and_then(|tag| self.lock().get(&tag).cloned());
         let task = asked.params.as_ref().and_then(related_task);
         let is_named = tagged.is_some() || task.is_some();
@@ -224,94 +259,16 @@ impl Questions {
             (None, None) if asked.of_request => Owner::Nobody,
             (None, None) => self.owner(under_way.candidates).await,
         };
-        let call = match &owner {
-            Owner::Call(owner) => Some(owner),
-            Owner::Several | Owner::Nobody => None,
-        };
-        if let Some(call) = call {
-            let counted = call.count().question(&context.config.load().approvals);
-            counted.map_err(refused)?;
-        }
-        let asker = Asker {
-            server,
-            tool: call.and_then(|call| call.tool.as_deref().filter(|_| is_sure)),
-            caller: call.map(|call| &call.caller).filter(|_| is_of_one),
-        };
-        let params = asked.params.as_ref();
-        let ruling = ruling::judge(context, asker, &asked.method, params).await;
-        let ruling = ruling.map_err(ruling::untold)?;
-        let owner = match owner {
-            Owner::Call(owner) => owner,
-            Owner::Several | Owner::Nobody if answerer(false, &ruling) == Answerer::Person => {
-                let person = Person::alone(context, server);
-                return person.answer(&asked.method, params, &ruling).await;
-            }
-            Owner::Several => {
-                tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
-                let message = "several clients use this server, and nothing says for which of them this is; ask again when fewer have calls under way";
-                return Err(ErrorObject::new(code::INTERNAL, message));
-            }
-            Owner::Nobody => return self.answer_of_nobody(context, server, &asked).await,
-        };
-        let client_can = answers(&owner.capabilities, &asked.method, params)
-            || owner.is_alone.load(Relaxed)
-                && is_foreign(&asked.method)
-                && declares(&owner.capabilities)
-                && is_declared(context, server);
-        let to_person = match answerer(client_can, &ruling) {
-            Answerer::Client => None,
-            Answerer::Person => Some(ruling),
-            Answerer::Nobody => return Err(unanswerable(&asked.method)),
-        };
-        let params = asked.params.map(|params| match &to_person {
-            Some(_) => params,
-            None => tasks::expose_related(params, &context.seal, owner.caller.principal, server),
-        });
-        let (reply, answer) = oneshot::channel();
-        owner.ask(Question {
-            method: asked.method.clone(),
-            params,
-            name: asked.name,
-            to_person,
+        Located {
+            owner,
+            task,
             is_sure,
-            count: Arc::clone(owner.count()),
-            reply,
-        });
-        drop(owner);
-        // An error means that the call is over, and nobody there to answer.
-        let answer = answer
-            .await
-            .unwrap_or_else(|_| Err(unanswerable(&asked.method)))?;
-        Ok(match task {
-            Some(task) => tasks::rename_related(answer, &|_| task.clone()),
-            None => answer,
-        })
+            is_of_one,
+        }
     }
 
-    /// Answers a question that belongs to no call. Only one about roots has a client to go to.
-    async fn answer_of_nobody(
-        &self,
-        context: &Arc<Context>,
-        server: &Arc<str>,
-        asked: &Asked,
-    ) -> Result<Raw, ErrorObject> {
-        let is_for_roots = asked.method == method::ROOTS_LIST && !asked.of_request;
-        let Some(line) = self.roots().filter(|_| is_for_roots) else {
-            return Err(unanswerable(&asked.method));
-        };
-        // There is no call whose count could bound it.
-        let settings = &context.config.load().approvals;
-        let counted = context.asking.question(server, settings);
-        counted.map_err(|exceeded| {
-            let asking = &context.asking;
-            asking.refuse(context, server, &asked.method, exceeded)
-        })?;
-        let asking = line.ask(server, &asked.method, asked.params.as_ref());
-        let late = |_| Err(unanswerable(&asked.method));
-        timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)
-    }
-
-    fn roots(&self) -> Option<Line> {
+    /// The client to ask for roots when no call says otherwise.
+    pub(crate) fn roots(&self) -> Option<Line> {
         let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         let known = roots.as_ref();
         let (_, line) = known.filter(|(principal, _)| !self.is_for_owner(*principal))?;
@@ -434,8 +391,19 @@ pub(crate) struct UnderWay {
     candidates: Vec<(u64, Arc<Open>)>,
 }
 
+/// A question, and the call that it is asked for.
+pub(crate) struct Located {
+    pub(crate) owner: Owner,
+    /// The task that the question names.
+    pub(crate) task: Option<String>,
+    /// Whether it is certain that it is asked for this very call.
+    pub(crate) is_sure: bool,
+    /// Whether all calls that it could be asked for are of one client.
+    pub(crate) is_of_one: bool,
+}
+
 /// Whose question it is.
-enum Owner {
+pub(crate) enum Owner {
     Call(Arc<Open>),
     Nobody,
     /// It could be for one of several clients.
@@ -466,7 +434,8 @@ impl Open {
         (self.caller.key, self.caller.person, self.caller.principal)
     }
 
-    fn ask(&self, question: Question) {
+    /// Puts a question to its client, or to the person who answers in the client's place.
+    pub(crate) fn ask(&self, question: Question) {
         self.lock().push_back(question);
         self.rung.notify_one();
     }
@@ -539,13 +508,16 @@ impl Drop for Ear {
     }
 }
 
-fn unanswerable(question: &str) -> ErrorObject {
+/// The error for a question that no client answers.
+pub(crate) fn unanswerable(question: &str) -> ErrorObject {
     let message = format!("the client of this call does not answer `{question}`, or there is none");
     ErrorObject::new(code::METHOD_NOT_FOUND, message)
 }
 
 #[cfg(test)]
 mod tests {
+    use switchboard_wire::method;
+
     use super::*;
 
     fn caller(key: u64, principal: Principal) -> Caller {

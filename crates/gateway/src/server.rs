@@ -19,7 +19,7 @@ use tokio::{
 use tower_service::Service;
 
 use crate::{
-    api,
+    actor::Door,
     audit::Actor,
     caller::Principal,
     connection::{self, Entrance, Knock, Visit},
@@ -32,7 +32,7 @@ use crate::{
         pipe::Hangup,
         sse,
     },
-    gateway::Gateway,
+    inbound::Inbound,
     peer::{Peer, Stranger},
     ports::Ports,
     problem::Problem,
@@ -56,44 +56,35 @@ pub struct Doors(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    gateway: Arc<Gateway>,
+    inbound: Arc<Inbound>,
     token: Token,
+    /// Every address but those of MCP.
     router: Router,
+    /// Tests if an address of it is for anyone.
+    is_open: fn(&str) -> bool,
     entrance: Arc<Entrance>,
-}
-
-/// Which door a client came through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
-    /// Anyone on this machine can knock: they show the token.
-    Tcp,
-    /// Only this user can reach it.
-    Socket,
-}
-
-impl Door {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Socket => "socket",
-        }
-    }
 }
 
 impl Doors {
     /// Doors to this gateway. Who comes over TCP has to show the token.
-    pub fn new(gateway: Arc<Gateway>, token: &str) -> Self {
+    pub(crate) fn new(
+        inbound: Arc<Inbound>,
+        token: &str,
+        router: Router,
+        is_open: fn(&str) -> bool,
+    ) -> Self {
         Self(Arc::new(Inner {
-            router: api::router(&gateway),
-            entrance: Arc::new(Entrance::new(Arc::clone(&gateway))),
-            gateway,
+            router,
+            is_open,
+            entrance: Arc::new(Entrance::new(Arc::clone(&inbound))),
+            inbound,
             token: Token::new(token),
         }))
     }
 
     /// Serves clients on this machine until the gateway stops. The gateway knows its address from the call on.
     pub fn serve_tcp(&self, ports: Ports) -> impl Future<Output = ()> + Send + use<> {
-        self.0.gateway.listens(&ports);
+        self.0.inbound.listens(&ports);
         let inner = Arc::clone(&self.0);
         async move {
             let mut accepting = JoinSet::new();
@@ -146,7 +137,7 @@ async fn route(
         None => {}
         Some((Transport::Sse, _)) if path.starts_with(sse::MESSAGES) => {
             let name = path[sse::MESSAGES.len()..].to_owned();
-            return sse_message(&inner.gateway, &name, principal, request).await;
+            return sse_message(&inner.inbound, &name, principal, request).await;
         }
         Some((transport, rest)) => {
             let Some(view) = view(rest) else {
@@ -155,9 +146,9 @@ async fn route(
             };
             return match transport {
                 Transport::Streamable => {
-                    http::serve(&inner.gateway, view, visit.key, principal, request).await
+                    http::serve(&inner.inbound, view, visit.key, principal, request).await
                 }
-                Transport::Sse => open_sse(&inner.gateway, view, principal, &request),
+                Transport::Sse => open_sse(&inner.inbound, view, principal, &request),
             };
         }
     }
@@ -192,7 +183,7 @@ enum Transport {
 }
 
 fn open_sse(
-    gateway: &Arc<Gateway>,
+    inbound: &Arc<Inbound>,
     view: View,
     principal: Principal,
     request: &Request<Incoming>,
@@ -201,11 +192,11 @@ fn open_sse(
         // Newer clients try to POST first, and take this as the word to use GET.
         return http::status(StatusCode::METHOD_NOT_ALLOWED);
     }
-    sse::open(gateway, view, principal)
+    sse::open(inbound, view, principal)
 }
 
 async fn sse_message(
-    gateway: &Gateway,
+    inbound: &Inbound,
     name: &str,
     principal: Principal,
     request: Request<Incoming>,
@@ -215,7 +206,7 @@ async fn sse_message(
     }
     let (parts, body) = request.into_parts();
     match http::read(body, principal).await {
-        Ok(body) => sse::message(gateway, name, principal, &parts.headers, body).await,
+        Ok(body) => sse::message(inbound, name, principal, &parts.headers, body).await,
         Err(response) => *response,
     }
 }
@@ -269,7 +260,7 @@ fn admit_tcp(
     is_mcp: bool,
     request: &Request<Incoming>,
 ) -> Result<(Principal, Option<Signed>), TurnedAway> {
-    let console = inner.gateway.console_host();
+    let console = inner.inbound.console_host();
     gate::check_origin(console, request.uri(), request.headers())?;
     let Err(away) = gate::check_token(&inner.token, request.headers()) else {
         return Ok((Principal::Owner, None));
@@ -279,8 +270,8 @@ fn admit_tcp(
         gate::check_own_page(console, request.headers())?;
         return Ok((Principal::Owner, Some(session)));
     }
-    let is_open = api::is_open(request.uri().path())
-        || (is_mcp && inner.gateway.context().config.load().auth.mcp == McpAuth::None);
+    let is_open = (inner.is_open)(request.uri().path())
+        || (is_mcp && inner.inbound.core.config.load().auth.mcp == McpAuth::None);
     if is_open {
         return Ok((Principal::Anyone, None));
     }
@@ -292,7 +283,7 @@ pub(crate) const CONSOLE: &str = "console";
 
 /// The session of the console that is shown.
 fn session(inner: &Inner, request: &Request<Incoming>) -> Option<Signed> {
-    let console = &inner.gateway.context().console;
+    let console = &inner.inbound.console;
     let shown = gate::bearer(request.headers())?;
     console.session(shown, SystemTime::now())
 }
@@ -401,12 +392,12 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
             .hint("try `search`, `direct` or `s/NAME`")
             .into_answer();
     };
-    let gateway = Arc::clone(&inner.gateway);
-    if gateway.is_stopping() {
+    let inbound = Arc::clone(&inner.inbound);
+    if inbound.core.lifecycle.is_stopping() {
         let message = "the gateway is stopping, and the next one takes you in";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).into_answer();
     }
-    if gateway.pipes() >= PIPES_MAX {
+    if inbound.pipes() >= PIPES_MAX {
         let message = "too many clients are there already";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, message)
             .hint("try again later")
@@ -429,7 +420,7 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
         let (reader, writer) = tokio::io::split(stream);
         let pipe = (Cursor::new(parts.read_buf).chain(reader), writer);
         let is_gone = || hangup.is_there();
-        let served = gateway.serve_pipe_unless(view, project, pipe, is_gone);
+        let served = inbound.serve_pipe(view, project, pipe, is_gone);
         if let Err(error) = served.await {
             tracing::debug!(%error, "A pipe ended early.");
         }

@@ -11,13 +11,12 @@ use switchboard_client::{Id, Raw, Reason, model::LogLevel};
 use switchboard_wire::method;
 
 use crate::{
-    caller::{About, Caller, Guest, Logs, Principal, answers},
-    handshake,
+    caller::{self, About, Caller, Guest, Logs, Principal, answers},
     line::{Asks, Cancel, Cancelled, ELICITATION_ID, Line},
     mailbox::{Mailbox, News},
-    upstream::Upstream,
+    outbound::Source,
+    upstream::Watch,
     view::View,
-    watch::Watch,
 };
 
 /// A client that has opened with `initialize`.
@@ -54,8 +53,8 @@ pub(crate) enum NotTaken {
 impl Session {
     /// What a client says with `initialize` opens a session.
     pub(crate) fn open(view: View, mut caller: Caller, params: Option<&Raw>) -> Arc<Self> {
-        let about = About::read(params, handshake::negotiate(params));
-        caller.client = handshake::client_name(about.info.as_ref());
+        let about = About::read(params, caller::negotiate(params));
+        caller.client = caller::client_name(about.info.as_ref());
         Arc::new(Self {
             view,
             caller,
@@ -220,7 +219,7 @@ impl Audience {
 
     /// A server says something of which it does not say to which call it belongs. Who might not be meant
     /// does not hear it.
-    pub(crate) fn hear(&self, server: &Upstream, said: &str, params: Option<&Raw>) {
+    pub(crate) fn hear(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
         let Some(news) = News::new(None, said, params) else {
             return;
         };
@@ -231,10 +230,10 @@ impl Audience {
             _ => None,
         };
         for session in self.sessions() {
-            let sees = session.view.sees(&server.name);
+            let sees = session.view.sees(from.server);
             // The end of an elicitation is told by its name.
             let may_be_meant = said == method::ELICITATION_COMPLETE
-                || server.questions.may_concern(session.caller.principal);
+                || from.questions.may_concern(session.caller.principal);
             let wants = match said {
                 // Who has not asked for messages gets those of its own calls only.
                 method::LOG_MESSAGE => session
@@ -247,7 +246,7 @@ impl Audience {
                 && wants
                 && may_be_meant
                 && (said != method::ELICITATION_COMPLETE
-                    || session.asks.ended(&server.name, ended.as_deref()))
+                    || session.asks.ended(from.server, ended.as_deref()))
             {
                 session.mailbox.tell(&news);
             }
@@ -269,12 +268,12 @@ impl Audience {
 
     /// Hands a notification of an extension on to the clients that are connected to the server alone. Who might not be
     /// meant does not hear it.
-    pub(crate) fn hand_on(&self, server: &Upstream, said: &str, params: Option<&Raw>) {
+    pub(crate) fn hand_on(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
         let Some(news) = News::new(None, said, params) else {
             return;
         };
-        let is_meant = |principal| server.questions.may_concern(principal);
-        let is_alone = |view: &View| matches!(view, View::Server(name) if *name == server.name);
+        let is_meant = |principal| from.questions.may_concern(principal);
+        let is_alone = |view: &View| matches!(view, View::Server(name) if *name == *from.server);
         for session in self.sessions() {
             if is_alone(&session.view) && is_meant(session.caller.principal) {
                 session.mailbox.tell(&news);
@@ -284,7 +283,7 @@ impl Audience {
             let streams = lock(&self.streams);
             let meant = streams
                 .iter()
-                .filter(|stream| stream.server == server.name && is_meant(stream.principal));
+                .filter(|stream| stream.server == *from.server && is_meant(stream.principal));
             meant
                 .filter_map(|stream| stream.mailbox.upgrade())
                 .collect()

@@ -20,7 +20,7 @@ use switchboard_trust::{ItemKind, Ledger, Others, Severity, scan};
 use tokio::sync::watch;
 
 use crate::{
-    builtin,
+    builtin, extensions,
     failure::Failure,
     identity::fingerprint,
     learn::Lists,
@@ -264,6 +264,14 @@ impl Shelf {
         let mut shown = part.items(Kind::Template);
         part.find(Kind::Resource, uri).is_none()
             && (is_spelled || !shown.any(|template| uri::matches(template.name(), uri)))
+    }
+
+    /// Tests if a server has declared an extension, in what is shown of it.
+    pub(crate) fn declares_extension(&self, server: &str) -> bool {
+        let catalogue = self.catalogue.load();
+        let offers = catalogue.server(server).map(|part| part.offers());
+        let said = offers.and_then(|offers| offers.capabilities.as_ref());
+        said.is_some_and(extensions::declares)
     }
 
     /// What this server is known to offer, also what is held back.

@@ -2,7 +2,7 @@
 
 use switchboard_catalog::Kind;
 
-use crate::{context::Context, desk::menu, view::View};
+use crate::{core::Core, desk::menu, view::View};
 
 /// Fingerprints of what a client has been shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,12 +24,12 @@ struct Look {
 const MENU: u64 = 1;
 
 impl Shown {
-    pub(crate) fn now(context: &Context, view: &View) -> Self {
-        let catalogue = context.shelf.catalogue();
+    pub(crate) fn now(core: &Core, view: &View) -> Self {
+        let catalogue = core.shelf.catalogue();
         match view {
             View::All(_) => {
                 // The menu is the same whatever there is behind it.
-                let tools = if menu::is_shown(context, view) {
+                let tools = if menu::is_shown(core, view) {
                     MENU
                 } else {
                     catalogue.tools_hash()
@@ -50,7 +50,7 @@ impl Shown {
                         part.resources_hash(),
                     ]
                 });
-                let announced = context.shelf.announced(name);
+                let announced = core.shelf.announced(name);
                 // Templates are announced with resources.
                 let kinds = [Kind::Tool, Kind::Prompt, Kind::Resource];
                 let [tools, prompts, resources] = [0, 1, 2].map(|at| Look {

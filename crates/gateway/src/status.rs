@@ -4,12 +4,14 @@ use std::{sync::Arc, time::SystemTime};
 
 use serde::Serialize;
 use switchboard_catalog::Kind;
+use switchboard_client::Raw;
 use switchboard_config::{Memory, Server, Start, Transport};
 use switchboard_store::Status as StoreStatus;
 
 use crate::{
+    admin::Admin,
     console::{NO_CONSOLE_HINT, no_console},
-    gateway::Gateway,
+    core,
     health::{Health, Part, PartState, Reason},
     learn::list_method,
     scrub, time,
@@ -107,37 +109,34 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-impl Gateway {
+impl Admin {
     /// How the gateway is.
-    pub fn status(&self) -> Status {
-        let context = self.context();
+    pub(crate) fn status(&self) -> Status {
+        let core = &*self.core;
         let servers: Vec<_> = self
+            .core
             .upstreams()
             .values()
             .map(|upstream| self.server_status(upstream))
             .collect();
         let mut parts = vec![
-            catalog_part(context.shelf.problems()),
-            store_part(&context.store.status()),
+            catalog_part(core.shelf.problems()),
+            store_part(&core.store.status()),
         ];
-        parts.extend(
-            context
-                .finder
-                .parts(&context.config.load().search.embeddings),
-        );
+        parts.extend(core.finder.parts(&core.config.load().search.embeddings));
         parts.extend(servers.iter().map(|server| Part {
             name: server_part(&server.name),
             state: server.health.part(),
             note: note(server),
         }));
-        if let Some((message, action)) = context.memory.problem() {
+        if let Some((message, action)) = core.deps().memory.problem() {
             parts.push(Part {
                 name: Memory::NAME.to_owned(),
                 state: PartState::Error { message },
                 note: Some(action),
             });
         }
-        if let Some(taken) = self.console_taken() {
+        if let Some(taken) = self.inbound.console_taken() {
             parts.push(Part {
                 name: "console".to_owned(),
                 state: PartState::Error {
@@ -147,54 +146,30 @@ impl Gateway {
             });
         }
         // Every tool that can be called, as `/api/v1/tools` lists them: merged views leave some of the memory's out.
-        let catalogue = context.shelf.catalogue();
+        let catalogue = core.shelf.catalogue();
         Status {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
-            state: if self.is_stopping() {
+            state: if core.lifecycle.is_stopping() {
                 "stopping"
             } else {
                 "running"
             },
-            started_at: context.started,
-            listen: self.address().map(|address| address.to_string()),
-            clients: self.clients(),
+            started_at: core.lifecycle.started,
+            listen: self.inbound.address().map(|address| address.to_string()),
+            clients: self.inbound.clients(),
             tools: catalogue.servers().map(|part| part.count(Kind::Tool)).sum(),
-            held: context.shelf.held_count(),
-            approvals: context.approvals.numbers.waiting(),
+            held: core.shelf.held_count(),
+            approvals: core.approvals.numbers.waiting(),
             parts,
             servers,
-            config_problem: self.config_problem(),
+            config_problem: core.configuration.problem(),
         }
-    }
-
-    /// The same for an agent: reasons without what servers said.
-    pub(crate) fn status_for_agents(&self) -> Status {
-        let mut status = self.status();
-        for server in &mut status.servers {
-            server.health = server.health.clone().for_agents(&server.name);
-            for failed in &mut server.failed_lists {
-                failed.reason = failed.reason.plain_for_agents(&server.name);
-            }
-        }
-        let servers = status.servers.iter();
-        let parts = servers.map(|server| {
-            let name = server_part(&server.name);
-            (name, server.health.part(), note(server))
-        });
-        for (name, state, note) in parts {
-            let part = status.parts.iter_mut().find(|part| part.name == name);
-            if let Some(part) = part {
-                part.state = state;
-                part.note = note;
-            }
-        }
-        status
     }
 
     pub(crate) fn server_status(&self, upstream: &Upstream) -> ServerStatus {
         let settings = upstream.settings();
-        let catalogue = self.context().shelf.catalogue();
+        let catalogue = self.core.shelf.catalogue();
         let part = catalogue.server(&upstream.name);
         let count = |kind| part.map_or(0, |part| part.count(kind));
         let (in_flight, queued) = upstream.limiter.load();
@@ -226,6 +201,31 @@ impl Gateway {
             failed_lists: failed_lists(upstream),
             mended: part.map_or(0, |part| part.mended().count()),
         }
+    }
+}
+
+impl core::Status for Admin {
+    fn for_agents(&self) -> Raw {
+        let mut status = self.status();
+        for server in &mut status.servers {
+            server.health = server.health.clone().for_agents(&server.name);
+            for failed in &mut server.failed_lists {
+                failed.reason = failed.reason.plain_for_agents(&server.name);
+            }
+        }
+        let servers = status.servers.iter();
+        let parts = servers.map(|server| {
+            let name = server_part(&server.name);
+            (name, server.health.part(), note(server))
+        });
+        for (name, state, note) in parts {
+            let part = status.parts.iter_mut().find(|part| part.name == name);
+            if let Some(part) = part {
+                part.state = state;
+                part.note = note;
+            }
+        }
+        Raw::from_value(&status).unwrap_or_else(|_| Raw::empty_object())
     }
 }
 

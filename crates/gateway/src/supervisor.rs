@@ -4,6 +4,10 @@
 //! way of being started changed is stopped and started anew, one whose numbers changed is told the
 //! new numbers, the others never notice.
 
+mod learning;
+
+pub(crate) use self::learning::until_deserted;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
@@ -12,9 +16,8 @@ use tokio::{sync::Mutex, task::JoinSet, time::timeout};
 
 use crate::{
     audit::{Actor, Room},
-    changes,
-    context::Context,
-    hold,
+    changes, hold,
+    outbound::Deps,
     upstream::{Known, Upstream},
 };
 
@@ -23,7 +26,7 @@ pub(crate) type Upstreams = BTreeMap<String, Arc<Upstream>>;
 
 #[derive(Debug)]
 pub(crate) struct Supervisor {
-    context: Arc<Context>,
+    deps: Arc<Deps>,
     upstreams: ArcSwap<Upstreams>,
     /// Held while a plan is carried out: one at a time. Nobody who calls a server waits for it.
     reconciling: Mutex<Phase>,
@@ -95,19 +98,29 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
 }
 
 impl Supervisor {
-    /// Starts to supervise what the configuration names. Returns at once.
-    pub(crate) fn new(context: Arc<Context>) -> Self {
-        let config = context.config.load_full();
+    /// A supervisor of no servers yet.
+    pub(crate) fn new(deps: Arc<Deps>) -> Self {
+        Self {
+            deps,
+            upstreams: ArcSwap::default(),
+            reconciling: Mutex::new(Phase::Running),
+        }
+    }
+
+    /// What its servers share.
+    pub(crate) fn deps(&self) -> &Arc<Deps> {
+        &self.deps
+    }
+
+    /// Starts the servers that the configuration wants.
+    pub(crate) fn start(&self) {
+        let config = self.deps.config.load_full();
         let upstreams = config
             .servers
             .iter()
-            .map(|(name, server)| (name.clone(), start(&context, name, server, None)))
+            .map(|(name, server)| (name.clone(), start(&self.deps, name, server, None)))
             .collect();
-        Self {
-            context,
-            upstreams: ArcSwap::from_pointee(upstreams),
-            reconciling: Mutex::new(Phase::Running),
-        }
+        self.upstreams.store(Arc::new(upstreams));
     }
 
     pub(crate) fn all(&self) -> Arc<Upstreams> {
@@ -124,18 +137,19 @@ impl Supervisor {
         if *phase == Phase::Stopping {
             return;
         }
-        let old = self.context.config.swap(Arc::new(config));
-        let new = self.context.config.load_full();
+        let old = self.deps.config.swap(Arc::new(config));
+        let new = self.deps.config.load_full();
         let events = changes::events(&old, &new, actor);
         match room {
             Some(room) => room.record(events),
             None => events
                 .into_iter()
-                .for_each(|event| self.context.audit.record(event)),
+                .for_each(|event| self.deps.audit.record(event)),
         }
         // Before a server can be called that the rules are about.
-        let approvals = &self.context.approvals;
-        approvals.set_policy(|policy| policy.under(&new));
+        if let Some(handler) = self.deps.handler() {
+            handler.configured(&new);
+        }
         let current = self.upstreams.load_full();
         let mut next = Upstreams::clone(&current);
         let mut tuning = Vec::new();
@@ -148,7 +162,7 @@ impl Supervisor {
             }
             match (change, wanted) {
                 (Change::Add, Some(server)) => {
-                    next.insert(name.clone(), start(&self.context, name, server, None));
+                    next.insert(name.clone(), start(&self.deps, name, server, None));
                 }
                 (Change::Tune, Some(server)) => {
                     if let Some(upstream) = current.get(name) {
@@ -157,10 +171,10 @@ impl Supervisor {
                 }
                 (Change::Replace, Some(server)) => {
                     let old = next.remove(name);
-                    next.insert(name.clone(), start(&self.context, name, server, old));
+                    next.insert(name.clone(), start(&self.deps, name, server, old));
                 }
                 (Change::Remove, _) => {
-                    self.context.shelf.remove(name);
+                    self.deps.shelf.remove(name);
                     if let Some(old) = next.remove(name) {
                         // It has all the time that its settings give it, beside what comes next.
                         tokio::spawn(async move { old.stop().await });
@@ -172,14 +186,14 @@ impl Supervisor {
         self.upstreams.store(Arc::new(next));
         let held = |config: &Config| config.servers.values().any(hold::may_wait);
         if held(&old) || held(&new) {
-            self.context.shelf.ask_again();
+            self.deps.shelf.ask_again();
         }
         for (upstream, server) in tuning {
             upstream.tune(Arc::clone(&server)).await;
-            self.context.shelf.refilter(&upstream.name, &server).await;
+            self.deps.shelf.refilter(&upstream.name, &server).await;
         }
         if old.view != new.view {
-            self.context.shelf.touch();
+            self.deps.shelf.touch();
         }
         if old.listen_address() != new.listen_address() {
             tracing::warn!(
@@ -206,7 +220,7 @@ impl Supervisor {
             }
             while leaving.join_next().await.is_some() {}
             // One that crashed before, or was idle, may still be on its way out.
-            self.context.containment.all_gone().await;
+            self.deps.containment.all_gone().await;
         };
         let in_time = tokio::select! {
             in_time = timeout(total, left) => in_time.is_ok(),
@@ -216,8 +230,8 @@ impl Supervisor {
             return;
         }
         tracing::warn!("Ending the servers that have not left.");
-        self.context.containment.kill_all();
-        let left = self.context.containment.all_gone();
+        self.deps.containment.kill_all();
+        let left = self.deps.containment.all_gone();
         if timeout(KILL_PATIENCE, left).await.is_err() {
             tracing::error!("Some servers could not be ended.");
         }
@@ -228,18 +242,18 @@ impl Supervisor {
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
 fn start(
-    context: &Arc<Context>,
+    deps: &Arc<Deps>,
     name: &str,
     server: &Server,
     predecessor: Option<Arc<Upstream>>,
 ) -> Arc<Upstream> {
     let server = Arc::new(server.clone());
-    let offers = context.shelf.expect(name, &server);
+    let offers = deps.shelf.expect(name, &server);
     let known = Known {
         offers: offers.as_ref().is_some_and(|offers| !offers.unlisted),
         era: offers.and_then(|offers| offers.era),
     };
-    Upstream::start(name, server, Arc::clone(context), known, predecessor)
+    Upstream::start(name, server, Arc::clone(deps), known, predecessor)
 }
 
 #[cfg(test)]

@@ -13,35 +13,35 @@ use serde_json::{Map, Value, json};
 use switchboard_store::Query;
 use tokio::time::{sleep, timeout};
 
-use crate::context::Context;
+use crate::core::Core;
 
 /// How often the counts are looked at.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Runs as long as the gateway.
-pub(crate) async fn run(context: Weak<Context>) {
+pub(crate) async fn run(core: Weak<Core>) {
     let mut before = BTreeMap::new();
     loop {
-        let Some(watched) = context.upgrade().map(|context| context.events.watched()) else {
+        let Some(watched) = core.upgrade().map(|core| core.events.watched()) else {
             return;
         };
         watched.await;
         sleep(EVERY).await;
-        let Some(context) = context.upgrade() else {
+        let Some(core) = core.upgrade() else {
             return;
         };
         // What was counted while nobody watched is told to the first who does.
-        let now = context.metrics.calls();
-        if context.events.is_watched() && now != before {
-            tell(&context, &before, &now).await;
+        let now = core.metrics.calls();
+        if core.events.is_watched() && now != before {
+            tell(&core, &before, &now).await;
             before = now;
         }
     }
 }
 
-async fn tell(context: &Arc<Context>, before: &Counts, now: &Counts) {
-    let last = newest(context).await;
-    context.events.tell("calls", || {
+async fn tell(core: &Arc<Core>, before: &Counts, now: &Counts) {
+    let last = newest(core).await;
+    core.events.tell("calls", || {
         let changed = now
             .iter()
             .filter(|(name, counts)| before.get(*name) != Some(counts));
@@ -58,8 +58,8 @@ async fn tell(context: &Arc<Context>, before: &Counts, now: &Counts) {
 type Counts = BTreeMap<String, (u64, u64)>;
 
 /// The last call that was written down, if the store says so in time.
-async fn newest(context: &Context) -> Option<u64> {
-    let newest = context.store.activity(Query {
+async fn newest(core: &Core) -> Option<u64> {
+    let newest = core.store.activity(Query {
         limit: 1,
         ..Query::default()
     });

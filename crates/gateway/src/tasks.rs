@@ -12,9 +12,11 @@ use rustc_hash::FxHashSet;
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{RawError, code, method};
 
-use crate::{caller::Principal, failure::Failure, health::Reason, seal::Seal, translate};
+use crate::{caller::Principal, failure::Failure, health::Reason, seal::Seal};
 
 const PURPOSE: &str = "task";
+/// The extension of 2026-07-28.
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// Under this name of `_meta` a message says which task it belongs to (2025-11-25).
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
@@ -132,7 +134,7 @@ pub(crate) fn without_opening(result: Raw) -> Raw {
     let Some(error) = error.map(ErrorObject::from_raw) else {
         return result;
     };
-    let error = if error.code == translate::URL_ELICITATION_REQUIRED {
+    let error = if error.code == code::URL_ELICITATION_REQUIRED {
         let message =
             "the server wants a person to open an address first, which a task cannot ask for";
         ErrorObject::new(code::INTERNAL, message)

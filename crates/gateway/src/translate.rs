@@ -7,9 +7,6 @@ use switchboard_wire::{Era, Name, code, is_alike, meta, method};
 
 use crate::caller::{Guest, asks_for_url, with_person};
 
-/// A server of 2025-11-25 wants a person to open an address before it does the work.
-pub(crate) const URL_ELICITATION_REQUIRED: i64 = -32042;
-
 /// What a request of 2026-07-28 says of itself, and an older server has no use for.
 const MODERN_META: [&str; 4] = [
     meta::PROTOCOL_VERSION,

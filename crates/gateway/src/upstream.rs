@@ -9,10 +9,12 @@ mod eras;
 mod listing;
 mod talk;
 mod task;
+mod watching;
 
-pub(crate) use self::talk::Admission;
+pub(crate) use self::{talk::Admission, watching::Watch};
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
@@ -36,7 +38,6 @@ use self::{
 };
 use crate::{
     cache::Freshness,
-    context::Context,
     extensions::Outbound,
     failure::Failure,
     health::{Health, Reason, ServerState},
@@ -45,6 +46,7 @@ use crate::{
     limit::Limiter,
     live::Live,
     metrics::Meter,
+    outbound::Deps,
     question::Questions,
     tasks,
     watch::Watched,
@@ -53,6 +55,7 @@ use crate::{
 /// A server, for whoever calls it.
 #[derive(Debug)]
 pub(crate) struct Upstream {
+    pub(crate) deps: Arc<Deps>,
     pub(crate) name: Arc<str>,
     pub(crate) limiter: Arc<Limiter>,
     pub(crate) meter: Meter,
@@ -119,6 +122,9 @@ struct Parts {
     era: Option<Era>,
 }
 
+/// The items of a server that a request is about, as the server calls them.
+pub(crate) type Items<'a> = [Option<(Kind, Cow<'a, str>)>; 3];
+
 /// What is known of a server from before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
@@ -156,14 +162,14 @@ impl Upstream {
     pub(crate) fn start(
         name: &str,
         server: Arc<Server>,
-        context: Arc<Context>,
+        deps: Arc<Deps>,
         known: Known,
         predecessor: Option<Arc<Self>>,
     ) -> Arc<Self> {
         // It may be another server than the one that had the name before.
-        context.reads.forget(name);
+        deps.reads.forget(name);
         let limiter = Limiter::new(server.max_in_flight, server.max_queued);
-        let meter = context.metrics.meter(name);
+        let meter = deps.metrics.meter(name);
         let parts = Parts {
             name: name.into(),
             limiter,
@@ -173,7 +179,7 @@ impl Upstream {
             of: None,
             era: None,
         };
-        Self::spawn(parts, context, known, predecessor)
+        Self::spawn(parts, deps, known, predecessor)
     }
 
     /// The parts of the second connection to a server, in this era.
@@ -191,7 +197,7 @@ impl Upstream {
 
     fn spawn(
         parts: Parts,
-        context: Arc<Context>,
+        deps: Arc<Deps>,
         known: Known,
         predecessor: Option<Arc<Self>>,
     ) -> Arc<Self> {
@@ -208,6 +214,7 @@ impl Upstream {
             })
         });
         let upstream = Arc::new(Self {
+            deps,
             name: parts.name,
             limiter: parts.limiter,
             meter: parts.meter,
@@ -239,7 +246,7 @@ impl Upstream {
             wake: Notify::new(),
             control,
         });
-        let task = Task::new(Arc::clone(&upstream), context, known, is_off);
+        let task = Task::new(Arc::clone(&upstream), known, is_off);
         tokio::spawn(async move {
             if let Some(predecessor) = predecessor {
                 predecessor.stop().await;
@@ -273,7 +280,6 @@ impl Upstream {
     /// need be, in this era if it speaks that. A start that fails meanwhile ends the wait.
     pub(crate) async fn ready(
         &self,
-        context: &Context,
         until: Instant,
         lost: Option<&Arc<Live>>,
         era: Option<Era>,
@@ -284,7 +290,7 @@ impl Upstream {
         let _waits = Waits(self);
         self.wake.notify_one();
         let mut wait = Wait {
-            retry_by: until.min(Instant::now() + context.wait()),
+            retry_by: until.min(Instant::now() + self.deps.wait()),
             started: false,
         };
         let mut health = self.health.subscribe();
@@ -311,17 +317,16 @@ impl Upstream {
     /// mislead.
     pub(crate) async fn offered(
         &self,
-        context: &Context,
         until: Instant,
         era: Option<Era>,
     ) -> Result<Arc<ServerPart>, Failure> {
-        let mut changes = context.shelf.changes();
+        let mut changes = self.deps.shelf.changes();
         loop {
             changes.borrow_and_update();
-            if let Some(part) = context.shelf.catalogue().server(&self.name) {
+            if let Some(part) = self.deps.shelf.catalogue().server(&self.name) {
                 return Ok(Arc::clone(part));
             }
-            let live = self.ready(context, until, None, era).await?;
+            let live = self.ready(until, None, era).await?;
             tokio::select! {
                 // Its lists may have come in meanwhile.
                 _ = changes.changed() => {}

@@ -242,7 +242,7 @@ pub(crate) fn open_doors(
     socket: Option<UnixListener>,
     tcp: Option<Ports>,
 ) -> Doors {
-    let doors = Doors::new(Arc::clone(gateway), token);
+    let doors = gateway.doors(token);
     if let Some(socket) = socket {
         let doors = doors.clone();
         tokio::spawn(async move { doors.serve_socket(socket).await });

@@ -24,6 +24,8 @@ pub mod code {
     pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
     /// The server does not speak the revision of the request (2026-07-28).
     pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
+    /// A server of 2025-11-25 wants a person to open an address before it does the work.
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
     /// Whether only a server of 2026-07-28 or later gives this code.
     pub const fn is_modern(code: i64) -> bool {

@@ -11,7 +11,7 @@ use super::{
     approvals::patiently,
     ask::{Asked, number},
 };
-use crate::{failure::cut, gateway::Gateway, problem::Problem, time};
+use crate::{admin::Admin, failure::cut, problem::Problem, time};
 
 /// What is asked for, as it stands in the address.
 #[derive(Deserialize)]
@@ -118,12 +118,12 @@ impl From<Activity> for Call {
 }
 
 pub(super) async fn list(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Asked(which): Asked<Which>,
 ) -> Result<Json<Answer>, Problem> {
-    let context = gateway.context();
-    let calls = context.store.activity(which.try_into()?);
-    let calls = patiently(context, calls).await?;
+    let core = &admin.core;
+    let calls = core.store.activity(which.try_into()?);
+    let calls = patiently(core, calls).await?;
     let activity = calls.into_iter().map(Call::from).collect();
     Ok(Json(Answer { activity }))
 }

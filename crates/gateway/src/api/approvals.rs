@@ -15,11 +15,11 @@ use tokio::time::timeout;
 
 use super::ask::{Asked, MaySay, number};
 use crate::{
+    admin::Admin,
     approvals::shown::{Decision as ShownDecision, Shown},
     audit::Actor,
-    context::Context,
+    core::Core,
     failure::cut,
-    gateway::Gateway,
     problem::Problem,
 };
 
@@ -44,7 +44,7 @@ pub(super) struct List {
 }
 
 pub(super) async fn list(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Asked(wanted): Asked<Wanted>,
 ) -> Result<Json<List>, Problem> {
     let said = |text: Option<String>| text.filter(|text| !text.is_empty());
@@ -63,8 +63,8 @@ pub(super) async fn list(
         before: said(wanted.before).map(Into::into),
         limit: number("limit", wanted.limit)?.unwrap_or(Which::default().limit),
     };
-    let context = gateway.context();
-    let rows = patiently(context, context.store.approvals(which)).await?;
+    let core = &admin.core;
+    let rows = patiently(core, core.store.approvals(which)).await?;
     let approvals = rows.iter().filter_map(|row| {
         // What cannot be read was written by another version; it is in nobody's way.
         let record: Record = serde_json::from_str(&row.body).ok()?;
@@ -109,16 +109,16 @@ fn statuses(word: &str) -> Result<Vec<Arc<str>>, Problem> {
 }
 
 pub(super) async fn show(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Path(id): Path<String>,
 ) -> Result<Json<Shown>, Problem> {
-    let record = find(gateway.context(), &id).await?;
+    let record = find(&admin.core, &id).await?;
     Ok(Json(Shown::whole(&record)))
 }
 
 /// The request of this name, as it was last written down.
-async fn find(context: &Context, id: &str) -> Result<Record, Problem> {
-    let row = patiently(context, context.store.approval(id)).await?;
+async fn find(core: &Core, id: &str) -> Result<Record, Problem> {
+    let row = patiently(core, core.store.approval(id)).await?;
     let record = row.and_then(|row| serde_json::from_str(&row.body).ok());
     record.ok_or_else(|| unknown(id))
 }
@@ -131,10 +131,10 @@ fn unknown(id: &str) -> Problem {
 
 /// What the store says, within the time that a call waits for a part.
 pub(super) async fn patiently<T>(
-    context: &Context,
+    core: &Core,
     asking: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, Problem> {
-    let patience = context.wait();
+    let patience = core.wait();
     let Ok(answer) = timeout(patience, asking).await else {
         let detail = format!("initializing: the store did not answer within {patience:?}");
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
@@ -155,7 +155,7 @@ pub(super) struct Approval {
 }
 
 pub(super) async fn approve(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
     MaySay(said): MaySay<Approval>,
@@ -163,7 +163,7 @@ pub(super) async fn approve(
     let mut decision = decision(Action::Approve, &actor, said.note, said.seen)?;
     decision.edits = said.edits;
     decision.remember = said.remember;
-    decide(&gateway, &id, decision).await
+    decide(&admin, &id, decision).await
 }
 
 #[derive(Default, Deserialize)]
@@ -177,7 +177,7 @@ pub(super) struct Rejection {
 }
 
 pub(super) async fn reject(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
     MaySay(said): MaySay<Rejection>,
@@ -193,7 +193,7 @@ pub(super) async fn reject(
     }
     decision.reason = reason.map(Into::into);
     decision.remember = said.remember;
-    decide(&gateway, &id, decision).await
+    decide(&admin, &id, decision).await
 }
 
 #[derive(Default, Deserialize)]
@@ -208,7 +208,7 @@ pub(super) struct Answer {
 }
 
 pub(super) async fn respond(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
     MaySay(said): MaySay<Answer>,
@@ -231,7 +231,7 @@ pub(super) async fn respond(
     let mut decision = decision(action, &actor, said.note, said.seen)?;
     decision.content = said.content;
     decision.text = said.text;
-    decide(&gateway, &id, decision).await
+    decide(&admin, &id, decision).await
 }
 
 fn decision(
@@ -253,15 +253,16 @@ fn decision(
     })
 }
 
-async fn decide(gateway: &Gateway, id: &str, decision: Decision) -> Result<Json<Shown>, Problem> {
-    let context = gateway.context();
-    let refusal = match context.approvals.decide(context, id.into(), decision).await {
+async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Shown>, Problem> {
+    let core = &admin.core;
+    let deciding = core.approvals.decide(id.into(), decision);
+    let refusal = match deciding.await {
         Ok(record) => return Ok(Json(Shown::whole(&record))),
         Err(refusal) => refusal,
     };
     Err(match refusal {
         // One that is over is not the broker's any more.
-        Refusal::Unknown => late(&find(context, id).await?),
+        Refusal::Unknown => late(&find(core, id).await?),
         Refusal::Late(record) => late(&record),
         Refusal::Unfit { message, hint } => {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).maybe_hint(hint)

@@ -13,8 +13,9 @@ use hyper::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::BODY_PATIENCE;
-use crate::{failure::cut, gateway::Gateway, problem::Problem, upstream::Upstream};
+use crate::{
+    admin::Admin, edge::http::BODY_PATIENCE, failure::cut, problem::Problem, upstream::Upstream,
+};
 
 /// The longest body.
 const BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -22,33 +23,32 @@ const BODY_BYTES: usize = 4 * 1024 * 1024;
 /// The server that the address names.
 pub(super) struct Named(pub(super) Arc<Upstream>);
 
-impl FromRequestParts<Arc<Gateway>> for Named {
+impl FromRequestParts<Arc<Admin>> for Named {
     type Rejection = Problem;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        gateway: &Arc<Gateway>,
-    ) -> Result<Self, Problem> {
-        let Ok(Path(name)) = Path::<String>::from_request_parts(parts, gateway).await else {
+    async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, Problem> {
+        let Ok(Path(name)) = Path::<String>::from_request_parts(parts, admin).await else {
             let detail = "the name of the server in the address is not UTF-8";
             return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
                 .hint("write it in UTF-8, percent-encoded"));
         };
-        find(gateway, &name).map(Self)
+        find(admin, &name).map(Self)
     }
 }
 
 /// The server of this name.
-pub(super) fn find(gateway: &Gateway, name: &str) -> Result<Arc<Upstream>, Problem> {
-    gateway
+pub(super) fn find(admin: &Admin, name: &str) -> Result<Arc<Upstream>, Problem> {
+    admin
+        .core
         .upstream(name)
-        .ok_or_else(|| unknown_server(gateway, name))
+        .ok_or_else(|| unknown_server(admin, name))
 }
 
 /// There is no such server, in the words that a change of the configuration would be refused with.
-pub(super) fn unknown_server(gateway: &Gateway, name: &str) -> Problem {
+pub(super) fn unknown_server(admin: &Admin, name: &str) -> Problem {
     let name = cut(name);
-    let servers: serde_json::Map<_, _> = gateway
+    let servers: serde_json::Map<_, _> = admin
+        .core
         .upstreams()
         .keys()
         .map(|name| (name.clone(), serde_json::Value::Null))
@@ -99,10 +99,10 @@ pub(super) fn number<T: std::str::FromStr>(
 /// The body, which is JSON.
 pub(super) struct Said<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Said<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<Admin>> for Said<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &Arc<Gateway>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &Arc<Admin>) -> Result<Self, Problem> {
         read_json(request, BODY_BYTES).await.map(Self)
     }
 }
@@ -110,10 +110,10 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Said<T> {
 /// The body, which is JSON, or nothing.
 pub(super) struct MaySay<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Default> FromRequest<Arc<Gateway>> for MaySay<T> {
+impl<T: DeserializeOwned + Default> FromRequest<Arc<Admin>> for MaySay<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &Arc<Gateway>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &Arc<Admin>) -> Result<Self, Problem> {
         let body = read_body(request, BODY_BYTES).await?;
         if body.trim_ascii().is_empty() {
             return Ok(Self(T::default()));

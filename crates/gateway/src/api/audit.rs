@@ -10,7 +10,7 @@ use super::{
     approvals::patiently,
     ask::{Asked, number},
 };
-use crate::{gateway::Gateway, problem::Problem, seal::hex, time};
+use crate::{admin::Admin, problem::Problem, seal::hex, time};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,13 +39,13 @@ struct Entry {
 const LIMIT: usize = 100;
 
 pub(super) async fn list(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Asked(which): Asked<Which>,
 ) -> Result<Json<List>, Problem> {
     let since = number("since", which.since)?.unwrap_or(0);
     let limit = number("limit", which.limit)?.unwrap_or(LIMIT);
-    let context = gateway.context();
-    let entries = patiently(context, context.store.audit(since, limit)).await?;
+    let core = &admin.core;
+    let entries = patiently(core, core.store.audit(since, limit)).await?;
     let entries = entries.into_iter().map(|audited| Entry {
         seq: audited.seq,
         at: audited.entry.at,

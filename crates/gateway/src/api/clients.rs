@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc, time::SystemTime};
 use axum::{Json, extract::State};
 use serde::Serialize;
 
-use crate::{gateway::Gateway, session::Session, time};
+use crate::{admin::Admin, session::Session, time};
 
 /// The most clients that one answer lists.
 const LISTED_MAX: usize = 1_000;
@@ -55,14 +55,14 @@ impl From<&Session> for Client {
     }
 }
 
-pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<Answer> {
-    let silent = gateway.silent();
+pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Answer> {
+    let silent = admin.inbound.silent();
     let is_silent: HashSet<_> = silent.iter().map(Arc::as_ptr).collect();
-    let mut sessions = gateway.context().audience.members();
+    let mut sessions = admin.core.audience.members();
     sessions.retain(|session| !is_silent.contains(&Arc::as_ptr(session)));
     sessions.sort_by_key(|session| session.opened);
     sessions.truncate(LISTED_MAX);
-    let others = gateway.clients().saturating_sub(sessions.len());
+    let others = admin.inbound.clients().saturating_sub(sessions.len());
     let clients = sessions.iter();
     Json(Answer {
         clients: clients.map(|session| Client::from(&**session)).collect(),

@@ -16,7 +16,7 @@ use switchboard_config::{
 use switchboard_redact::origin;
 
 use super::failure::{configuration, refuse_if_stopping};
-use crate::{gateway::Gateway, problem::Problem};
+use crate::{admin::Admin, problem::Problem};
 
 const HIDDEN: &str = "(hidden)";
 
@@ -29,24 +29,24 @@ pub(super) struct Shown {
     config: Value,
 }
 
-pub(super) async fn show(State(gateway): State<Arc<Gateway>>) -> Json<Shown> {
-    Json(shown(&gateway))
+pub(super) async fn show(State(admin): State<Arc<Admin>>) -> Json<Shown> {
+    Json(shown(&admin))
 }
 
-pub(super) async fn reload(State(gateway): State<Arc<Gateway>>) -> Result<Json<Shown>, Problem> {
-    refuse_if_stopping(&gateway)?;
-    match gateway.reload().await {
-        Ok(()) => Ok(Json(shown(&gateway))),
+pub(super) async fn reload(State(admin): State<Arc<Admin>>) -> Result<Json<Shown>, Problem> {
+    refuse_if_stopping(&admin)?;
+    match admin.core.reload().await {
+        Ok(()) => Ok(Json(shown(&admin))),
         Err(error) => Err(configuration(StatusCode::UNPROCESSABLE_ENTITY, &error)),
     }
 }
 
-fn shown(gateway: &Gateway) -> Shown {
-    let context = gateway.context();
+fn shown(admin: &Admin) -> Shown {
+    let core = &admin.core;
     Shown {
-        file: context.home.config_file().display().to_string(),
-        problem: gateway.config_problem(),
-        config: without_secrets(&context.config.load()),
+        file: core.home.config_file().display().to_string(),
+        problem: admin.core.configuration.problem(),
+        config: without_secrets(&core.config.load()),
     }
 }
 

@@ -12,11 +12,11 @@ use serde_json::json;
 
 use super::ask::{MaySay, read_json};
 use crate::{
+    admin::Admin,
     audit::{Actor, Event},
     connection::Knock,
     console::{Listed, NO_CONSOLE_HINT, Refused, Signed, no_console},
     edge::gate,
-    gateway::Gateway,
     problem::Problem,
     time,
 };
@@ -43,19 +43,19 @@ pub(super) struct SignedIn {
 /// Anybody may come here. So nothing is looked at that a page of somebody else's can have sent: a form
 /// cannot say that it is JSON. The peer is looked up for a good key only, since that takes a while.
 pub(super) async fn sign_in(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(mut actor): Extension<Actor>,
     Extension(knock): Extension<Knock>,
     request: Request,
 ) -> Result<Json<SignedIn>, Problem> {
-    let Key { key } = read_open(&gateway, request).await?;
-    let context = gateway.context();
-    if !context.console.is_key(&key, SystemTime::now()) {
+    let Key { key } = read_open(&admin, request).await?;
+    let core = &admin.core;
+    if !admin.inbound.console.is_key(&key, SystemTime::now()) {
         return Err(no_key());
     }
     actor.peer = knock.peer().await?;
-    let room = context.audit.room().await?;
-    match context.console.sign_in(&key, SystemTime::now()) {
+    let room = core.audit.room().await?;
+    match admin.inbound.console.sign_in(&key, SystemTime::now()) {
         Ok(session) => {
             room.record([Event {
                 what: "signed-in",
@@ -88,11 +88,11 @@ pub(super) struct Proof {
 /// A page asks this before it sends its session, so that it does not send it to another program on this port. A server
 /// could be that program and pass the question on, so the peer of a session that exists is looked up.
 pub(super) async fn prove(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(knock): Extension<Knock>,
     request: Request,
 ) -> Result<Json<Proof>, Problem> {
-    let Challenge { session, nonce } = read_open(&gateway, request).await?;
+    let Challenge { session, nonce } = read_open(&admin, request).await?;
     if !NONCE_CHARS.contains(&nonce.len()) {
         let detail = format!(
             "`nonce` has to have {} to {} bytes",
@@ -101,7 +101,7 @@ pub(super) async fn prove(
         );
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
-    let console = &gateway.context().console;
+    let console = &admin.inbound.console;
     let proof = console.prove(&session, &nonce, SystemTime::now());
     let proof = proof.ok_or_else(|| {
         Problem::new(StatusCode::NOT_FOUND, "this session has ended")
@@ -113,10 +113,10 @@ pub(super) async fn prove(
 
 /// The body of a request that anybody may send: JSON to the console's own address, from its page or from a program.
 async fn read_open<T: serde::de::DeserializeOwned>(
-    gateway: &Gateway,
+    admin: &Admin,
     request: Request,
 ) -> Result<T, Problem> {
-    if gate::check_own_page(gateway.console_host(), request.headers()).is_err() {
+    if gate::check_own_page(admin.inbound.console_host(), request.headers()).is_err() {
         let detail = "only the console's own page signs in: open the link that `switchboard console` prints as it is, with its name";
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
@@ -133,21 +133,21 @@ pub(super) struct Link {
 }
 
 pub(super) async fn link(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     session: Option<Extension<Signed>>,
 ) -> Result<Json<Link>, Problem> {
-    if gateway.address().is_none() {
+    if admin.inbound.address().is_none() {
         let detail = "this gateway listens on its socket only, so that no browser can reach it";
         return Err(Problem::new(StatusCode::CONFLICT, detail)
             .hint("end it, and `switchboard serve` starts one with a console"));
     }
-    if let Some(taken) = gateway.console_taken() {
+    if let Some(taken) = admin.inbound.console_taken() {
         return Err(Problem::new(StatusCode::CONFLICT, no_console(taken)).hint(NO_CONSOLE_HINT));
     }
     let session = session.as_deref();
-    let room = gateway.context().audit.room().await?;
-    let url = gateway.console_link_by(session);
+    let room = admin.core.audit.room().await?;
+    let url = admin.inbound.console_link(session);
     let url = url.ok_or_else(no_randomness)?;
     room.record([Event {
         what: "link-made",
@@ -163,8 +163,8 @@ pub(super) struct Sessions {
     sessions: Vec<Listed>,
 }
 
-pub(super) async fn sessions(State(gateway): State<Arc<Gateway>>) -> Json<Sessions> {
-    let sessions = gateway.context().console.sessions(SystemTime::now());
+pub(super) async fn sessions(State(admin): State<Arc<Admin>>) -> Json<Sessions> {
+    let sessions = admin.inbound.console.sessions(SystemTime::now());
     Json(Sessions { sessions })
 }
 
@@ -183,7 +183,7 @@ pub(super) struct SignedOut {
 }
 
 pub(super) async fn sign_out(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     own: Option<Extension<Signed>>,
     MaySay(which): MaySay<Which>,
@@ -194,10 +194,10 @@ pub(super) async fn sign_out(
         let detail = "say which session ends: `session` with its ID, or `all`";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
-    let context = gateway.context();
+    let core = &admin.core;
     let session = session.filter(|_| !which.all);
-    let room = context.audit.room().await?;
-    let ended = context.console.sign_out(session, SystemTime::now());
+    let room = core.audit.room().await?;
+    let ended = admin.inbound.console.sign_out(session, SystemTime::now());
     room.record(ended.iter().map(|id| Event {
         what: "signed-out",
         subject: Arc::clone(id),

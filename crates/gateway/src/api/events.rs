@@ -22,8 +22,8 @@ use super::{
     sse,
 };
 use crate::{
+    admin::Admin,
     events::{Reader, Since, Told},
-    gateway::Gateway,
     problem::Problem,
 };
 
@@ -38,16 +38,13 @@ pub(super) struct Which {
 }
 
 pub(super) async fn follow(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     headers: HeaderMap,
     Asked(Which { kind, since }): Asked<Which>,
 ) -> Result<Response, Problem> {
     let since = number("since", since)?.map_or(Since::Now, Since::Event);
     Ok(sse::response(Stream {
-        reader: gateway
-            .context()
-            .events
-            .read(last_seen(&headers).unwrap_or(since)),
+        reader: admin.core.events.read(last_seen(&headers).unwrap_or(since)),
         kinds: Kinds::new(&kind.unwrap_or_default()),
         alive: sse::alive(),
     }))

@@ -8,9 +8,7 @@ use switchboard_client::Raw;
 use switchboard_config::{ConfigError, EditError, Problem as ConfigProblem};
 use switchboard_store::StoreError;
 
-use crate::{
-    audit::NoRoom, failure::Failure, gateway::Gateway, problem::Problem, reload::ChangeError,
-};
+use crate::{admin::Admin, audit::NoRoom, core::ChangeError, failure::Failure, problem::Problem};
 
 /// What is tried again soon.
 const SOON: Duration = Duration::from_secs(1);
@@ -151,8 +149,8 @@ fn list(problems: &[ConfigProblem]) -> Raw {
 }
 
 /// Nothing is changed any more while the gateway stops.
-pub(super) fn refuse_if_stopping(gateway: &Gateway) -> Result<(), Problem> {
-    if gateway.is_stopping() {
+pub(super) fn refuse_if_stopping(admin: &Admin) -> Result<(), Problem> {
+    if admin.core.lifecycle.is_stopping() {
         let detail = "the gateway is stopping and changes nothing any more";
         return Err(
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).hint("start it again first")

@@ -11,8 +11,8 @@ use hyper::StatusCode;
 use serde::Serialize;
 
 use crate::{
+    admin::Admin,
     caller::Principal,
-    gateway::Gateway,
     health::{Part, PartState},
 };
 
@@ -50,17 +50,17 @@ impl From<Part> for Named {
 
 /// Servers that are not up do not count: the first call starts them, and the others are served.
 pub(super) async fn ready(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(principal): Extension<Principal>,
 ) -> impl IntoResponse {
-    let ready = gateway.context().store.status().is_ready() && !gateway.is_stopping();
+    let ready = admin.core.store.status().is_ready() && !admin.core.lifecycle.is_stopping();
     let status = if ready {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
     let parts = (principal == Principal::Owner).then(|| {
-        let parts = gateway.status().parts.into_iter();
+        let parts = admin.status().parts.into_iter();
         parts.map(Named::from).collect()
     });
     (status, Json(Readiness { ready, parts }))

@@ -19,7 +19,7 @@ use super::{
     sse::{self, Gone, Sender},
     tail::{self, Follower},
 };
-use crate::{gateway::Gateway, problem::Problem};
+use crate::{admin::Admin, problem::Problem};
 
 /// How many lines are shown to who does not say.
 const LINES: usize = 200;
@@ -41,14 +41,14 @@ struct Lines {
 }
 
 pub(super) async fn show(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Named(upstream): Named,
     Asked(Which { lines, follow }): Asked<Which>,
 ) -> Result<Response, Problem> {
     let wanted = number("lines", lines)?.unwrap_or(LINES).min(LINES_MAX);
-    let path = gateway.context().home.log_of(&upstream.name);
+    let path = admin.core.home.log_of(&upstream.name);
     let shown = path.clone();
-    let logs = Arc::clone(&gateway.context().logs);
+    let logs = Arc::clone(&admin.core.deps().logs);
     let read = spawn_blocking(move || {
         // What the server has written by now is to be among it.
         logs.flush();
@@ -65,8 +65,8 @@ pub(super) async fn show(
     let name = Arc::clone(&upstream.name);
     tokio::spawn(async move {
         tokio::select! {
-            _ = tell(&gateway, &name, lines, follower, &sender) => {}
-            () = gateway.stopped() => {}
+            _ = tell(&admin, &name, lines, follower, &sender) => {}
+            () = admin.core.lifecycle.stopped() => {}
             () = sender.closed() => {}
         }
     });
@@ -75,7 +75,7 @@ pub(super) async fn show(
 
 /// Sends these lines and then what is added to the log, as long as there is such a server.
 async fn tell(
-    gateway: &Gateway,
+    admin: &Admin,
     name: &str,
     mut lines: Vec<String>,
     mut follower: Follower,
@@ -90,7 +90,7 @@ async fn tell(
         if lines.is_empty() {
             look.tick().await;
         }
-        if gateway.upstream(name).is_none() {
+        if admin.core.upstream(name).is_none() {
             return Ok(());
         }
         let read = spawn_blocking(move || {

@@ -6,7 +6,7 @@ use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
 
 use super::ask::MaySay;
-use crate::{gateway::Gateway, problem::Problem};
+use crate::{admin::Admin, problem::Problem};
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
@@ -27,10 +27,10 @@ pub(super) struct Mended {
 }
 
 pub(super) async fn repair(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     MaySay(wish): MaySay<Wish>,
 ) -> Result<Json<Mended>, Problem> {
-    let salvaged = gateway.context().memory.repair(wish.discard).await?;
+    let salvaged = admin.core.deps().memory.repair(wish.discard).await?;
     Ok(Json(Mended {
         versions: salvaged.versions,
         entities: salvaged.entities,

@@ -27,7 +27,7 @@ mod tail;
 mod tools;
 mod trust;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     Router, middleware,
@@ -39,10 +39,7 @@ use hyper::{
     header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS},
 };
 
-use crate::{failure::cut, gateway::Gateway, problem::Problem};
-
-/// How long the body of a request may take to arrive.
-pub(crate) const BODY_PATIENCE: Duration = Duration::from_secs(30);
+use crate::{admin::Admin, failure::cut, problem::Problem};
 
 /// Whether anybody may ask this.
 pub(crate) fn is_open(path: &str) -> bool {
@@ -56,7 +53,7 @@ pub(crate) fn is_open(path: &str) -> bool {
 struct Route {
     verb: Verb,
     path: &'static str,
-    to: fn(MethodFilter) -> MethodRouter<Arc<Gateway>>,
+    to: fn(MethodFilter) -> MethodRouter<Arc<Admin>>,
 }
 
 #[derive(Clone, Copy)]
@@ -76,17 +73,17 @@ impl Verb {
     }
 }
 
-const fn get(path: &'static str, to: fn(MethodFilter) -> MethodRouter<Arc<Gateway>>) -> Route {
+const fn get(path: &'static str, to: fn(MethodFilter) -> MethodRouter<Arc<Admin>>) -> Route {
     let verb = Verb::Get;
     Route { verb, path, to }
 }
 
-const fn post(path: &'static str, to: fn(MethodFilter) -> MethodRouter<Arc<Gateway>>) -> Route {
+const fn post(path: &'static str, to: fn(MethodFilter) -> MethodRouter<Arc<Admin>>) -> Route {
     let verb = Verb::Post;
     Route { verb, path, to }
 }
 
-const fn delete(path: &'static str, to: fn(MethodFilter) -> MethodRouter<Arc<Gateway>>) -> Route {
+const fn delete(path: &'static str, to: fn(MethodFilter) -> MethodRouter<Arc<Admin>>) -> Route {
     let verb = Verb::Delete;
     Route { verb, path, to }
 }
@@ -148,7 +145,7 @@ const ROUTES: &[Route] = &[
     get("/api/v1/openapi.json", |by| on(by, openapi::show)),
 ];
 
-pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
+pub(crate) fn router(admin: &Arc<Admin>) -> Router {
     ROUTES
         .iter()
         .fold(Router::new(), |router, route| {
@@ -158,7 +155,7 @@ pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
         .method_not_allowed_fallback(not_that_way)
         .layer(middleware::map_response(private))
         .merge(pages::router().method_not_allowed_fallback(not_that_way))
-        .with_state(Arc::clone(gateway))
+        .with_state(Arc::clone(admin))
 }
 
 async fn nothing_there(uri: Uri) -> Problem {

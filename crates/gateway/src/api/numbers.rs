@@ -6,7 +6,7 @@ use axum::{extract::State, response::IntoResponse};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 
 use crate::{
-    gateway::Gateway,
+    admin::Admin,
     health::ServerState,
     metrics::{Gauge, label},
     status::Status,
@@ -15,17 +15,17 @@ use crate::{
 const MEDIA_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-pub(super) async fn show(State(gateway): State<Arc<Gateway>>) -> impl IntoResponse {
-    let context = gateway.context();
-    let mut text = context.metrics.render(&gauges(&gateway.status()));
+pub(super) async fn show(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
+    let core = &admin.core;
+    let mut text = core.metrics.render(&gauges(&admin.status()));
     counter(
         &mut text,
         "switchboard_store_dropped_records_total",
         "Calls that could not be written down.",
-        context.store.dropped(),
+        core.store.dropped(),
     );
-    text.push_str(&context.approvals.numbers.render());
-    text.push_str(&context.asking.render());
+    text.push_str(&core.approvals.numbers.render());
+    text.push_str(&core.approvals.asking.render());
     if let Some(seconds) = cpu_seconds() {
         counter(
             &mut text,

@@ -18,7 +18,7 @@ use hyper::{
 use switchboard_console::{File, HEADERS};
 
 use super::nothing_there;
-use crate::gateway::Gateway;
+use crate::admin::Admin;
 
 /// Where they are, but for the first page.
 const FOLDER: &str = "/console/";
@@ -28,7 +28,7 @@ pub(super) fn is_page(path: &str) -> bool {
     path == "/" || path.starts_with(FOLDER)
 }
 
-pub(super) fn router() -> Router<Arc<Gateway>> {
+pub(super) fn router() -> Router<Arc<Admin>> {
     Router::new()
         .route("/", get(show))
         .route("/console/{*path}", get(show))

@@ -20,10 +20,10 @@ use switchboard_wire::method;
 
 use super::{approvals::patiently, ask::Said};
 use crate::{
+    admin::Admin,
     approvals::{millis, policy, time_of},
     audit::{self, Actor, Event},
     failure::cut,
-    gateway::Gateway,
     problem::Problem,
     scrub, time,
 };
@@ -60,8 +60,8 @@ struct Shown {
     by: Option<String>,
 }
 
-pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<List> {
-    let policy = gateway.context().approvals.policy();
+pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<List> {
+    let policy = admin.core.approvals.policy();
     let rules = policy.rules().list().into_iter().map(|listed| Shown {
         text: match listed.remembered {
             Some(one) if one.exactly.is_some() => {
@@ -89,13 +89,13 @@ pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<List> {
 }
 
 pub(super) async fn forget(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let context = gateway.context();
+    let core = &admin.core;
     let known = {
-        let policy = context.approvals.policy();
+        let policy = core.approvals.policy();
         let mut remembered = policy.rules().remembered().iter();
         remembered.find(|one| one.id == id).cloned()
     };
@@ -116,8 +116,8 @@ pub(super) async fn forget(
     };
     let entry = audit::entry(SystemTime::now(), event);
     let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
-    patiently(context, context.store.write(changes)).await?;
-    context.approvals.set_policy(|policy| policy.without(&id));
+    patiently(core, core.store.write(changes)).await?;
+    core.approvals.set_policy(|policy| policy.without(&id));
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -199,13 +199,13 @@ const OFFERED: [(switchboard_catalog::Kind, rules::Kind); 3] = [
 const TOOLS: usize = 200;
 
 pub(super) async fn test(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Said(Test { rule }): Said<Test>,
 ) -> Result<Json<Tested>, Problem> {
     let rule = Rule::parse(&rule).map_err(|error| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()).maybe_hint(error.hint())
     })?;
-    let context = gateway.context();
+    let core = &admin.core;
     let query = Query {
         limit: CALLS,
         ..Query::default()
@@ -220,7 +220,7 @@ pub(super) async fn test(
     .iter()
     .any(is_about)
     {
-        for call in patiently(context, context.store.activity(query)).await? {
+        for call in patiently(core, core.store.activity(query)).await? {
             // Nothing was called.
             let refused = call.outcome.kind() == OutcomeKind::Error && call.request_bytes == 0;
             if let Some(kind) = kind_of(&call.method)
@@ -240,7 +240,7 @@ pub(super) async fn test(
         ..Which::default()
     };
     let mut approvals = Calls::default();
-    for row in patiently(context, context.store.approvals(which)).await? {
+    for row in patiently(core, core.store.approvals(which)).await? {
         let Ok(record) = serde_json::from_str::<Record>(&row.body) else {
             continue;
         };
@@ -264,7 +264,7 @@ pub(super) async fn test(
     }
     Ok(Json(Tested {
         text: rule.to_string(),
-        tools: tools(&gateway, &rule),
+        tools: tools(&admin, &rule),
         calls,
         approvals,
     }))
@@ -281,12 +281,12 @@ fn kind_of(called: &str) -> Option<rules::Kind> {
 }
 
 /// The tools, prompts and resources that a rule is about.
-fn tools(gateway: &Gateway, rule: &Rule) -> Vec<Tool> {
-    let context = gateway.context();
-    let now = context.approvals.now();
-    let policy = context.approvals.policy();
+fn tools(admin: &Admin, rule: &Rule) -> Vec<Tool> {
+    let core = &admin.core;
+    let now = core.approvals.now();
+    let policy = core.approvals.policy();
     let with = policy.rules().with(rule.clone());
-    let catalogue = context.shelf.catalogue();
+    let catalogue = core.shelf.catalogue();
     // For a client that the rule is about.
     let client = rule.client_for_example();
     let mut tools = Vec::new();

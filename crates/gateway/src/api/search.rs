@@ -9,12 +9,7 @@ use switchboard_catalog::Kind;
 use switchboard_search::{Hit, Why};
 
 use super::ask::{Asked, unknown_server};
-use crate::{
-    answer,
-    finder::{Finder, Wish},
-    gateway::Gateway,
-    problem::Problem,
-};
+use crate::{admin::Admin, answer, finder::Wish, problem::Problem};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -80,16 +75,16 @@ struct Matched {
 }
 
 pub(super) async fn search(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Answer>, Problem> {
     let server = question.server.filter(|server| !server.is_empty());
     if let Some(name) = &server
-        && gateway.upstream(name).is_none()
+        && admin.core.upstream(name).is_none()
     {
-        return Err(unknown_server(&gateway, name));
+        return Err(unknown_server(&admin, name));
     }
-    let context = gateway.context();
+    let core = &admin.core;
     let wish = Wish {
         text: question.q,
         limit: question.limit.clamp(1, MOST),
@@ -98,8 +93,8 @@ pub(super) async fn search(
         trusted: question.trusted,
         explain: question.explain,
     };
-    let found = Finder::find(context, wish).await?;
-    let catalogue = context.shelf.catalogue();
+    let found = core.finder.find(wish).await?;
+    let catalogue = core.shelf.catalogue();
     let tool = |hit: Hit| {
         let part = catalogue.server(&hit.server)?;
         let described = part
@@ -121,14 +116,14 @@ pub(super) async fn search(
     Ok(Json(Answer {
         tools: found.hits.into_iter().filter_map(tool).collect(),
         by_meaning: found.by_meaning,
-        learnt: context.finder.lessons.count(),
+        learnt: core.finder.lessons.count(),
     }))
 }
 
 /// Forgets what earlier searches have taught.
-pub(super) async fn forget(State(gateway): State<Arc<Gateway>>) -> Result<StatusCode, Problem> {
-    let context = Arc::clone(gateway.context());
-    let forgetting = tokio::task::spawn_blocking(move || context.finder.lessons.forget());
+pub(super) async fn forget(State(admin): State<Arc<Admin>>) -> Result<StatusCode, Problem> {
+    let core = Arc::clone(&admin.core);
+    let forgetting = tokio::task::spawn_blocking(move || core.finder.lessons.forget());
     match forgetting.await {
         Ok(Ok(())) => Ok(StatusCode::NO_CONTENT),
         Ok(Err(error)) => {

@@ -25,9 +25,9 @@ use super::{
     failure::refuse_if_stopping,
 };
 use crate::{
+    admin::Admin,
     audit::{Actor, Event},
     failure::Failure,
-    gateway::Gateway,
     problem::Problem,
     status::ServerStatus,
     upstream::Upstream,
@@ -38,11 +38,12 @@ pub(super) struct Servers {
     servers: Vec<ServerStatus>,
 }
 
-pub(super) async fn list(State(gateway): State<Arc<Gateway>>) -> Json<Servers> {
-    let servers = gateway
+pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Servers> {
+    let servers = admin
+        .core
         .upstreams()
         .values()
-        .map(|upstream| gateway.server_status(upstream))
+        .map(|upstream| admin.server_status(upstream))
         .collect();
     Json(Servers { servers })
 }
@@ -77,13 +78,10 @@ impl From<&Offers> for Introduction {
     }
 }
 
-pub(super) async fn show(
-    State(gateway): State<Arc<Gateway>>,
-    Named(upstream): Named,
-) -> Json<Detail> {
-    let offers = gateway.context().shelf.offers(&upstream.name);
+pub(super) async fn show(State(admin): State<Arc<Admin>>, Named(upstream): Named) -> Json<Detail> {
+    let offers = admin.core.shelf.offers(&upstream.name);
     Json(Detail {
-        status: gateway.server_status(&upstream),
+        status: admin.server_status(&upstream),
         offers: offers.as_deref().map(Introduction::from),
     })
 }
@@ -97,7 +95,7 @@ pub(super) struct New {
 }
 
 pub(super) async fn add(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Said(New { name, mut server }): Said<New>,
 ) -> Result<impl IntoResponse, Problem> {
@@ -113,11 +111,11 @@ pub(super) async fn add(
         entry.insert("hold".to_owned(), true.into());
     }
     let added = name.clone();
-    change(&gateway, actor, move |text| {
+    change(&admin, actor, move |text| {
         switchboard_config::add_server(text, &added, &server)
     })
     .await?;
-    let status = gateway.server_status(&*find(&gateway, &name)?);
+    let status = admin.server_status(&*find(&admin, &name)?);
     let mut response = (StatusCode::CREATED, Json(status)).into_response();
     if let Ok(place) = HeaderValue::from_str(&format!(
         "/api/v1/servers/{}",
@@ -129,12 +127,12 @@ pub(super) async fn add(
 }
 
 pub(super) async fn remove(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
 ) -> Result<StatusCode, Problem> {
     let name = Arc::clone(&upstream.name);
-    change(&gateway, actor, move |text| {
+    change(&admin, actor, move |text| {
         switchboard_config::remove_server(text, &name)
     })
     .await?;
@@ -142,19 +140,19 @@ pub(super) async fn remove(
 }
 
 pub(super) async fn enable(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
 ) -> Result<Json<ServerStatus>, Problem> {
-    switch(&gateway, actor, &upstream, Switch::On).await
+    switch(&admin, actor, &upstream, Switch::On).await
 }
 
 pub(super) async fn disable(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
 ) -> Result<Json<ServerStatus>, Problem> {
-    switch(&gateway, actor, &upstream, Switch::Off).await
+    switch(&admin, actor, &upstream, Switch::Off).await
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -164,31 +162,31 @@ enum Switch {
 }
 
 async fn switch(
-    gateway: &Gateway,
+    admin: &Admin,
     actor: Actor,
     upstream: &Upstream,
     to: Switch,
 ) -> Result<Json<ServerStatus>, Problem> {
     let name = Arc::clone(&upstream.name);
-    change(gateway, actor, move |text| {
+    change(admin, actor, move |text| {
         switchboard_config::set_enabled(text, &name, to == Switch::On)
     })
     .await?;
-    let upstream = find(gateway, &upstream.name)?;
-    Ok(Json(gateway.server_status(&upstream)))
+    let upstream = find(admin, &upstream.name)?;
+    Ok(Json(admin.server_status(&upstream)))
 }
 
 pub(super) async fn restart(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
 ) -> Result<Json<ServerStatus>, Problem> {
-    refuse_if_stopping(&gateway)?;
+    refuse_if_stopping(&admin)?;
     if !upstream.settings().enabled {
         let server = Arc::clone(&upstream.name);
         return Err(Failure::Disabled { server }.into());
     }
-    let room = gateway.context().audit.room().await?;
+    let room = admin.core.audit.room().await?;
     room.record([Event {
         what: "server-restarted",
         subject: Arc::clone(&upstream.name),
@@ -196,14 +194,14 @@ pub(super) async fn restart(
         details: serde_json::json!({}),
     }]);
     upstream.restart().await;
-    Ok(Json(gateway.server_status(&upstream)))
+    Ok(Json(admin.server_status(&upstream)))
 }
 
 async fn change(
-    gateway: &Gateway,
+    admin: &Admin,
     actor: Actor,
     edit: impl FnOnce(&str) -> Result<String, EditError> + Send + 'static,
 ) -> Result<(), Problem> {
-    refuse_if_stopping(gateway)?;
-    Ok(gateway.change_config_as(Some(actor), edit).await?)
+    refuse_if_stopping(admin)?;
+    Ok(admin.core.change_config_as(Some(actor), edit).await?)
 }

@@ -10,13 +10,13 @@ use hyper::StatusCode;
 use serde::Serialize;
 
 use crate::{
+    admin::Admin,
     audit::{Actor, Event},
-    gateway::Gateway,
     status::Status,
 };
 
-pub(super) async fn show(State(gateway): State<Arc<Gateway>>) -> Json<Status> {
-    Json(gateway.status())
+pub(super) async fn show(State(admin): State<Arc<Admin>>) -> Json<Status> {
+    Json(admin.status())
 }
 
 #[derive(Serialize)]
@@ -26,10 +26,10 @@ pub(super) struct Stopping {
 
 /// The answer does not wait for the end, which it could not survive.
 pub(super) async fn stop(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
 ) -> (StatusCode, Json<Stopping>) {
-    let audit = &gateway.context().audit;
+    let audit = &admin.core.audit;
     let event = Event {
         what: "stop-requested",
         subject: "gateway".into(),
@@ -41,6 +41,6 @@ pub(super) async fn stop(
         // The gateway stops in any case, and counts what it could not record.
         Err(_) => audit.record(event),
     }
-    tokio::spawn(async move { gateway.stop().await });
+    tokio::spawn(async move { admin.core.stop().await });
     (StatusCode::ACCEPTED, Json(Stopping { state: "stopping" }))
 }

@@ -23,6 +23,7 @@ use super::{
     sse,
 };
 use crate::{
+    admin::Admin,
     audit::Actor,
     builtin,
     caller::{Caller, Guest, Origin, Principal},
@@ -31,7 +32,6 @@ use crate::{
         menu::{NAME_BYTES, look_up, split},
     },
     failure::cut,
-    gateway::Gateway,
     line::{Line, Outlet},
     memory,
     problem::Problem,
@@ -92,20 +92,20 @@ impl<'a> From<Item<'a>> for Tool<'a> {
 }
 
 pub(super) async fn list(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Asked(Which { server, name }): Asked<Which>,
 ) -> Result<Response, Problem> {
     let server = server.filter(|server| !server.is_empty());
     if let Some(name) = &name {
-        locate(&gateway, name, GLANCE).await?;
+        locate(&admin, name, GLANCE).await?;
     }
-    let catalogue = gateway.context().shelf.catalogue_full();
-    let upstreams = gateway.upstreams();
+    let catalogue = admin.core.shelf.catalogue_full();
+    let upstreams = admin.core.upstreams();
     if let Some(name) = &server
         && catalogue.server(name).is_none()
         && !upstreams.contains_key(name)
     {
-        return Err(unknown_server(&gateway, name));
+        return Err(unknown_server(&admin, name));
     }
     // There may be many thousands, each a page of text: too long a work for those who wait behind it.
     let work = tokio::task::spawn_blocking(move || {
@@ -152,7 +152,7 @@ pub(super) struct Call {
 }
 
 pub(super) async fn call(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Said(Call {
         name,
@@ -166,11 +166,11 @@ pub(super) async fn call(
         let detail = "`arguments` has to be an object with the arguments of the tool";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
-    let (view, tool) = locate(&gateway, &name, Duration::MAX).await?;
+    let (view, tool) = locate(&admin, &name, Duration::MAX).await?;
     let mut caller = Caller::new(KEY, CLIENT.into(), Principal::Owner).over_http();
     caller.holder.client = HOLDER;
     caller.origin = match actor.door {
-        CONSOLE if page && reads_memory(&gateway, &name, &arguments) => Origin::Page,
+        CONSOLE if page && reads_memory(&admin, &name, &arguments) => Origin::Page,
         CONSOLE => Origin::Rest("console"),
         _ if actor.is_at_socket() => Origin::Rest("command line"),
         _ => Origin::Rest("REST API"),
@@ -186,19 +186,14 @@ pub(super) async fn call(
         ])),
     };
     if progress {
-        return Ok(accompanied(gateway, view, caller, inquiry));
+        return Ok(accompanied(admin, view, caller, inquiry));
     }
-    let result = desk::serve(&gateway, &view, &caller, inquiry).await?;
+    let result = desk::serve(&admin.core, &view, &caller, inquiry).await?;
     Ok(json(result.bytes()))
 }
 
 /// Tells what a tool says while it works, and how it ends. The call goes on only as long as somebody listens.
-fn accompanied(
-    gateway: Arc<Gateway>,
-    view: View,
-    caller: Caller,
-    mut inquiry: Inquiry,
-) -> Response {
+fn accompanied(admin: Arc<Admin>, view: View, caller: Caller, mut inquiry: Inquiry) -> Response {
     let (sender, response) = sse::stream();
     let sender = Arc::new(sender);
     let progress = Arc::new(Progress(Arc::clone(&sender)));
@@ -209,7 +204,7 @@ fn accompanied(
         .map(|params| params.with_member(meta::META, &token).unwrap_or(params));
     tokio::spawn(async move {
         let ended = tokio::select! {
-            ended = desk::serve(&gateway, &view, &caller, inquiry) => ended,
+            ended = desk::serve(&admin.core, &view, &caller, inquiry) => ended,
             () = sender.closed() => return,
         };
         let (kind, text) = match ended {
@@ -241,10 +236,10 @@ impl Outlet for Progress {
 }
 
 /// Tests if this call of a tool of the built-in memory changes nothing.
-fn reads_memory(gateway: &Gateway, name: &str, arguments: &Raw) -> bool {
-    let catalogue = gateway.context().shelf.catalogue_full();
+fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
+    let catalogue = admin.core.shelf.catalogue_full();
     look_up(&catalogue, name).is_some_and(|tool| {
-        let upstream = gateway.upstream(tool.server());
+        let upstream = admin.core.upstream(tool.server());
         let is_memory = upstream.is_some_and(|upstream| memory::is_built_in(&upstream.settings()));
         let annotations = tool.raw().member("annotations");
         let reads = annotations.and_then(|annotations| annotations.member("readOnlyHint"));
@@ -258,23 +253,19 @@ fn reads_memory(gateway: &Gateway, name: &str, arguments: &Raw) -> bool {
 
 /// Whose tool this is, and its name in that view. A server that nobody has seen yet is waited for,
 /// bounded, since it may be the one.
-async fn locate(
-    gateway: &Gateway,
-    name: &str,
-    patience: Duration,
-) -> Result<(View, String), Problem> {
-    let shelf = &gateway.context().shelf;
+async fn locate(admin: &Admin, name: &str, patience: Duration) -> Result<(View, String), Problem> {
+    let shelf = &admin.core.shelf;
     let catalogue = shelf.catalogue_full();
     if let Some(found) = look_up(&catalogue, name) {
         return Ok(view(found.server(), found.name()));
     }
-    let Some((server, tool)) = split(name, |server| gateway.upstream(server).is_some()) else {
-        return Err(unknown_tool(gateway, &catalogue, name));
+    let Some((server, tool)) = split(name, |server| admin.core.upstream(server).is_some()) else {
+        return Err(unknown_tool(admin, &catalogue, name));
     };
     let item = Some((Kind::Tool, tool));
     let permitted = shelf.permits(server, item);
     permitted.map_err(|unapproved| unapproved.failure(server, item))?;
-    let part = desk::part_within(gateway, server, patience).await?;
+    let part = desk::part_within(&admin.core, server, patience).await?;
     let catalogue = shelf.catalogue_full();
     if let Some(found) = look_up(&catalogue, name) {
         return Ok(view(found.server(), found.name()));
@@ -282,7 +273,7 @@ async fn locate(
     if let Some(near) = part.suggest_tool(tool) {
         return Err(no_tool(name, Some(&format!("{server}:{near}"))));
     }
-    let upstream = gateway.upstream(server);
+    let upstream = admin.core.upstream(server);
     match upstream.and_then(|upstream| upstream.lacks(Kind::Tool)) {
         Some(lacks) => Err(lacks.into()),
         None => Err(no_tool(name, None)),
@@ -298,8 +289,8 @@ fn view(server: &Arc<str>, tool: &str) -> (View, String) {
     }
 }
 
-fn unknown_tool(gateway: &Gateway, catalogue: &Catalogue, name: &str) -> Problem {
-    if gateway.upstream(name).is_some() {
+fn unknown_tool(admin: &Admin, catalogue: &Catalogue, name: &str) -> Problem {
+    if admin.core.upstream(name).is_some() {
         let detail = format!("{:?} is a server, not a tool", cut(name));
         let next = format!(
             "`switchboard tools {}` lists its tools",
@@ -313,7 +304,7 @@ fn unknown_tool(gateway: &Gateway, catalogue: &Catalogue, name: &str) -> Problem
         .map(|target| format!("{}:{}", target.server, target.name));
     let pair = name.split_once(':').filter(|_| name.len() <= NAME_BYTES);
     match (near, pair) {
-        (None, Some((server, _))) => unknown_server(gateway, server),
+        (None, Some((server, _))) => unknown_server(admin, server),
         (near, _) => no_tool(name, near.as_deref()),
     }
 }

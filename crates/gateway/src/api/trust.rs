@@ -18,8 +18,8 @@ use switchboard_trust::{
 
 use super::ask::{Asked, Named, Said, find};
 use crate::{
+    admin::Admin,
     audit::{self, Actor},
-    gateway::Gateway,
     hold::{self, Waiting},
     problem::Problem,
     trust::{Decision, Seen, Undecided, item_kind},
@@ -98,18 +98,18 @@ struct Flagged {
 
 /// All servers, or one.
 pub(super) async fn list(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Asked(Which { server, brief }): Asked<Which>,
 ) -> Result<Json<Trust>, Problem> {
     let servers = match server.filter(|server| !server.is_empty()) {
-        Some(name) => vec![find(&gateway, &name)?],
-        None => gateway.upstreams().values().cloned().collect(),
+        Some(name) => vec![find(&admin, &name)?],
+        None => admin.core.upstreams().values().cloned().collect(),
     };
     // Files are read, and there may be many tools to look at.
     let looking = tokio::task::spawn_blocking(move || {
         let look = if brief { glance_at } else { look_at };
         let servers = servers.iter();
-        servers.map(|upstream| look(&gateway, upstream)).collect()
+        servers.map(|upstream| look(&admin, upstream)).collect()
     });
     match looking.await {
         Ok(servers) => Ok(Json(Trust { servers })),
@@ -147,14 +147,14 @@ pub(super) struct Tool {
 }
 
 pub(super) async fn show(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Named(upstream): Named,
     Asked(Tool { tool }): Asked<Tool>,
 ) -> Result<Json<Shown>, Problem> {
     let name = Arc::clone(&upstream.name);
     let looking = tokio::task::spawn_blocking(move || {
-        let others = others(&gateway, &upstream.name);
-        let ledger = ledger(&gateway, &upstream);
+        let others = others(&admin, &upstream.name);
+        let ledger = ledger(&admin, &upstream);
         let held = ledger.held().find(|held| *held.tool == *tool);
         let pin = ledger.pins().find(|pin| *pin.tool == *tool);
         let shown = Shown {
@@ -205,7 +205,7 @@ struct SeenTool {
 }
 
 pub(super) async fn approve(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
     Said(mut decided): Said<Decided>,
@@ -221,7 +221,7 @@ pub(super) async fn approve(
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     if let Some(fingerprint) = &decided.start {
-        return start(gateway, actor, upstream, fingerprint).await;
+        return start(admin, actor, upstream, fingerprint).await;
     }
     let decision = match tools {
         Some(tools) => {
@@ -230,11 +230,11 @@ pub(super) async fn approve(
         }
         None => Decision::Approve(decided.seen()?),
     };
-    decide(gateway, actor, upstream, decision).await
+    decide(admin, actor, upstream, decision).await
 }
 
 pub(super) async fn reject(
-    State(gateway): State<Arc<Gateway>>,
+    State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
     Said(decided): Said<Decided>,
@@ -247,18 +247,18 @@ pub(super) async fn reject(
         let detail = "`tool` is missing: which tool is rejected?";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     };
-    decide(gateway, actor, upstream, Decision::Reject(seen)).await
+    decide(admin, actor, upstream, Decision::Reject(seen)).await
 }
 
 /// Starts a server that is held.
 async fn start(
-    gateway: Arc<Gateway>,
+    admin: Arc<Admin>,
     actor: Actor,
     upstream: Arc<Upstream>,
     fingerprint: &str,
 ) -> Result<Json<ServerTrust>, Problem> {
     let name = &upstream.name;
-    if !gateway.release(name, fingerprint, Some(actor)).await? {
+    if !admin.core.release(name, fingerprint, Some(actor)).await? {
         let detail = format!("the server {name:?} is not held with this fingerprint");
         let hint = format!(
             "look at it again with `switchboard trust list {}`",
@@ -266,8 +266,8 @@ async fn start(
         );
         return Err(Problem::new(StatusCode::CONFLICT, detail).hint(hint));
     }
-    let upstream = find(&gateway, name)?;
-    let looking = tokio::task::spawn_blocking(move || look_at(&gateway, &upstream));
+    let upstream = find(&admin, name)?;
+    let looking = tokio::task::spawn_blocking(move || look_at(&admin, &upstream));
     looking.await.map(Json).map_err(|_| stopping())
 }
 
@@ -299,15 +299,15 @@ fn fingerprint(text: &str) -> Result<Fingerprint, Problem> {
 }
 
 async fn decide(
-    gateway: Arc<Gateway>,
+    admin: Arc<Admin>,
     actor: Actor,
     upstream: Arc<Upstream>,
     decision: Decision,
 ) -> Result<Json<ServerTrust>, Problem> {
-    let context = Arc::clone(gateway.context());
+    let core = Arc::clone(&admin.core);
     let settings = upstream.settings();
-    let room = context.audit.room().await?;
-    let decided = context
+    let room = core.audit.room().await?;
+    let decided = core
         .shelf
         .decide(&upstream.name, &settings, decision.clone());
     let decided = decided.await.map_err(|error| {
@@ -331,21 +331,21 @@ async fn decide(
     if matches!(decision, Decision::Approve(_) | Decision::ApproveThese(_)) {
         // What was remembered about them is not about what they are now.
         for tool in &decided {
-            crate::approvals::trust::forget(&context, &upstream.name, tool).await;
+            crate::trust_requests::forget(&core, &upstream.name, tool).await;
         }
     }
-    context.events.tell(
+    core.events.tell(
         "trust.decided",
         || serde_json::json!({ "server": upstream.name, "decision": done }),
     );
-    crate::approvals::trust::tell_changed(&context, &upstream.name);
-    let looking = tokio::task::spawn_blocking(move || look_at(&gateway, &upstream));
+    crate::trust_requests::tell_changed(&core, &upstream.name);
+    let looking = tokio::task::spawn_blocking(move || look_at(&admin, &upstream));
     looking.await.map(Json).map_err(|_| stopping())
 }
 
 /// How far a server is trusted. Reads its ledger, and every definition.
-fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
-    let others = others(gateway, &upstream.name);
+fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
+    let others = others(admin, &upstream.name);
     let name = &upstream.name;
     let mut room = TEXT_BYTES;
     let held = |held: Held| {
@@ -362,9 +362,9 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
             },
         }
     };
-    let trust = server_trust(gateway, upstream, held);
+    let trust = server_trust(admin, upstream, held);
     // After the ledger: what was approved in between is shown, and what is held is not.
-    let catalogue = gateway.context().shelf.catalogue();
+    let catalogue = admin.core.shelf.catalogue();
     let parts = catalogue.server(name).into_iter();
     let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
     let items = items.flat_map(|(kind, items)| items.map(move |item| (item_kind(kind), item)));
@@ -385,18 +385,16 @@ fn look_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
 }
 
 /// The same without a look at what definitions say.
-fn glance_at(gateway: &Gateway, upstream: &Upstream) -> ServerTrust {
-    server_trust(gateway, upstream, |held| {
-        without_texts(&upstream.name, held)
-    })
+fn glance_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
+    server_trust(admin, upstream, |held| without_texts(&upstream.name, held))
 }
 
 fn server_trust(
-    gateway: &Gateway,
+    admin: &Admin,
     upstream: &Upstream,
     held: impl FnMut(Held) -> HeldTool,
 ) -> ServerTrust {
-    let ledger = ledger(gateway, upstream);
+    let ledger = ledger(admin, upstream);
     let name = &upstream.name;
     let held: Vec<HeldTool> = ledger.held().map(held).collect();
     let names: HashSet<&str> = held.iter().map(|held| &*held.tool).collect();
@@ -408,7 +406,7 @@ fn server_trust(
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
-        start: hold::waiting(name, &upstream.settings(), gateway.context()),
+        start: hold::waiting(name, &upstream.settings(), admin.core.deps()),
         approved,
         held,
         flagged: Vec::new(),
@@ -416,8 +414,8 @@ fn server_trust(
     }
 }
 
-fn ledger(gateway: &Gateway, upstream: &Upstream) -> Ledger {
-    let shelf = &gateway.context().shelf;
+fn ledger(admin: &Admin, upstream: &Upstream) -> Ledger {
+    let shelf = &admin.core.shelf;
     shelf.ledger(&upstream.name, &upstream.settings())
 }
 
@@ -475,8 +473,8 @@ fn suspicious(kind: ItemKind, definition: &Raw, others: &Others) -> Vec<Finding>
     findings
 }
 
-fn others(gateway: &Gateway, name: &str) -> Others {
-    crate::finder::others(&gateway.context().shelf.catalogue(), name)
+fn others(admin: &Admin, name: &str) -> Others {
+    crate::finder::others(&admin.core.shelf.catalogue(), name)
 }
 
 fn stopping() -> Problem {

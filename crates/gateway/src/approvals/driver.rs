@@ -23,13 +23,12 @@ use tokio::{
 };
 
 use super::{
-    Clock,
+    Approvals, Clock,
     audit::{self, Noted},
     generate,
     policy::Policy,
     shown,
 };
-use crate::context::Context;
 
 /// What is asked of the driver.
 #[derive(Debug)]
@@ -138,13 +137,13 @@ impl Driver {
     }
 
     /// Drives the broker for as long as there is a gateway.
-    pub(crate) fn start(self, context: &Arc<Context>) {
-        let store = context.store.clone();
-        let context = Arc::downgrade(context);
-        tokio::spawn(self.run(context, store));
+    pub(crate) fn start(self, approvals: &Arc<Approvals>) {
+        let store = approvals.deps.store.clone();
+        let approvals = Arc::downgrade(approvals);
+        tokio::spawn(self.run(approvals, store));
     }
 
-    async fn run(mut self, context: Weak<Context>, store: Store) {
+    async fn run(mut self, approvals: Weak<Approvals>, store: Store) {
         self.begin(Doing::Load, load(store.clone()));
         loop {
             let wake = self.broker.wake().map(|at| self.clock.until(at));
@@ -155,8 +154,8 @@ impl Driver {
                 },
                 done = self.work.join_next_with_id(), if !self.work.is_empty() => {
                     let Some(done) = done.and_then(|done| self.ended(done, &store)) else { continue };
-                    let Some(context) = context.upgrade() else { return };
-                    self.finish(&context, done)
+                    let Some(approvals) = approvals.upgrade() else { return };
+                    self.finish(&approvals, done)
                 }
                 () = async {
                     match wake {
@@ -165,10 +164,10 @@ impl Driver {
                     }
                 } => Input::Tick,
             };
-            let Some(context) = context.upgrade() else {
+            let Some(approvals) = approvals.upgrade() else {
                 return;
             };
-            self.handle(&context, input);
+            self.handle(&approvals, input);
         }
     }
 
@@ -260,13 +259,15 @@ impl Driver {
         }
     }
 
-    fn finish(&mut self, context: &Context, done: Done) -> Input {
+    fn finish(&mut self, approvals: &Arc<Approvals>, done: Done) -> Input {
         match done {
             Done::Loaded(records, rules) => {
                 let now = self.clock.now();
-                let policy = &context.approvals;
+                let policy = &approvals;
                 // Inside: it may change meanwhile.
-                policy.set_policy(|_| Policy::remembering(&context.config.load(), &rules, now));
+                policy.set_policy(|_| {
+                    Policy::remembering(&approvals.deps.config.load(), &rules, now)
+                });
                 self.earlier = records.iter().map(|one| Arc::clone(&one.id)).collect();
                 self.loaded.send_replace(true);
                 Input::Loaded(records)
@@ -275,7 +276,10 @@ impl Driver {
             Done::Doubtful(record, reason, writing) => {
                 let id = Arc::clone(&record.id);
                 if self.doing.len() < LATE_MAX {
-                    self.begin(Doing::Late, late(context.store.clone(), record, writing));
+                    self.begin(
+                        Doing::Late,
+                        late(approvals.deps.store.clone(), record, writing),
+                    );
                 }
                 let failed = Some(Fault::Failed(reason));
                 Input::Written { id, failed }
@@ -288,37 +292,37 @@ impl Driver {
         }
     }
 
-    fn handle(&mut self, context: &Arc<Context>, input: Input) {
-        let config = context.config.load();
+    fn handle(&mut self, approvals: &Arc<Approvals>, input: Input) {
+        let config = approvals.deps.config.load();
         let can_generate = config.sampling.provider.is_some();
         self.broker
             .set_generation(can_generate, config.sampling.review);
         for effect in self.broker.handle(self.clock.now(), input) {
-            self.carry_out(context, effect);
+            self.carry_out(approvals, effect);
         }
         let waiting = self.broker.waiting();
-        context.approvals.numbers.set_waiting(waiting);
+        approvals.numbers.set_waiting(waiting);
     }
 
-    fn carry_out(&mut self, context: &Arc<Context>, effect: Effect) {
+    fn carry_out(&mut self, approvals: &Arc<Approvals>, effect: Effect) {
         match effect {
             Effect::Write { record, why } => {
                 let what = Doing::Write(Arc::clone(&record.id));
                 let now = self.clock.now();
-                let noted = self.noted(context, &record, why);
-                let store = context.store.clone();
+                let noted = self.noted(approvals, &record, why);
+                let store = approvals.deps.store.clone();
                 self.begin(what, write(store, record, why, noted, now));
             }
-            Effect::Tell { why, record } => self.tell(context, why, &record),
+            Effect::Tell { why, record } => self.tell(approvals, why, &record),
             Effect::Deliver { asker, outcome, .. } => {
                 if let Some(waiting) = self.askers.remove(&asker) {
                     let _ = waiting.send(outcome);
                 }
             }
             Effect::Generate(record) => {
-                let (context, id) = (Arc::clone(context), Arc::clone(&record.id));
+                let (approvals, id) = (Arc::clone(approvals), Arc::clone(&record.id));
                 let done = async move {
-                    let result = generate::generate(&context, &record).await;
+                    let result = generate::generate(&approvals, &record).await;
                     Done::Generated(Arc::clone(&record.id), result)
                 };
                 let handle = self.begin(Doing::Model(Arc::clone(&id)), done);
@@ -333,11 +337,11 @@ impl Driver {
     }
 
     /// What the audit log says of a request. It only counts those of a client that asks so much.
-    fn noted(&mut self, context: &Context, record: &Record, why: Change) -> Noted {
+    fn noted(&mut self, approvals: &Arc<Approvals>, record: &Record, why: Change) -> Noted {
         let id = &record.id;
         if why == Change::Created {
             let client = record.ask.client.as_deref();
-            let admitted = client.is_none_or(|client| context.audit.admits_asked(client));
+            let admitted = client.is_none_or(|client| approvals.deps.audit.admits_asked(client));
             if !admitted {
                 if self.counted.len() >= OPEN_MAX {
                     // Some could not be written, and are not there any more.
@@ -368,25 +372,26 @@ impl Driver {
         }
     }
 
-    fn tell(&mut self, context: &Arc<Context>, why: Change, record: &Arc<Record>) {
+    fn tell(&mut self, approvals: &Arc<Approvals>, why: Change, record: &Arc<Record>) {
         if why == Change::Withdrawn
             && let Some(model) = self.models.remove(&record.id)
         {
             // Nobody wants the answer any more.
             model.abort();
         }
-        context.approvals.numbers.count(why, record);
-        context.events.tell_json(event(why), &shown::event(record));
-        if is_louder(&context.config.load().approvals, why) {
-            context.megaphone.tell(event(why), shown::outside(record));
+        approvals.numbers.count(why, record);
+        approvals
+            .deps
+            .events
+            .tell_json(event(why), &shown::event(record));
+        if is_louder(&approvals.deps.config.load().approvals, why) {
+            approvals.notifier.tell(event(why), shown::outside(record));
         }
         if let Some(decided) = record.decided.as_ref().filter(|_| why == Change::Decided)
             && decided.remember.is_some()
         {
             let (record, now) = (Arc::clone(record), self.clock.now());
-            context
-                .approvals
-                .set_policy(|policy| policy.with_decision(&record, now));
+            approvals.set_policy(|policy| policy.with_decision(&record, now));
         }
     }
 }
@@ -467,7 +472,7 @@ async fn late(
     }
 }
 
-pub(super) fn parsed(row: &switchboard_store::Approval) -> Option<Record> {
+pub(crate) fn parsed(row: &switchboard_store::Approval) -> Option<Record> {
     serde_json::from_str(&row.body)
         .inspect_err(|error| {
             tracing::error!(%error, approval = %row.id, "Cannot read a request that waits for a person.");

@@ -9,26 +9,27 @@ use switchboard_provider::{Kind, Prices, Provider, Settings};
 use switchboard_results::estimate_tokens;
 use switchboard_wire::with_hint;
 
-use crate::{asking::Charge, context::Context, scrub};
+use super::Approvals;
+use crate::{asking::Charge, scrub};
 
 /// A model's answer and its cost, or what went wrong.
 pub(super) type Generated = Result<(Raw, Usage), Arc<str>>;
 
-pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generated {
-    let provider = provider(context).await?;
+pub(super) async fn generate(approvals: &Arc<Approvals>, record: &Record) -> Generated {
+    let provider = provider(approvals).await?;
     let server = &record.ask.server;
     if record.ask.allowed_by.is_none() {
-        context.asking.approved(server);
+        approvals.asking.approved(server);
     }
     let (request, model) = record.effective_request();
     let input = estimate_tokens(request.as_str()) as u64;
     let (output, cost) = provider.most(&request, input);
     let charge = Charge::new(input, output, cost.unwrap_or_default());
-    context.asking.charge(server, &charge);
+    approvals.asking.charge(server, &charge);
     let generated = provider.generate(&request, model.as_deref()).await;
     let generated = generated.map_err(|error| {
         if error.is_free() {
-            context.asking.refund(server, &charge);
+            approvals.asking.refund(server, &charge);
         }
         Arc::from(with_hint(&error, error.hint()))
     })?;
@@ -40,18 +41,18 @@ pub(super) async fn generate(context: &Arc<Context>, record: &Record) -> Generat
         cost: usage.cost,
         seconds: usage.took.as_secs_f64(),
     };
-    context.asking.settle(server, &charge, &usage);
+    approvals.asking.settle(server, &charge, &usage);
     Ok((generated.result, usage))
 }
 
 /// The configured provider. Its key may be in a file.
-async fn provider(context: &Arc<Context>) -> Result<Provider, Arc<str>> {
-    let wanted = context.config.load().sampling.provider.clone();
+async fn provider(approvals: &Arc<Approvals>) -> Result<Provider, Arc<str>> {
+    let wanted = approvals.deps.config.load().sampling.provider.clone();
     let wanted = wanted.ok_or("no model is configured any more: `sampling.provider` is gone")?;
-    let context = Arc::clone(context);
+    let approvals = Arc::clone(approvals);
     let reading = tokio::task::spawn_blocking(move || {
-        let variable = |name: &str| context.environment.get(name).map(Into::into);
-        wanted.resolve(&context.home.secrets(), &variable)
+        let variable = |name: &str| approvals.deps.environment.get(name).map(Into::into);
+        wanted.resolve(&approvals.deps.home.secrets(), &variable)
     });
     let wanted = reading
         .await

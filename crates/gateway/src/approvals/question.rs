@@ -9,8 +9,8 @@ use switchboard_config::Approvals as Settings;
 use switchboard_wire::method;
 
 use crate::{
+    approvals::shown::is_seen,
     caller::{Caller, Principal},
-    notify::is_seen,
     seal::hex,
 };
 

@@ -235,6 +235,16 @@ pub(super) fn event(record: &Record) -> String {
     serde_json::to_string(&Said { approval }).unwrap_or_default()
 }
 
+/// Tests if a character can be seen. Not so are controls, and marks that turn the direction of what follows or have no width.
+pub(crate) fn is_seen(character: char) -> bool {
+    !character.is_control()
+        && !matches!(
+            character,
+            '\u{AD}' | '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}'
+        )
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

@@ -33,7 +33,7 @@ pub(super) async fn check(way: &Way<'_>, live: &Live, pass: &Pass) -> Result<(),
     let Some(given) = params.distinct_member(&[ANSWERS]).map_err(unclear)? else {
         return Ok(());
     };
-    until_rules_are_known(way.context, &way.upstream.name).await?;
+    until_rules_are_known(way.core, &way.upstream.name).await?;
     if !way.rules_answers() {
         return Ok(());
     }
@@ -48,8 +48,8 @@ pub(super) async fn check(way: &Way<'_>, live: &Live, pass: &Pass) -> Result<(),
 
 /// Tests if there may be rules about questions, or a route that leaves them to a person.
 fn may_be_ruled(way: &Way<'_>) -> bool {
-    let is_ruled = |asked| is_ruled(way.context, asked);
-    way.context.config.load().approvals.route == Route::Human
+    let is_ruled = |asked| is_ruled(way.core, asked);
+    way.core.config.load().approvals.route == Route::Human
         || is_ruled(method::SAMPLING)
         || is_ruled(method::ELICITATION)
 }

@@ -12,7 +12,7 @@ use super::gate::{case, judged_resource, record_denied, until_rules_are_known};
 use crate::{
     approvals::policy::hints,
     caller::Caller,
-    context::Context,
+    core::Core,
     failure::{Failure, cut},
     upstream::Upstream,
     view::View,
@@ -24,14 +24,14 @@ use crate::{
 /// server may not tell them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason no person
 /// is asked.
 pub(crate) async fn may_pass(
-    context: &Context,
+    core: &Core,
     caller: &Caller,
     upstream: &Upstream,
     method: &str,
     params: Option<&Raw>,
 ) -> Result<(), Failure> {
     let server = &upstream.name;
-    let shelf = &context.shelf;
+    let shelf = &core.shelf;
     let permitted = shelf.permits(server, None);
     permitted.map_err(|unapproved| unapproved.failure(server, None))?;
     let plain = plain(method);
@@ -58,15 +58,15 @@ pub(crate) async fn may_pass(
             items.push((kind, known));
         }
     }
-    let policy = context.approvals.policy();
+    let policy = core.approvals.policy();
     let all = [Kind::ToolCall, Kind::Resource, Kind::Prompt];
     if all.into_iter().all(|kind| policy.is_quiet(kind)) {
         return Ok(());
     }
     drop(policy);
-    until_rules_are_known(context, server).await?;
+    until_rules_are_known(core, server).await?;
     let judge = |case: &Case<'_>| {
-        let approvals = &context.approvals;
+        let approvals = &core.approvals;
         approvals.policy().judge(case, approvals.now())
     };
     let judge_method = |method| {
@@ -96,12 +96,12 @@ pub(crate) async fn may_pass(
         verdicts.push((name, judge(&of_name)));
     }
     if let Some(uri) = named.uri.as_deref() {
-        verdicts.push((uri, judged_resource(context, caller, server, uri)));
+        verdicts.push((uri, judged_resource(core, caller, server, uri)));
     }
     let denied = verdicts.iter().find(|(_, it)| it.action == Action::Deny);
     if let Some((subject, verdict)) = denied {
         let of = (&**server, *subject);
-        record_denied(context, method, of, &caller.shown(), verdict);
+        record_denied(core, method, of, &caller.shown(), verdict);
         return Err(Failure::Denied {
             server: Arc::clone(server),
             tool: (*subject).into(),

@@ -27,7 +27,7 @@ use crate::{
     approvals::{policy::hints, question::About},
     audit::Event,
     caller::Caller,
-    context::Context,
+    core::Core,
     extensions::is_foreign,
     failure::{Failure, cut},
     park::refused,
@@ -81,11 +81,11 @@ impl Way<'_> {
                 return Err(Failure::Refused(refused()));
             }
         }
-        let approvals = &self.context.approvals;
+        let approvals = &self.core.approvals;
         let Some(kind) = kind_of(&errand.method, errand.params.as_ref()) else {
             if is_foreign(&errand.method) {
                 let (upstream, params) = (self.upstream, errand.params.as_ref());
-                let passing = may_pass(self.context, self.caller, upstream, &errand.method, params);
+                let passing = may_pass(self.core, self.caller, upstream, &errand.method, params);
                 Box::pin(passing).await?;
             }
             return Ok(plain);
@@ -108,7 +108,7 @@ impl Way<'_> {
             server: Arc::clone(server),
             why: why.into(),
         };
-        until_rules_are_known(self.context, server).await?;
+        until_rules_are_known(self.core, server).await?;
         let completes = self.errand.method == method::COMPLETE;
         let (subject, arguments) = self.subject(kind, pass.params.as_ref());
         let definition = match kind {
@@ -128,16 +128,16 @@ impl Way<'_> {
             _ => "called",
         };
         let verdict = self
-            .context
+            .core
             .approvals
             .policy()
-            .judge(&case, self.context.approvals.now());
+            .judge(&case, self.core.approvals.now());
         match verdict.action {
             Action::Allow => return Ok(pass),
             Action::Deny => {
                 let of = (&**server, &*subject);
                 record_denied(
-                    self.context,
+                    self.core,
                     &self.errand.method,
                     of,
                     &self.caller.shown(),
@@ -226,7 +226,7 @@ impl Way<'_> {
     async fn definition(&self) -> Result<Raw, Failure> {
         self.known().await?;
         let (server, tool) = (&self.upstream.name, &self.errand.name);
-        let catalogue = self.context.shelf.catalogue();
+        let catalogue = self.core.shelf.catalogue();
         let definition = catalogue
             .server(server)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
@@ -258,7 +258,7 @@ impl Way<'_> {
                 return Err(unasked("the arguments say something twice"));
             }
         }
-        let settings = self.context.config.load().approvals.clone();
+        let settings = self.core.config.load().approvals.clone();
         Ok(match kind {
             Kind::Resource => about.read(&settings),
             Kind::Prompt => about.prompt(&settings, arguments),
@@ -268,13 +268,13 @@ impl Way<'_> {
 
     /// Waits until it is known what the server offers: rules are about that.
     async fn known(&self) -> Result<(), Failure> {
-        let (shelf, server) = (&self.context.shelf, &self.upstream.name);
+        let (shelf, server) = (&self.core.shelf, &self.upstream.name);
         if shelf.catalogue().server(server).is_some() {
             return Ok(());
         }
         let until = Instant::now() + self.upstream.request_timeout();
         let era = Some(self.errand.guest.era());
-        let offered = self.upstream.offered(self.context, until, era);
+        let offered = self.upstream.offered(until, era);
         // Boxed, as all that few calls come to.
         Box::pin(self.while_starting(offered)).await.map(drop)
     }
@@ -286,7 +286,7 @@ impl Way<'_> {
         let (Some(params), Some(state)) = (params, state) else {
             return Ok(None);
         };
-        if self.context.parking.knows(&state, || self.ticket()) {
+        if self.core.parking.knows(&state, || self.ticket()) {
             return Ok(Some(Pass {
                 params: Some(params.clone()),
                 asked: true,
@@ -295,13 +295,13 @@ impl Way<'_> {
                 arguments: None,
             }));
         }
-        if self.context.parking.origin(&state).is_some() {
+        if self.core.parking.origin(&state).is_some() {
             return Err(Failure::Refused(refused()));
         }
-        if self.context.rounds.origin(&state).is_none() {
+        if self.core.rounds.origin(&state).is_none() {
             return Ok(None);
         }
-        let round = self.context.rounds.take(&state, || self.ticket());
+        let round = self.core.rounds.take(&state, || self.ticket());
         let round = round.map_err(Failure::Refused)?;
         if let Some(asked) = &round.asked {
             answered_only(params, asked)?;
@@ -332,14 +332,14 @@ impl Way<'_> {
             let keys = input.questions().iter().map(|(key, _)| key.clone());
             keys.collect()
         });
-        let patience = self.context.config.load().approvals.long_timeout;
+        let patience = self.core.config.load().approvals.long_timeout;
         let round = Round {
             arguments: pass.arguments.clone(),
             answers,
             state: result.member("requestState"),
             asked,
         };
-        let (rounds, server) = (&self.context.rounds, &self.upstream.name);
+        let (rounds, server) = (&self.core.rounds, &self.upstream.name);
         let state = rounds.put(server, self.ticket(), patience, round);
         let state = state.map_err(|_| Failure::Crowded)?;
         let bare = result.without(&["requestState"]);
@@ -420,21 +420,21 @@ fn kind_of(of: &str, params: Option<&Raw>) -> Option<Kind> {
 
 /// Whether a client may watch a resource. A person is not asked: a subscription has no end to wait for.
 pub(crate) async fn may_watch(
-    context: &Context,
+    core: &Core,
     caller: &Caller,
     server: &Arc<str>,
     uri: &str,
 ) -> Result<(), Failure> {
-    if context.approvals.policy().is_quiet(Kind::Resource) {
+    if core.approvals.policy().is_quiet(Kind::Resource) {
         return Ok(());
     }
-    until_rules_are_known(context, server).await?;
-    let verdict = judged_resource(context, caller, server, uri);
+    until_rules_are_known(core, server).await?;
+    let verdict = judged_resource(core, caller, server, uri);
     match verdict.action {
         Action::Allow => Ok(()),
         Action::Deny => {
             let of = (&**server, uri);
-            record_denied(context, method::RESOURCES_SUBSCRIBE, of, &caller.shown(), &verdict);
+            record_denied(core, method::RESOURCES_SUBSCRIBE, of, &caller.shown(), &verdict);
             Err(Failure::Denied {
                 server: Arc::clone(server),
                 tool: uri.into(),
@@ -453,37 +453,32 @@ pub(crate) async fn may_watch(
 }
 
 /// Tests if a client that watches a resource may hear that this one, which may be a part of it, has changed.
-pub(crate) fn may_hear(context: &Context, caller: &Caller, server: &str, uri: &str) -> bool {
-    context.approvals.policy().is_quiet(Kind::Resource)
-        || judged_resource(context, caller, server, uri).action == Action::Allow
+pub(crate) fn may_hear(core: &Core, caller: &Caller, server: &str, uri: &str) -> bool {
+    core.approvals.policy().is_quiet(Kind::Resource)
+        || judged_resource(core, caller, server, uri).action == Action::Allow
 }
 
-pub(super) fn judged_resource(
-    context: &Context,
-    caller: &Caller,
-    server: &str,
-    uri: &str,
-) -> Verdict {
+pub(super) fn judged_resource(core: &Core, caller: &Caller, server: &str, uri: &str) -> Verdict {
     let arguments = of_resource(uri);
     let case = Case {
         kind: Kind::Resource,
         arguments: Some(&arguments),
         ..case(caller, server, uri)
     };
-    let approvals = &context.approvals;
+    let approvals = &core.approvals;
     approvals.policy().judge(&case, approvals.now())
 }
 
 /// Records a request that a rule has denied.
 pub(super) fn record_denied(
-    context: &Context,
+    core: &Core,
     method: &str,
     (server, name): (&str, &str),
     client: &str,
     verdict: &Verdict,
 ) {
     let name = scrub::brief(name);
-    context.audit.record(Event {
+    core.audit.record(Event {
         what: "denied",
         subject: format!("{server}:{name}").into(),
         actor: None,
@@ -499,11 +494,8 @@ pub(super) fn record_denied(
 }
 
 /// Waits until it is known which decisions are remembered.
-pub(super) async fn until_rules_are_known(
-    context: &Context,
-    server: &Arc<str>,
-) -> Result<(), Failure> {
-    let known = context.approvals.until_rules_are_known(context).await;
+pub(super) async fn until_rules_are_known(core: &Core, server: &Arc<str>) -> Result<(), Failure> {
+    let known = core.approvals.until_rules_are_known().await;
     known.map_err(|why| Failure::Unasked {
         server: Arc::clone(server),
         why: why.into(),

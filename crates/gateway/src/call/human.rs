@@ -23,15 +23,15 @@ use tokio::{
 
 use super::{
     Way,
-    ruling::{self, Asker, REJECTED, Ruling},
+    ruling::{self, Asker, REJECTED},
 };
 use crate::{
     approvals::question::About,
-    asking::CallCount,
-    context::Context,
+    core::Core,
     failure::{Failure, codes},
     identity::identity_hash,
     line::{Line, Outlet},
+    question::{CallCount, Ruling},
     relay::Told,
     view::View,
 };
@@ -149,7 +149,7 @@ impl Outlet for Muted {
 /// Asks people for one call.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
-    context: Arc<Context>,
+    core: Arc<Core>,
     about: About,
     client: Client,
     bell: Option<Arc<Bell>>,
@@ -221,11 +221,11 @@ impl Client {
 
 impl Person {
     /// Asks for no call in particular.
-    pub(crate) fn alone(context: &Arc<Context>, server: &Arc<str>) -> Self {
+    pub(crate) fn alone(core: &Arc<Core>, server: &Arc<str>) -> Self {
         Self {
-            context: Arc::clone(context),
+            core: Arc::clone(core),
             about: About {
-                identity: identity_of(context, server),
+                identity: identity_of(core, server),
                 server: Arc::clone(server),
                 tool: None,
                 caller: None,
@@ -260,7 +260,7 @@ impl Person {
 
     /// Asks. Dropping the future withdraws the question.
     pub(super) async fn ask(&self, ask: Ask) -> Outcome {
-        let mut asking = std::pin::pin!(self.context.approvals.ask(&self.context, ask));
+        let mut asking = std::pin::pin!(self.core.approvals.ask(ask));
         if let Some(bell) = &self.bell {
             // An answer that was kept is there at once.
             match timeout(AT_ONCE, &mut asking).await {
@@ -287,18 +287,18 @@ impl Person {
                 "this is too long to be put to a person",
             );
         }
-        let settings = self.context.config.load().approvals.clone();
+        let settings = self.core.config.load().approvals.clone();
         let Some(mut ask) = self.about.question(&settings, asked, params) else {
             return refused(code::METHOD_NOT_FOUND, "a person cannot answer this");
         };
-        if asked == method::SAMPLING && self.context.config.load().sampling.provider.is_none() {
+        if asked == method::SAMPLING && self.core.config.load().sampling.provider.is_none() {
             let warning = "no model is configured: answer it yourself, or set `sampling.provider`";
             ask.warnings.push(warning.to_owned());
         }
-        let (asking, server) = (&self.context.asking, &self.about.server);
+        let (asking, server) = (&self.core.approvals.asking, &self.about.server);
         asking
             .question(server, &settings)
-            .map_err(|exceeded| asking.refuse(&self.context, server, asked, exceeded))?;
+            .map_err(|exceeded| asking.refuse(server, asked, exceeded))?;
         ask.rule = ruling.rule().cloned();
         // A rule can let a model answer; it cannot fill in a form.
         if asked == method::SAMPLING && matches!(ruling, Ruling::Allow(_)) {
@@ -338,20 +338,21 @@ impl Person {
         asked: &str,
         ask: &Ask,
     ) -> Result<Option<OwnedSemaphorePermit>, ErrorObject> {
-        let context = &self.context;
-        let budget = context.config.load().sampling.budget;
+        let core = &self.core;
+        let budget = core.config.load().sampling.budget;
         let bytes = ask.request.as_bytes().len();
-        let admitted = context
+        let admitted = core
+            .approvals
             .asking
             .sample(&ask.server, &budget, &self.count, bytes)
             .await;
-        admitted.map_err(|exceeded| context.asking.refuse(context, &ask.server, asked, exceeded))
+        admitted.map_err(|exceeded| core.approvals.asking.refuse(&ask.server, asked, exceeded))
     }
 }
 
 /// The fingerprint of the server that has this name.
-pub(crate) fn identity_of(context: &Context, server: &str) -> Option<Arc<str>> {
-    let config = context.config.load();
+pub(crate) fn identity_of(core: &Core, server: &str) -> Option<Arc<str>> {
+    let config = core.config.load();
     config
         .servers
         .get(server)
@@ -363,7 +364,7 @@ impl Way<'_> {
     pub(super) fn person(&self) -> Person {
         let errand = self.errand;
         Person {
-            context: Arc::clone(self.context),
+            core: Arc::clone(self.core),
             about: About {
                 identity: Some(identity_hash(&self.upstream.settings()).into()),
                 server: Arc::clone(&self.upstream.name),
@@ -397,7 +398,7 @@ impl Way<'_> {
             tool: self.tool().map(|tool| &**tool),
             caller: Some(self.caller),
         };
-        ruling::judge(self.context, asker, asked, params).await
+        ruling::judge(self.core, asker, asked, params).await
     }
 
     /// Whether the server is told that a person answers what the client does not. In a server's own view nothing
@@ -405,7 +406,7 @@ impl Way<'_> {
     pub(super) fn has_person(&self) -> bool {
         let is_plain =
             matches!(self.errand.view, View::Server(_)) && self.errand.guest.era() == Era::Modern;
-        match self.context.config.load().approvals.route {
+        match self.core.config.load().approvals.route {
             Route::Human => true,
             Route::Auto => !is_plain,
             Route::Client => false,
@@ -487,11 +488,11 @@ impl Way<'_> {
         question: &str,
         count: &CallCount,
     ) -> Result<(), ErrorObject> {
-        let (context, server) = (self.context, &self.upstream.name);
-        let settings = &context.config.load().approvals;
+        let (core, server) = (self.core, &self.upstream.name);
+        let settings = &core.config.load().approvals;
         count
             .question(settings)
-            .map_err(|exceeded| context.asking.refuse(context, server, question, exceeded))
+            .map_err(|exceeded| core.approvals.asking.refuse(server, question, exceeded))
     }
 
     /// Who answers what the server asks.
@@ -502,7 +503,7 @@ impl Way<'_> {
         ruling: &Ruling,
     ) -> Answerer {
         let can = crate::caller::answers(&self.capabilities(), question, params);
-        let route = self.context.config.load().approvals.route;
+        let route = self.core.config.load().approvals.route;
         Answerer::of(route, question, can, ruling)
     }
 }

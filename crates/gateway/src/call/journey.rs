@@ -116,7 +116,7 @@ impl Journey {
         let Way {
             errand,
             upstream,
-            context,
+            core,
             ..
         } = way;
         let patience = upstream.request_timeout();
@@ -187,7 +187,7 @@ impl Journey {
             deadline: since + patience,
             record,
             patience,
-            ask_patience: context.config.load().approvals.long_timeout,
+            ask_patience: core.config.load().approvals.long_timeout,
             place: Some(place),
             asking: None,
         }
@@ -637,7 +637,7 @@ impl Way<'_> {
         if self.errand.method != method::TOOLS_CALL || !live.tasks() {
             return false;
         }
-        let catalogue = self.context.shelf.catalogue();
+        let catalogue = self.core.shelf.catalogue();
         let tool = catalogue
             .server(&self.upstream.name)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, &self.errand.name));

@@ -21,9 +21,9 @@ use super::{
 };
 use crate::{
     caller::Caller,
-    context::Context,
+    core::Core,
+    desk::handshake,
     failure::Failure,
-    handshake,
     park::{Origin, Ticket},
     relay::Told,
     translate,
@@ -46,13 +46,13 @@ const HOLD: Duration = Duration::from_secs(25);
 
 /// Carries a request of a client of 2026-07-28.
 pub(super) async fn carry(
-    context: &Arc<Context>,
+    core: &Arc<Core>,
     caller: &Caller,
     upstream: &Arc<Upstream>,
     errand: Errand<'_>,
 ) -> Result<Raw, Failure> {
     let waits = Waits {
-        context,
+        core,
         upstream,
         view: errand.view,
         ticket: &|| super::ticket(caller, upstream, &errand),
@@ -63,12 +63,10 @@ pub(super) async fn carry(
         let state = params
             .as_ref()
             .and_then(|params| params.member("requestState")?.to_text());
-        let origin = state
-            .as_ref()
-            .and_then(|state| context.waiting.origin(state));
+        let origin = state.as_ref().and_then(|state| core.waiting.origin(state));
         match (origin, state) {
             (Some(Origin::ThisRun), Some(state)) => {
-                let running = context.waiting.take(&state, waits.ticket);
+                let running = core.waiting.take(&state, waits.ticket);
                 let running = running.map_err(Failure::Refused)?;
                 let token = progress_token(errand.params.as_ref());
                 let told = names_progress(errand.params.as_ref())?.then(Arc::<Told>::default);
@@ -87,7 +85,7 @@ pub(super) async fn carry(
     let (guest, view) = (errand.guest.clone(), errand.view.clone());
     let (method, name) = (errand.method.clone(), Arc::clone(&errand.name));
     let call = {
-        let (context, caller) = (Arc::clone(context), caller.clone());
+        let (core, caller) = (Arc::clone(core), caller.clone());
         let (upstream, bell) = (Arc::clone(upstream), Arc::clone(&bell));
         async move {
             let errand = Errand {
@@ -100,7 +98,7 @@ pub(super) async fn carry(
                 bell: Some(&bell),
                 returns: comes_back,
             };
-            walk(&context, &caller, &upstream, errand).await
+            walk(&core, &caller, &upstream, errand).await
         }
     };
     let mut call = Box::pin(call);
@@ -115,7 +113,7 @@ pub(super) async fn carry(
 }
 
 struct Waits<'a> {
-    context: &'a Arc<Context>,
+    core: &'a Arc<Core>,
     upstream: &'a Arc<Upstream>,
     view: &'a View,
     ticket: &'a (dyn Fn() -> Ticket + Sync),
@@ -127,8 +125,8 @@ impl Waits<'_> {
         let words = "the call is under way, or waits for a person";
         match timeout(HOLD, client.wait(words, &mut running.0)).await {
             // It ends with the gateway, and begins anew with the next: the client is to ask that.
-            Ok(Ok(Err(_)) | Err(_)) if self.context.approvals.is_stopping() => {
-                Ok(self.come_back(&self.context.waiting.state_for_later()))
+            Ok(Ok(Err(_)) | Err(_)) if self.core.approvals.is_stopping() => {
+                Ok(self.come_back(&self.core.waiting.state_for_later()))
             }
             Ok(ended) => ended.unwrap_or_else(|error| Err(lost(&error))),
             Err(_) => self.send_away(running),
@@ -137,11 +135,11 @@ impl Waits<'_> {
 
     /// Tells the client to come back.
     fn send_away(&self, running: Running) -> Result<Raw, Failure> {
-        let approvals = &self.context.config.load().approvals;
+        let approvals = &self.core.config.load().approvals;
         // Twice as long as a person may take: what comes of it has to be fetched.
         let patience = 2 * (approvals.short_timeout + approvals.long_timeout);
         let (server, ticket) = (&self.upstream.name, (self.ticket)());
-        let state = self.context.waiting.put(server, ticket, patience, running);
+        let state = self.core.waiting.put(server, ticket, patience, running);
         let state = state.map_err(|_| Failure::Crowded)?;
         Ok(self.come_back(&state))
     }
@@ -152,7 +150,7 @@ impl Waits<'_> {
             ("resultType", Raw::string("input_required")),
             ("requestState", Raw::string(state)),
         ]);
-        translate::modern(answer, || handshake::info(self.context, self.view))
+        translate::modern(answer, || handshake::info(self.core, self.view))
     }
 }
 

@@ -13,7 +13,7 @@ use switchboard_wire::Name;
 use super::Errand;
 use crate::{
     caller::{Caller, Origin},
-    context::Context,
+    core::Core,
     failure::Failure,
     scrub,
     upstream::Upstream,
@@ -24,7 +24,7 @@ const ERROR_CHARS: usize = 500;
 
 #[derive(Debug)]
 pub(super) struct Record {
-    context: Arc<Context>,
+    core: Arc<Core>,
     upstream: Arc<Upstream>,
     pub(super) started: Instant,
     at: SystemTime,
@@ -41,13 +41,13 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(
-        context: &Arc<Context>,
+        core: &Arc<Core>,
         caller: &Caller,
         upstream: &Arc<Upstream>,
         errand: &Errand<'_>,
     ) -> Self {
         Self {
-            context: Arc::clone(context),
+            core: Arc::clone(core),
             upstream: Arc::clone(upstream),
             started: Instant::now(),
             at: SystemTime::now(),
@@ -106,11 +106,11 @@ impl Record {
             self.request_bytes,
             response_bytes,
         );
-        self.context.store.record(Activity {
+        self.core.store.record(Activity {
             id: 0,
             at: self.at,
             server: Arc::clone(&self.upstream.name),
-            method: self.context.method(&self.method),
+            method: self.core.method(&self.method),
             name: Arc::clone(&self.name),
             client: Arc::clone(&self.client),
             duration,

@@ -13,18 +13,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{
-    Record, Way,
-    gate::Pass,
-    human::Answerer,
-    ruling::{Ruling, is_ruled},
-};
+use super::{Record, Way, gate::Pass, human::Answerer, ruling::is_ruled};
 use crate::{
-    asking::CallCount,
     caller::{Guest, answers},
     failure::{Failure, cut},
     line::Line,
-    question::Question,
+    question::{CallCount, Question, Ruling},
     tasks::is_about_task,
     translate,
     view::View,
@@ -163,7 +157,7 @@ pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> Result<bool, Failure>
     Ok(input.is_some_and(|input| {
         input.questions().iter().any(|(_, question)| {
             let (asked, params) = read(question);
-            is_ruled(way.context, &asked)
+            is_ruled(way.core, &asked)
                 || way.answerer(&asked, params.as_ref(), &Ruling::Unruled) == Answerer::Person
         })
     }))
@@ -218,7 +212,7 @@ pub(super) fn leave_to_client(way: &Way<'_>, judged: &Judged) -> Result<(), Stri
             "it asked `{asked}`, which the rule `{rule}` leaves to a person, who is not asked for a task"
         ));
     }
-    let route = way.context.config.load().approvals.route;
+    let route = way.core.config.load().approvals.route;
     if Answerer::of(route, asked, true, ruling) == Answerer::Person {
         return Err(format!(
             "it asked `{asked}`, which `approvals.route` leaves to a person, who is not asked for a task"

@@ -1,39 +1,15 @@
 //! Rules about the questions of servers. A question is judged once, before it is known who answers it.
 
-use std::sync::Arc;
-
 use switchboard_approvals::rules::{Action, Case, Kind};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_config::Route;
 use switchboard_wire::{code, method};
 
 use super::{Way, gate::record_denied};
-use crate::{caller::Caller, context::Context};
+use crate::{caller::Caller, core::Core, question::Ruling};
 
 /// A person, or a rule, does not want this answered.
 pub(super) const REJECTED: i64 = -1;
-
-/// The rule for a question that no rule denies.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Ruling {
-    /// No rule is about it.
-    #[default]
-    Unruled,
-    /// This rule wants a person to answer it.
-    Ask(Arc<str>),
-    /// This rule allows it.
-    Allow(Arc<str>),
-}
-
-impl Ruling {
-    /// The rule, as it is written.
-    pub(super) fn rule(&self) -> Option<&Arc<str>> {
-        match self {
-            Self::Unruled => None,
-            Self::Ask(rule) | Self::Allow(rule) => Some(rule),
-        }
-    }
-}
 
 /// The server that asks, and the call that it asks for, as far as that is known.
 #[derive(Debug, Clone, Copy)]
@@ -44,18 +20,18 @@ pub(crate) struct Asker<'a> {
 }
 
 /// Tests if rules are about this question, or may be.
-pub(super) fn is_ruled(context: &Context, asked: &str) -> bool {
-    kind_of(asked).is_some_and(|kind| !context.approvals.policy().is_quiet(kind))
+pub(super) fn is_ruled(core: &Core, asked: &str) -> bool {
+    kind_of(asked).is_some_and(|kind| !core.approvals.policy().is_quiet(kind))
 }
 
 impl Way<'_> {
     /// Tests if a client may answer only what it was asked through the gateway: a rule may deny what this server asks, or
     /// leave it to a person, or the route does.
     pub(super) fn rules_answers(&self) -> bool {
-        let context = self.context;
-        let policy = context.approvals.policy();
+        let core = self.core;
+        let policy = core.approvals.policy();
         let holds_back = |kind| policy.holds_back(kind, &self.upstream.name);
-        context.config.load().approvals.route == Route::Human
+        core.config.load().approvals.route == Route::Human
             || holds_back(Kind::Sampling)
             || holds_back(Kind::Elicitation)
     }
@@ -63,16 +39,16 @@ impl Way<'_> {
 
 /// Judges a question of a server. A denial is recorded, and is an error that names the rule.
 pub(crate) async fn judge(
-    context: &Context,
+    core: &Core,
     asker: Asker<'_>,
     asked: &str,
     params: Option<&Raw>,
 ) -> Result<Ruling, ErrorObject> {
-    let Some(kind) = kind_of(asked).filter(|_| is_ruled(context, asked)) else {
+    let Some(kind) = kind_of(asked).filter(|_| is_ruled(core, asked)) else {
         return Ok(Ruling::Unruled);
     };
-    let approvals = &context.approvals;
-    let known = approvals.until_rules_are_known(context).await;
+    let approvals = &core.approvals;
+    let known = approvals.until_rules_are_known().await;
     known.map_err(|why| ErrorObject::new(code::INTERNAL, why))?;
     let empty = Raw::empty_object();
     let name = asker.tool.unwrap_or_default();
@@ -87,7 +63,7 @@ pub(crate) async fn judge(
     };
     let verdict = approvals.policy().judge(&case, approvals.now());
     if verdict.action == Action::Deny {
-        record_denied(context, asked, (asker.server, name), client, &verdict);
+        record_denied(core, asked, (asker.server, name), client, &verdict);
         return Err(ErrorObject::new(REJECTED, verdict.why));
     }
     // Without a rule, `approvals.route` says who answers.

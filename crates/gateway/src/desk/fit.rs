@@ -14,7 +14,7 @@ use switchboard_wire::{Era, Name, RawError, with_hint};
 
 use super::{Room, menu};
 use crate::{
-    answer, builtin, caller::Principal, context::Context, failure::Failure, health::Reason, tasks,
+    answer, builtin, caller::Principal, core::Core, failure::Failure, health::Reason, tasks,
     translate, view::View,
 };
 
@@ -121,7 +121,7 @@ impl Room<'_> {
         if !self.is_task(server, &result)? {
             return Ok(self.shown(server, result, own_bytes, structured).await);
         }
-        if let Some(upstream) = self.gateway.upstream(server) {
+        if let Some(upstream) = self.core.upstream(server) {
             upstream.begun.add(self.caller.principal, &result);
         }
         let task = self.expose_tasks(server, result);
@@ -186,11 +186,11 @@ impl Room<'_> {
         {
             return result;
         }
-        let context = Arc::clone(self.gateway.context());
+        let core = Arc::clone(self.core);
         let principal = self.caller.principal;
         let whole = result.clone();
         let tool = self.reading_tool();
-        let cutting = move || cut(&context, principal, tool, &result, &budget, structured);
+        let cutting = move || cut(&core, principal, tool, &result, &budget, structured);
         match tokio::task::spawn_blocking(cutting).await {
             Ok(Some(cut)) => cut,
             Ok(None) | Err(_) => whole,
@@ -211,11 +211,11 @@ impl Room<'_> {
             return Ok(answer::error(text));
         };
         let budget = self.budget(None, None);
-        let context = Arc::clone(self.gateway.context());
+        let core = Arc::clone(self.core);
         let (principal, tool) = (self.caller.principal, self.reading_tool());
         let reading = tokio::task::spawn_blocking(move || {
-            let results = context.results.of(principal);
-            let store = results.store(&context.config.load());
+            let results = core.results.of(principal);
+            let store = results.store(&core.config.load());
             let kept = store.get(owner(principal), &asked.id, SystemTime::now())?;
             let page = kept.read(asked.offset, asked.limit, &budget);
             Ok::<_, switchboard_results::StoreError>(page.to_result(Reader { tool, id: &id }))
@@ -229,7 +229,7 @@ impl Room<'_> {
 
     /// What the agent calls the tool that reads on.
     fn reading_tool(&self) -> &'static str {
-        if menu::is_shown(self.gateway.context(), self.view) {
+        if menu::is_shown(self.core, self.view) {
             builtin::READ_RESULT
         } else {
             builtin::READ_RESULT_EXPOSED
@@ -239,8 +239,8 @@ impl Room<'_> {
     /// How much an agent is given at once: what the call says, else its server's settings, else those for
     /// all.
     fn budget(&self, server: Option<&str>, own_bytes: Option<usize>) -> Budget {
-        let all = self.gateway.context().config.load().results;
-        let server = server.and_then(|server| self.gateway.upstream(server));
+        let all = self.core.config.load().results;
+        let server = server.and_then(|server| self.core.upstream(server));
         let settings = server.map(|server| server.settings());
         let bytes = settings.as_ref().and_then(|server| server.max_result_bytes);
         let tokens = settings
@@ -272,7 +272,7 @@ fn is_task(result: &Raw, era: Era) -> Result<bool, RawError> {
 
 /// What is shown of a result; `None` if all of it is.
 fn cut(
-    context: &Context,
+    core: &Core,
     principal: Principal,
     tool: &str,
     result: &Raw,
@@ -282,8 +282,8 @@ fn cut(
     let Fit::Cut(cut) = fit(result, budget, structured) else {
         return None;
     };
-    let results = context.results.of(principal);
-    let store = results.store(&context.config.load());
+    let results = core.results.of(principal);
+    let store = results.store(&core.config.load());
     match store.put(owner(principal), Arc::clone(cut.kept()), SystemTime::now()) {
         Ok(id) => Some(cut.shown(Some(Reader { tool, id: &id }))),
         Err(error) => {

@@ -19,9 +19,9 @@ use crate::{
     answer::{self, Detail},
     apps::is_for_apps_alone,
     builtin,
-    context::Context,
+    core::Core,
     failure::{Failure, cut},
-    finder::{Finder, LANGUAGE, Wish},
+    finder::{LANGUAGE, Wish},
     memory, translate,
     view::{Face, View},
 };
@@ -56,15 +56,15 @@ pub(super) fn part() -> &'static ServerPart {
 
 /// Whether a client of this view is shown the menu rather than every tool. Under `auto` it is, once all
 /// tools together are more than an agent should carry around.
-pub(crate) fn is_shown(context: &Context, view: &View) -> bool {
+pub(crate) fn is_shown(core: &Core, view: &View) -> bool {
     match view {
         View::Server(_) | View::All(Face::Direct) => false,
         View::All(Face::Search) => true,
-        View::All(Face::Configured) => match context.config.load().view {
+        View::All(Face::Configured) => match core.config.load().view {
             switchboard_config::View::Direct => false,
             switchboard_config::View::Search => true,
             switchboard_config::View::Auto => {
-                is_large(&context.config.load(), &context.shelf.catalogue())
+                is_large(&core.config.load(), &core.shelf.catalogue())
             }
         },
     }
@@ -142,14 +142,14 @@ impl Room<'_> {
         }
         let limit = asked.limit.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
-        let context = self.gateway.context();
+        let core = self.core;
         if let Some(server) = &asked.server
-            && self.gateway.upstream(server).is_none()
+            && self.core.upstream(server).is_none()
         {
             return Ok(self.no_server(server));
         }
         if let Some(server) = &asked.server
-            && let Err(unapproved) = context.shelf.permits(server, None)
+            && let Err(unapproved) = core.shelf.permits(server, None)
         {
             return Ok(answer::failed(unapproved.failure(server, None)));
         }
@@ -160,12 +160,12 @@ impl Room<'_> {
             read_only: asked.read_only.unwrap_or_default(),
             ..Wish::default()
         };
-        let found: Found = Finder::find(context, wish).await?;
-        if context.config.load().search.learn {
-            let lessons = &context.finder.lessons;
+        let found: Found = core.finder.find(wish).await?;
+        if core.config.load().search.learn {
+            let lessons = &core.finder.lessons;
             lessons.asked(self.caller.person, &asked.query, &found.hits);
         }
-        let catalogue = context.shelf.catalogue_full();
+        let catalogue = core.shelf.catalogue_full();
         let detail = asked.detail.unwrap_or_default();
         // Schemas may be long, and there may be fifty of them.
         let writing = move || answer::found(&catalogue, &found, limit, detail);
@@ -179,7 +179,7 @@ impl Room<'_> {
             return Ok(wrong);
         }
         let name = text(&arguments, "name")?;
-        let catalogue = self.gateway.context().shelf.catalogue();
+        let catalogue = self.core.shelf.catalogue();
         Ok(match for_models(&catalogue, &name) {
             Some(tool) => answer::described(&catalogue, &tool),
             None => self
@@ -216,7 +216,7 @@ impl Room<'_> {
             .and_then(|params| params.with_member("arguments", &fit.arguments))
             .map_err(|error| Failure::invalid_params(error.to_string()))?;
         let question = {
-            let lessons = &self.gateway.context().finder.lessons;
+            let lessons = &self.core.finder.lessons;
             lessons.question(self.caller.person, &server, &tool)
         };
         let result = self
@@ -234,17 +234,17 @@ impl Room<'_> {
 
     /// The call that followed a question went well.
     fn teach(&self, question: Arc<str>, server: &Arc<str>, tool: &Arc<str>) {
-        let context = Arc::clone(self.gateway.context());
+        let core = Arc::clone(self.core);
         let (server, tool) = (Arc::clone(server), Arc::clone(tool));
         tokio::task::spawn_blocking(move || {
-            let lessons = &context.finder.lessons;
+            let lessons = &core.finder.lessons;
             lessons.learn(&LANGUAGE, &question, &server, &tool);
         });
     }
 
     /// Whose tool is meant. One of a server that nobody has seen yet is waited for, bounded.
     async fn find_named(&self, name: &str) -> Result<(Arc<str>, Arc<str>), Raw> {
-        let shelf = &self.gateway.context().shelf;
+        let shelf = &self.core.shelf;
         let known = {
             let catalogue = shelf.catalogue();
             for_models(&catalogue, name).map(|tool| (tool.server().clone(), tool.name().into()))
@@ -252,14 +252,14 @@ impl Room<'_> {
         if let Some(known) = known {
             return Ok(known);
         }
-        let server = split(name, |server| self.gateway.upstream(server).is_some());
+        let server = split(name, |server| self.core.upstream(server).is_some());
         if let Some((server, tool)) = server {
             let item = Some((Kind::Tool, tool));
             if let Err(unapproved) = shelf.permits(server, item) {
                 return Err(answer::failed(unapproved.failure(server, item)));
             }
             let unseen = shelf.catalogue().server(server).is_none();
-            if unseen && let Err(failure) = super::part(self.gateway, server).await {
+            if unseen && let Err(failure) = super::part(self.core, server).await {
                 return Err(answer::failed(failure));
             }
         }
@@ -274,7 +274,7 @@ impl Room<'_> {
     /// be used is left to the server.
     async fn fit_arguments(&self, server: &str, tool: &str, arguments: Raw) -> Result<Fit, Raw> {
         let schema = {
-            let catalogue = self.gateway.context().shelf.catalogue();
+            let catalogue = self.core.shelf.catalogue();
             let part = catalogue.server(server);
             let tool = part.and_then(|part| part.find(Kind::Tool, tool));
             tool.and_then(|tool| tool.raw().member("inputSchema"))
@@ -304,15 +304,15 @@ impl Room<'_> {
 
     /// What is said of a tool that is held back; `None` if it is not.
     fn held(&self, name: &str) -> Option<Raw> {
-        let (server, tool) = split(name, |server| self.gateway.upstream(server).is_some())?;
+        let (server, tool) = split(name, |server| self.core.upstream(server).is_some())?;
         let item = Some((Kind::Tool, tool));
-        let permitted = self.gateway.context().shelf.permits(server, item);
+        let permitted = self.core.shelf.permits(server, item);
         let unapproved = permitted.err()?;
         Some(answer::failed(unapproved.failure(server, item)))
     }
 
     fn no_server(&self, name: &str) -> Raw {
-        let servers = self.gateway.upstreams();
+        let servers = self.core.upstreams();
         let names: Vec<&str> = servers.keys().map(String::as_str).take(50).collect();
         answer::error(&format!(
             "There is no server \"{}\". The servers are: {}.",

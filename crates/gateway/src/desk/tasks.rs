@@ -4,7 +4,7 @@ use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{Era, code, method};
 
 use super::{Room, distinct_text, renamed, required, upstream};
-use crate::{failure::Failure, handshake, tasks, view::View};
+use crate::{failure::Failure, tasks, view::View};
 
 impl Room<'_> {
     /// Asks the server of a task.
@@ -15,7 +15,7 @@ impl Room<'_> {
     ) -> Result<Raw, Failure> {
         let params = required(params)?;
         if self.guest.era() == Era::Modern && !self.has_tasks(&params) {
-            let wanted = Raw::object([(handshake::TASKS, Raw::empty_object())]);
+            let wanted = Raw::object([(tasks::EXTENSION, Raw::empty_object())]);
             let wanted = Raw::object([("extensions", wanted)]);
             let data = Raw::object([("requiredCapabilities", wanted)]);
             let message = "this wants a client that says it knows tasks";
@@ -23,7 +23,7 @@ impl Room<'_> {
             return Err(Failure::Refused(error.with_data(data)));
         }
         let exposed = distinct_text(&params, &["taskId"])?;
-        let seal = &self.gateway.context().seal;
+        let seal = &self.core.seal;
         let found = tasks::locate(seal, self.caller.principal, &exposed);
         let found = found.filter(|(server, _)| self.view.sees(server));
         let Some((server, task)) = found else {
@@ -39,7 +39,7 @@ impl Room<'_> {
     /// Whether the client of this request has said that it knows tasks.
     fn has_tasks(&self, params: &Raw) -> bool {
         let said = self.guest.capabilities(Some(params)).member("extensions");
-        said.is_some_and(|said| said.member(handshake::TASKS).is_some())
+        said.is_some_and(|said| said.member(tasks::EXTENSION).is_some())
     }
 
     pub(super) async fn list_tasks(&self, params: Option<Raw>) -> Result<Raw, Failure> {
@@ -47,7 +47,7 @@ impl Room<'_> {
             return Err(Failure::method_not_found(method::TASKS_LIST));
         };
         let params = params.unwrap_or_else(Raw::empty_object);
-        let upstream = upstream(self.gateway, server)?;
+        let upstream = upstream(self.core, server)?;
         let result = self.errand(server, method::TASKS_LIST, "".into(), params);
         let own = upstream
             .begun
@@ -57,7 +57,7 @@ impl Room<'_> {
     }
 
     pub(super) fn expose_tasks(&self, server: &str, result: Raw) -> Raw {
-        let seal = &self.gateway.context().seal;
+        let seal = &self.core.seal;
         tasks::expose_result(result, &|task| {
             tasks::expose(seal, self.caller.principal, server, task)
         })

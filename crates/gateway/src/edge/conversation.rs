@@ -29,11 +29,10 @@ use super::{
     BATCH_MAX, BatchAnswers, client_key, era_of, heed, modern_fault, nameless, reply, withdrawn,
 };
 use crate::{
-    caller::{Caller, Guest, Principal, said},
+    caller::{self, Caller, Guest, Principal, said},
+    core::Core,
+    desk::handshake,
     desk::{self, Inquiry},
-    extensions,
-    gateway::Gateway,
-    handshake,
     line::{Cancel, Cancelled, Line, Outlet, withdrawal},
     listen::Listening,
     session::Session,
@@ -83,7 +82,7 @@ pub(crate) trait Sink: Outlet + 'static {
 
 /// One client.
 pub(crate) struct Conversation<S> {
-    gateway: Arc<Gateway>,
+    core: Arc<Core>,
     view: View,
     caller: Caller,
     /// Of a client of an older revision, once it has opened.
@@ -134,15 +133,10 @@ impl Drop for Held {
 }
 
 impl<S: Sink> Conversation<S> {
-    pub(crate) fn new(
-        gateway: Arc<Gateway>,
-        view: View,
-        principal: Principal,
-        sink: Arc<S>,
-    ) -> Self {
+    pub(crate) fn new(core: Arc<Core>, view: View, principal: Principal, sink: Arc<S>) -> Self {
         Self {
             caller: Caller::new(client_key(), nameless(), principal),
-            gateway,
+            core,
             view,
             session: None,
             in_flight: HashMap::new(),
@@ -169,10 +163,10 @@ impl<S: Sink> Conversation<S> {
 
     /// Serves the client until it leaves.
     pub(crate) async fn run(mut self, mut source: impl Source) {
-        let mut changes = self.gateway.context().shelf.changes();
-        let mut shown = Shown::now(self.gateway.context(), &self.view);
-        let gateway = Arc::clone(&self.gateway);
-        let mut stopped = pin!(gateway.stopped());
+        let mut changes = self.core.shelf.changes();
+        let mut shown = Shown::now(&self.core, &self.view);
+        let core = Arc::clone(&self.core);
+        let mut stopped = pin!(core.lifecycle.stopped());
         let sink = Arc::clone(&self.sink);
         loop {
             let session = self.session.clone();
@@ -189,7 +183,7 @@ impl<S: Sink> Conversation<S> {
                     if changed.is_err() {
                         break;
                     }
-                    let now = Shown::now(gateway.context(), &self.view);
+                    let now = Shown::now(&core, &self.view);
                     // A client that has not opened yet asks for the lists anyway.
                     if session.is_some() {
                         for said in now.changes_since(shown) {
@@ -264,9 +258,9 @@ impl<S: Sink> Conversation<S> {
             }
         } else if era_of(notification.params.as_ref()) == Era::Modern {
             let guest = Guest::Modern;
-            extensions::hand_on(&self.gateway, &self.view, &self.caller, guest, notification);
+            desk::extension::hand_on(&self.core, &self.view, &self.caller, guest, notification);
         } else if let Some(session) = &self.session {
-            heed(&self.gateway, session, notification);
+            heed(&self.core, session, notification);
         }
     }
 
@@ -356,14 +350,14 @@ impl<S: Sink> Conversation<S> {
 
     async fn initialize(&mut self, request: &Request) {
         let params = request.params.as_ref();
-        let answer = handshake::initialize(&self.gateway, &self.view, params);
+        let answer = handshake::initialize(&self.core, &self.view, params);
         if answer.is_ok() {
             if let Some(before) = self.session.take() {
                 self.withdraw(before.end());
             }
             let session = Session::open(self.view.clone(), self.caller.clone(), params);
             self.caller.client = Arc::clone(&session.caller.client);
-            self.gateway.context().audience.join(&session);
+            self.core.audience.join(&session);
             self.session = Some(session);
         }
         self.sink.say(reply(&request.id, answer)).await;
@@ -409,8 +403,8 @@ impl<S: Sink> Conversation<S> {
         };
         let asks = session.as_ref().map(|session| Arc::clone(&session.asks));
         let line = Line::new(Arc::<S>::clone(&self.sink), asks, reason);
-        let (gateway, view, caller) = (
-            Arc::clone(&self.gateway),
+        let (core, view, caller) = (
+            Arc::clone(&self.core),
             self.view.clone(),
             self.caller.clone(),
         );
@@ -428,7 +422,7 @@ impl<S: Sink> Conversation<S> {
                 method: request.method,
                 params: request.params,
             };
-            let answer = desk::answer(&gateway, &view, &caller, inquiry).await;
+            let answer = desk::answer(&core, &view, &caller, inquiry).await;
             reply(&id, answer)
         }
     }
@@ -436,20 +430,20 @@ impl<S: Sink> Conversation<S> {
     fn learn_name(&mut self, request: &Request) {
         if self.caller.client == nameless() {
             let info = said(request.params.as_ref(), meta::CLIENT_INFO);
-            self.caller.client = handshake::client_name(info.as_ref());
+            self.caller.client = caller::client_name(info.as_ref());
         }
     }
 
     /// A stream of what changes, until it ends.
     fn listen(&self, request: Request) -> impl Future<Output = ()> + use<S> {
-        let (gateway, view) = (Arc::clone(&self.gateway), self.view.clone());
+        let (core, view) = (Arc::clone(&self.core), self.view.clone());
         let (sink, caller) = (Arc::clone(&self.sink), self.caller.clone());
         async move {
             let params = request.params.as_ref();
             if let Some(error) = modern_fault(params) {
                 return sink.say(encode::error(Some(&request.id), &error)).await;
             }
-            match Listening::open(&gateway, view, &caller, request.id.clone(), params).await {
+            match Listening::open(&core, view, &caller, request.id.clone(), params).await {
                 Ok(mut listening) => {
                     while let Some(message) = listening.next().await {
                         sink.say(message).await;

@@ -3,6 +3,7 @@
 use std::{
     hash::{BuildHasher, RandomState},
     sync::{Arc, LazyLock, PoisonError},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -27,12 +28,10 @@ use super::{
     work::{Ongoing, Stream, Unhurried, begun, work},
 };
 use crate::{
-    api::BODY_PATIENCE,
-    caller::{Caller, Guest, Origin, Principal, said},
+    caller::{self, Caller, Guest, Origin, Principal, said},
+    desk::handshake,
     desk::{self, Inquiry},
-    extensions,
-    gateway::Gateway,
-    handshake,
+    inbound::Inbound,
     line::{Line, Outlet as _},
     listen::Listening,
     session::{NotTaken, Session},
@@ -43,6 +42,8 @@ use crate::{
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
+/// How long the body of a request may take to arrive.
+pub(crate) const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// The room in the largest map of headers that is used again.
 const KEPT_HEADERS: usize = 24;
 static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -54,16 +55,16 @@ static NAMED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// Answers one HTTP request to an MCP address. `key` tells the connection from others.
 pub(crate) async fn serve(
-    gateway: &Arc<Gateway>,
+    inbound: &Arc<Inbound>,
     view: View,
     key: u64,
     principal: Principal,
     request: HttpRequest<Incoming>,
 ) -> Response<Answer> {
     match *request.method() {
-        Method::POST => post(gateway, view, key, principal, request).await,
-        Method::GET => get(gateway, &view, principal, request.headers()),
-        Method::DELETE => delete(gateway, &view, principal, request.headers()),
+        Method::POST => post(inbound, view, key, principal, request).await,
+        Method::GET => get(inbound, &view, principal, request.headers()),
+        Method::DELETE => delete(inbound, &view, principal, request.headers()),
         _ => {
             let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
             let allowed = HeaderValue::from_static("GET, POST, DELETE");
@@ -74,7 +75,7 @@ pub(crate) async fn serve(
 }
 
 async fn post(
-    gateway: &Arc<Gateway>,
+    inbound: &Arc<Inbound>,
     view: View,
     key: u64,
     principal: Principal,
@@ -95,7 +96,7 @@ async fn post(
         Err(response) => return *response,
     };
     let visitor = Visitor {
-        gateway,
+        inbound,
         view,
         key,
         principal,
@@ -149,7 +150,7 @@ pub(crate) async fn read(
 
 /// One HTTP request on its way in.
 struct Visitor<'a> {
-    gateway: &'a Arc<Gateway>,
+    inbound: &'a Arc<Inbound>,
     view: View,
     key: u64,
     principal: Principal,
@@ -192,7 +193,7 @@ impl Visitor<'_> {
 
     fn initialize(&self, request: &Request) -> Response<Answer> {
         let params = request.params.as_ref();
-        let answer = handshake::initialize(self.gateway, &self.view, params);
+        let answer = handshake::initialize(&self.inbound.core, &self.view, params);
         let fine = answer.is_ok();
         let mut response = json(reply(&request.id, answer));
         if !fine {
@@ -200,10 +201,10 @@ impl Visitor<'_> {
         }
         let caller = Caller::new(super::client_key(), nameless(), self.principal).over_http();
         let session = Session::open(self.view.clone(), caller, params);
-        let context = self.gateway.context();
-        let shown = Shown::now(context, &self.view);
-        context.audience.join(&session);
-        let Some(session) = self.gateway.sessions().open(session, shown) else {
+        let core = &self.inbound.core;
+        let shown = Shown::now(core, &self.view);
+        core.audience.join(&session);
+        let Some(session) = self.inbound.sessions.open(session, shown) else {
             let message = "there are too many sessions; try again later";
             return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
         };
@@ -240,7 +241,7 @@ impl Visitor<'_> {
     }
 
     fn session(&self, id: &str) -> Option<Arc<HttpSession>> {
-        let sessions = self.gateway.sessions();
+        let sessions = &self.inbound.sessions;
         sessions.get(id, &self.view, self.principal)
     }
 
@@ -287,7 +288,7 @@ impl Visitor<'_> {
     fn odd_param_header(&self, request: &Request) -> Option<String> {
         let params = request.params.as_ref()?;
         let name = params.member("name")?.to_text()?;
-        let headers = desk::param_headers(self.gateway, &self.view, &name)?;
+        let headers = desk::param_headers(&self.inbound.core, &self.view, &name)?;
         let arguments = params.member("arguments");
         headers.disagreement(arguments.as_ref().map(Raw::as_str), |name| self.text(name))
     }
@@ -301,7 +302,7 @@ impl Visitor<'_> {
                 let named = info
                     .as_ref()
                     .map(|info| NAMED.hash_one((self.principal, info.as_bytes())));
-                (handshake::client_name(info.as_ref()), named)
+                (caller::client_name(info.as_ref()), named)
             }
         };
         Caller {
@@ -331,7 +332,7 @@ impl Visitor<'_> {
         let era = inquiry.guest.era();
         let stays = matches!(peer, Peer::Session(_));
         let work = work(
-            Arc::clone(self.gateway),
+            Arc::clone(&self.inbound.core),
             self.view,
             caller,
             inquiry,
@@ -404,7 +405,7 @@ impl Visitor<'_> {
         let caller = self.caller(&Peer::Modern, &request);
         let params = request.params.as_ref();
         let id = request.id.clone();
-        let listening = Listening::open(self.gateway, self.view, &caller, id, params).await;
+        let listening = Listening::open(&self.inbound.core, self.view, &caller, id, params).await;
         let mut listening = match listening {
             Ok(listening) => listening,
             Err(failure) => {
@@ -437,7 +438,7 @@ impl Visitor<'_> {
         let is_modern = self.text(&PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
         if is_modern && let Message::Notification(told) = &message {
             let caller = Caller::new(self.key, nameless(), self.principal).over_http();
-            extensions::hand_on(self.gateway, &self.view, &caller, Guest::Modern, told);
+            desk::extension::hand_on(&self.inbound.core, &self.view, &caller, Guest::Modern, told);
         }
         let Some(id) = self.text(&SESSION_ID).filter(|_| !is_modern) else {
             return status(StatusCode::ACCEPTED);
@@ -452,7 +453,7 @@ impl Visitor<'_> {
     fn hear(&self, session: &HttpSession, message: Message) {
         match message {
             Message::Notification(notification) => {
-                heed(self.gateway, &session.session, &notification);
+                heed(&self.inbound.core, &session.session, &notification);
             }
             Message::Response(response) => session.session.asks.answered(response),
             Message::Request(_) => {}
@@ -504,8 +505,8 @@ impl Visitor<'_> {
                         Ok((ongoing, mut inquiry, _)) => {
                             // There is no stream to say anything on ahead of the answers.
                             inquiry.line = None;
-                            let (gateway, view) = (Arc::clone(self.gateway), self.view.clone());
-                            let work = work(gateway, view, caller, inquiry, ongoing);
+                            let (core, view) = (Arc::clone(&self.inbound.core), self.view.clone());
+                            let work = work(core, view, caller, inquiry, ongoing);
                             asked.spawn(async move {
                                 let answer = work.await?;
                                 let answer = reply(&id, answer);
@@ -562,7 +563,7 @@ fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
 
 /// The stream of what the gateway has to say unasked; or one that broke, from where it broke.
 fn get(
-    gateway: &Arc<Gateway>,
+    inbound: &Arc<Inbound>,
     view: &View,
     principal: Principal,
     headers: &HeaderMap,
@@ -571,7 +572,7 @@ fn get(
         // Nobody to tell anything to. Clients take it as a server that has nothing to say.
         return status(StatusCode::METHOD_NOT_ALLOWED);
     };
-    let Some(session) = gateway.sessions().get(id, view, principal) else {
+    let Some(session) = inbound.sessions.get(id, view, principal) else {
         return no_session();
     };
     let (stream, after) = match text(headers, header::LAST_EVENT_ID).map(read_name) {
@@ -597,16 +598,16 @@ fn get(
     if stream == 0 {
         session.keep_general();
         let number = player.number();
-        tokio::spawn(tell_news(Arc::clone(gateway), session, tape, number));
+        tokio::spawn(tell_news(Arc::clone(inbound), session, tape, number));
     }
     event_stream(Answer::Events(player))
 }
 
 /// Tells a session what belongs to none of its requests, as long as somebody hears it.
-async fn tell_news(gateway: Arc<Gateway>, session: Arc<HttpSession>, tape: Arc<Tape>, player: u64) {
-    let mut changes = gateway.context().shelf.changes();
+async fn tell_news(inbound: Arc<Inbound>, session: Arc<HttpSession>, tape: Arc<Tape>, player: u64) {
+    let mut changes = inbound.core.shelf.changes();
     loop {
-        let now = Shown::now(gateway.context(), &session.session.view);
+        let now = Shown::now(&inbound.core, &session.session.view);
         let before = {
             let mut shown = session.shown.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *shown, now)
@@ -618,7 +619,7 @@ async fn tell_news(gateway: Arc<Gateway>, session: Arc<HttpSession>, tape: Arc<T
             letter = letter(&session, &tape) => drop(tape.put(letter)),
             changed = changes.changed() => if changed.is_err() { return },
             () = tape.left_by(player) => return,
-            () = gateway.stopped() => return tape.close(),
+            () = inbound.core.lifecycle.stopped() => return tape.close(),
         }
     }
 }
@@ -630,7 +631,7 @@ async fn letter(session: &HttpSession, tape: &Tape) -> Bytes {
 }
 
 fn delete(
-    gateway: &Arc<Gateway>,
+    inbound: &Arc<Inbound>,
     view: &View,
     principal: Principal,
     headers: &HeaderMap,
@@ -638,10 +639,10 @@ fn delete(
     let Some(id) = text(headers, &SESSION_ID) else {
         return status(StatusCode::METHOD_NOT_ALLOWED);
     };
-    match gateway.sessions().get(id, view, principal) {
+    match inbound.sessions.get(id, view, principal) {
         None => no_session(),
         Some(session) => {
-            gateway.sessions().end(&session.id);
+            inbound.sessions.end(&session.id);
             status(StatusCode::NO_CONTENT)
         }
     }

@@ -22,7 +22,7 @@ use bytes::Bytes;
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
 use switchboard_wire::{Era, Name, Notification, code, encode, meta, method};
 
-use crate::{caller::said, context::Context, extensions, gateway::Gateway, session::Session};
+use crate::{caller::said, core::Core, desk, random, session::Session};
 
 /// The era of a request, which is the newer one if the request says its revision itself. Most do not,
 /// which a search in the bytes shows.
@@ -75,7 +75,7 @@ fn withdrawn(notification: &Notification) -> Option<(Id, Option<String>)> {
 }
 
 /// What a client of an older revision says without being asked.
-fn heed(gateway: &Arc<Gateway>, session: &Arc<Session>, notification: &Notification) {
+fn heed(core: &Arc<Core>, session: &Arc<Session>, notification: &Notification) {
     if let Some((id, why)) = withdrawn(notification) {
         session.withdraw(&id, why.as_deref());
         return;
@@ -86,11 +86,11 @@ fn heed(gateway: &Arc<Gateway>, session: &Arc<Session>, notification: &Notificat
         method::INITIALIZED => matches!(session.view, crate::view::View::Server(_)),
         _ => {
             let (view, caller) = (&session.view, &session.caller);
-            return extensions::hand_on(gateway, view, caller, session.guest(), notification);
+            return desk::extension::hand_on(core, view, caller, session.guest(), notification);
         }
     };
     if roots && session.has_roots() {
-        gateway.roots_changed(session);
+        core.roots_changed(session);
     }
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn client_key() -> u64 {
     // What an earlier run of the gateway knew a client by is nobody's now. The upper half leaves room to
     // count, and what is kept for nobody is 0.
     static NEXT: LazyLock<AtomicU64> =
-        LazyLock::new(|| AtomicU64::new((Context::random() & 0x7fff_ffff_0000_0000) | 1));
+        LazyLock::new(|| AtomicU64::new((random::number() & 0x7fff_ffff_0000_0000) | 1));
     NEXT.fetch_add(1, Relaxed)
 }
 

@@ -23,7 +23,7 @@ use tokio::{
 };
 
 use super::conversation::{Conversation, LAST_ANSWERS, LOOK, Sink, Source};
-use crate::{caller::Principal, gateway::Gateway, line::Outlet, view::View};
+use crate::{caller::Principal, core::Core, line::Outlet, view::View};
 
 /// With so many bytes waiting to be written, those who answer wait as well.
 const ANSWERS_BYTES: usize = 4 * 1024 * 1024;
@@ -35,7 +35,7 @@ const READ_BYTES: usize = 16 * 1024;
 
 /// Serves a client until it leaves.
 pub(crate) async fn serve(
-    gateway: Arc<Gateway>,
+    core: Arc<Core>,
     view: View,
     project: Option<Arc<str>>,
     reader: impl AsyncRead + Unpin + Send,
@@ -55,7 +55,7 @@ pub(crate) async fn serve(
         is_gone,
     };
     // Whoever reaches a pipe is the user: it is the process's own, or that of its socket.
-    let conversation = Conversation::new(gateway, view, Principal::Owner, sink);
+    let conversation = Conversation::new(core, view, Principal::Owner, sink);
     let conversation = conversation.working_in(project);
     conversation.run(&mut lines).await;
     // All senders are gone: what they left is written, if somebody reads it.

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     caller::{Caller, Principal},
-    handshake,
+    desk::handshake,
     random::secret,
     session::Session,
     shown::Shown,

@@ -18,7 +18,7 @@ use super::{
     http::{event_stream, refuse, status},
     tape::Tape,
 };
-use crate::{caller::Principal, gateway::Gateway, random::secret, view::View};
+use crate::{caller::Principal, inbound::Inbound, random::secret, view::View};
 
 /// Messages go to this path with the name of the stream after it.
 pub(crate) const MESSAGES: &str = "/sse/messages/";
@@ -39,29 +39,34 @@ struct Inbox {
 }
 
 /// Opens a stream.
-pub(crate) fn open(gateway: &Arc<Gateway>, view: View, principal: Principal) -> Response<Answer> {
+pub(crate) fn open(inbound: &Arc<Inbound>, view: View, principal: Principal) -> Response<Answer> {
     let (messages, inbox) = mpsc::channel(INBOX_DEPTH);
     let entry = Inbox {
         principal,
         messages,
     };
-    let Some(name) = gateway.sse().add(entry) else {
+    let Some(name) = inbound.sse.add(entry) else {
         let message = "there are too many streams; try again later";
         return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
     };
     let tape = Tape::new();
     tape.announce("endpoint", &format!("{MESSAGES}{name}"));
     let player = tape.play();
-    let gateway = Arc::clone(gateway);
+    let inbound = Arc::clone(inbound);
     tokio::spawn(async move {
-        let conversation =
-            Conversation::new(Arc::clone(&gateway), view, principal, Arc::clone(&tape)).over_http();
+        let conversation = Conversation::new(
+            Arc::clone(&inbound.core),
+            view,
+            principal,
+            Arc::clone(&tape),
+        )
+        .over_http();
         let messages = Messages {
             inbox,
             tape: Arc::clone(&tape),
         };
-        gateway.attend(conversation.run(messages)).await;
-        gateway.sse().remove(&name);
+        inbound.attend(conversation.run(messages)).await;
+        inbound.sse.remove(&name);
         tape.close();
     });
     event_stream(Answer::Events(player))
@@ -69,7 +74,7 @@ pub(crate) fn open(gateway: &Arc<Gateway>, view: View, principal: Principal) -> 
 
 /// Takes a message for the stream of this name.
 pub(crate) async fn message(
-    gateway: &Gateway,
+    inbound: &Inbound,
     name: &str,
     principal: Principal,
     headers: &HeaderMap,
@@ -83,7 +88,7 @@ pub(crate) async fn message(
             message,
         );
     }
-    let inbox = gateway.sse().get(name, principal);
+    let inbox = inbound.sse.get(name, principal);
     let Some(inbox) = inbox else {
         let message = "there is no such stream; open a new one with GET";
         return refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);

@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{
     caller::Caller,
+    core::Core,
     desk::{self, Inquiry},
-    gateway::Gateway,
     line::Cancelled,
     session::{NotTaken, Session},
     view::View,
@@ -124,14 +124,14 @@ impl Drop for Ongoing {
 
 /// The answer to a request; `None` if the client withdrew it.
 pub(super) async fn work(
-    gateway: Arc<Gateway>,
+    core: Arc<Core>,
     view: View,
     caller: Caller,
     inquiry: Inquiry,
     mut ongoing: Ongoing,
 ) -> Option<Result<Raw, ErrorObject>> {
     // Pinned where it is made: it is large, and each move of it would be a copy.
-    let mut answer = pin!(desk::answer(&gateway, &view, &caller, inquiry));
+    let mut answer = pin!(desk::answer(&core, &view, &caller, inquiry));
     match ongoing.cancelled.take() {
         None => Some(answer.await),
         Some(cancelled) => tokio::select! {

@@ -13,6 +13,8 @@ use std::{
 use switchboard_client::Raw;
 use tokio::process::Command;
 
+use crate::approvals::shown::is_seen;
+
 /// More is not shown.
 const TEXT_MAX: usize = 240;
 /// How long the program may take.
@@ -158,16 +160,6 @@ fn text(approval: &Raw) -> String {
         text.push_str(NOT_ALL);
     }
     text
-}
-
-/// Not so are controls, and marks that turn the direction of what follows or have no width.
-pub(crate) fn is_seen(character: char) -> bool {
-    !character.is_control()
-        && !matches!(
-            character,
-            '\u{AD}' | '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
-                | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}'
-        )
 }
 
 fn escaped(text: &str) -> String {

@@ -3,6 +3,7 @@
 use std::{
     path::Path,
     sync::{Mutex, PoisonError},
+    time::SystemTime,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -16,6 +17,7 @@ use tokio::{
 };
 
 use super::*;
+use crate::approvals::notifier::Notifier;
 
 const SECRET: &str = "s3cret-of-the-hook";
 const SOON: &[Duration] = &[Duration::from_millis(1), Duration::from_millis(1)];
@@ -66,7 +68,7 @@ fn hook(url: &str, on: &[&str]) -> Webhook {
 }
 
 /// The task, with settings that a test can change.
-fn begin(events: &Megaphone, approvals: Approvals, path: &Path) -> Arc<Mutex<Approvals>> {
+fn begin(events: &Notifier, approvals: Approvals, path: &Path) -> Arc<Mutex<Approvals>> {
     let settings = Arc::new(Mutex::new(approvals));
     let (read, path) = (Arc::clone(&settings), path.as_os_str().to_owned());
     let surroundings = Surroundings {
@@ -100,7 +102,7 @@ fn told(webhook: Webhook) -> Approvals {
     }
 }
 
-fn tell(events: &Megaphone, kind: &'static str, id: &str) {
+fn tell(events: &Notifier, kind: &'static str, id: &str) {
     let approval = json!({"id": id, "server": "files", "summary": "Delete <all>"});
     events.tell(kind, Raw::from_value(&approval).unwrap());
 }
@@ -143,7 +145,7 @@ fn check_signature((head, body): &Got, key: &[u8], headers: &str) {
 #[tokio::test]
 async fn an_address_is_told_with_a_signature() {
     let (url, mut got) = address(&["204 No Content"]).await;
-    let events = Megaphone::new();
+    let events = Notifier::new();
     let settings = begin(
         &events,
         told(hook(&url, &["escalated", "decided"])),
@@ -189,7 +191,7 @@ async fn an_address_is_told_with_a_signature() {
 async fn three_attempts_and_then_the_next() {
     let (url, mut got) =
         address(&["500 No", "302 Found\r\nlocation: /x", "404 No", "200 OK"]).await;
-    let events = Megaphone::new();
+    let events = Notifier::new();
     begin(
         &events,
         told(hook(&url, &["escalated"])),
@@ -218,7 +220,7 @@ async fn three_attempts_and_then_the_next() {
 #[tokio::test]
 async fn a_line_that_is_too_long_loses_its_oldest() {
     let (url, mut got) = address(&["200 OK"]).await;
-    let events = Megaphone::new();
+    let events = Notifier::new();
     begin(
         &events,
         told(hook(&url, &["escalated"])),
@@ -288,7 +290,7 @@ async fn no_secret_is_logged() {
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let (url, mut got) = address(&["500 No"]).await;
-    let events = Megaphone::new();
+    let events = Notifier::new();
     let settings = begin(
         &events,
         told(hook(&url, &["escalated"])),
@@ -331,7 +333,7 @@ async fn the_desktop_gets_exact_arguments() {
     let mut copying = std::process::Command::new("/bin/sh");
     copying.args(["-c", copy, "sh"]).arg(&text).arg(&program);
     assert!(copying.status().unwrap().success());
-    let events = Megaphone::new();
+    let events = Notifier::new();
     let auto = Approvals {
         webhook: None,
         ..Approvals::default()

@@ -10,7 +10,7 @@ use sha2::Sha256;
 use switchboard_client::Raw;
 use switchboard_config::Webhook;
 
-use super::Event;
+use crate::approvals::notifier::Event;
 use crate::{random, time};
 
 /// How long an attempt may take.

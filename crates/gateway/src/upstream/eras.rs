@@ -18,7 +18,7 @@ use switchboard_client::{Era, Revision};
 use switchboard_config::Transport;
 
 use super::{Known, Upstream};
-use crate::{context::Context, live::Live};
+use crate::live::Live;
 
 /// The eras in which a server does not answer, and the one that the first waiting call wants.
 #[derive(Debug, Default)]
@@ -90,7 +90,6 @@ impl Upstream {
     /// first one is taken, and what differs is translated; `is_wanted` tells if that would lose something.
     pub(crate) fn other_for(
         self: &Arc<Self>,
-        context: &Arc<Context>,
         era: Era,
         is_wanted: impl FnOnce() -> bool,
     ) -> Option<Arc<Self>> {
@@ -107,7 +106,7 @@ impl Upstream {
         if !is_wanted() {
             return None;
         }
-        other.or_else(|| self.open_other(context, era))
+        other.or_else(|| self.open_other(era))
     }
 
     /// Whether a connection in this era may be had.
@@ -127,18 +126,18 @@ impl Upstream {
 
     /// A list of this second connection did not come, and was waited for since then. One that has never come in all the
     /// time that lists have is not waited for again: the first connection is taken for the rest of the server's life.
-    pub(super) fn doubt_lists(&self, context: &Context, live: &Live, kind: Kind, since: Instant) {
+    pub(super) fn doubt_lists(&self, live: &Live, kind: Kind, since: Instant) {
         let first = self.of.as_ref().and_then(Weak::upgrade);
         let (Some(first), Some(era)) = (first, self.era) else {
             return;
         };
-        let is_late = since.elapsed() >= context.wait() && !live.judgements.has_been(kind);
+        let is_late = since.elapsed() >= self.deps.wait() && !live.judgements.has_been(kind);
         if is_late && !first.eras.is_ruled_out(era) {
             first.eras.set_unreached(era);
             let revision = self.newest_revision().map_or("", Revision::as_str);
             let line =
                 format!("does not list what it offers in {revision} and is not called in it");
-            context.logs.note(&self.name, &line);
+            self.deps.logs.note(&self.name, &line);
         }
     }
 
@@ -176,7 +175,7 @@ impl Upstream {
     }
 
     /// Opens the second connection; `None` if the server is to end.
-    fn open_other(self: &Arc<Self>, context: &Arc<Context>, era: Era) -> Option<Arc<Self>> {
+    fn open_other(self: &Arc<Self>, era: Era) -> Option<Arc<Self>> {
         let mut other = self.lock_other();
         if self.ending.load(Relaxed) {
             return None;
@@ -188,7 +187,12 @@ impl Upstream {
             offers: true,
             era: Some(era),
         };
-        let opened = Self::spawn(self.second(era), Arc::clone(context), known, other.take());
+        let opened = Self::spawn(
+            self.second(era),
+            Arc::clone(&self.deps),
+            known,
+            other.take(),
+        );
         *other = Some(Arc::clone(&opened));
         Some(opened)
     }

@@ -13,10 +13,8 @@ use switchboard_catalog::{Kind, Offers};
 use switchboard_client::Raw;
 use switchboard_trust::{Offer, fingerprint};
 
-use super::Upstream;
+use super::{Items, Upstream};
 use crate::{
-    call::Items,
-    context::Context,
     learn::{BYTES_MAX, ITEMS_MAX, Learnt},
     trust::item_kind,
     uri,
@@ -71,9 +69,9 @@ impl Upstream {
     }
 
     /// Compares what the connections list, once that has been judged.
-    pub(super) async fn compare(self: &Arc<Self>, context: &Context) {
+    pub(super) async fn compare(self: &Arc<Self>) {
         let Some(second) = self.other() else { return };
-        let (first, shelf) = (Arc::clone(self), Arc::clone(&context.shelf));
+        let (first, shelf) = (Arc::clone(self), Arc::clone(&self.deps.shelf));
         let comparing = tokio::task::spawn_blocking(move || {
             // Whoever compares last has seen the last of both.
             let added = first.added.lock().unwrap_or_else(PoisonError::into_inner);

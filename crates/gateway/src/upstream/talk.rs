@@ -7,23 +7,23 @@ use std::{
 };
 
 use switchboard_catalog::{Kind, Offers};
-use switchboard_client::{Era, Raw, model::LogLevel, throttle::Limited};
+use switchboard_client::{Asked, Era, Raw, model::LogLevel, throttle::Limited};
 use switchboard_config::Trust;
 use switchboard_wire::{meta, method};
 
-use super::Upstream;
+use super::{Items, Upstream};
 use crate::{
     apps,
-    call::Items,
     caller::{Principal, said},
-    context::Context,
-    extensions::{is_declared, is_foreign, with_extensions},
+    extensions::{is_foreign, with_extensions},
     failure::{Failure, cut},
     health::{Reason, UNREADABLE},
     judgement::{Judged, Judgements},
     learn::{self, HURRIED_RETRY, Learnt, Lists, Missing, list_method},
     line::Line,
     live::Live,
+    outbound::{Answering, Source},
+    question::UnderWay,
 };
 
 /// Whether a connection may be asked about something.
@@ -58,7 +58,7 @@ impl Upstream {
     }
 
     /// Asks for a list that is out of date, unless somebody else just has.
-    pub(crate) async fn refresh(self: &Arc<Self>, context: &Context, kind: Kind) {
+    pub(crate) async fn refresh(self: &Arc<Self>, kind: Kind) {
         let _refreshing = self.refreshing.lock().await;
         let Some(live) = self.live().filter(|_| self.is_stale(kind)) else {
             return;
@@ -66,14 +66,14 @@ impl Upstream {
         let lists = Lists::of(kind);
         if let Some(learnt) = learn::learn(live.client(), lists).await {
             let missing = learnt.missing.clone();
-            self.take_in(context, learnt).await;
-            self.note_lists(context, lists, &missing);
+            self.take_in(learnt).await;
+            self.note_lists(lists, &missing);
         }
     }
 
     /// Notes which of these lists could not be had, and tells of what is new in that: a list that fails for one reason
     /// again and again is told of once.
-    pub(super) fn note_lists(&self, context: &Context, lists: Lists, missing: &Missing) {
+    pub(super) fn note_lists(&self, lists: Lists, missing: &Missing) {
         let news = {
             let mut known = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
             let before = known.clone();
@@ -93,10 +93,10 @@ impl Upstream {
                 tracing::warn!(server = %self.name, list, %reason, missed, "Cannot learn what the server offers.");
             });
             let line = format!("{list} failed: {reason}");
-            context.logs.remark(&self.name, &line);
+            self.deps.logs.remark(&self.name, &line);
         }
         if self.era.is_none() {
-            context.events.server(&self.name, &self.health());
+            self.deps.events.server(&self.name, &self.health());
         }
     }
 
@@ -121,7 +121,6 @@ impl Upstream {
     /// listed.
     pub(crate) async fn admit(
         &self,
-        context: &Context,
         live: &Live,
         items: &Items<'_>,
         deadline: Instant,
@@ -137,11 +136,11 @@ impl Upstream {
         };
         for (kind, name) in items.iter().flatten() {
             if !always || is_second {
-                match self.judged(context, live, (*kind, name), deadline).await {
+                match self.judged(live, (*kind, name), deadline).await {
                     Judged::Yes => {}
                     Judged::Ended => return Ok(Admission::Ended),
                     Judged::NotYet | Judged::Failed(_) if is_second => {
-                        self.doubt_lists(context, live, *kind, began);
+                        self.doubt_lists(live, *kind, began);
                         return Ok(Admission::Elsewhere);
                     }
                     Judged::NotYet => return Err(self.unheard()),
@@ -154,7 +153,7 @@ impl Upstream {
                 return Ok(Admission::Elsewhere);
             }
             let item = Some((*kind, &**name));
-            let permitted = context.shelf.permits(&self.name, item);
+            let permitted = self.deps.shelf.permits(&self.name, item);
             permitted.map_err(|unapproved| unapproved.failure(&self.name, item))?;
             // A name that is not listed has never been judged.
             let word = match kind {
@@ -162,7 +161,7 @@ impl Upstream {
                 Kind::Prompt => "prompt",
                 Kind::Resource | Kind::Template => continue,
             };
-            if !always && !context.shelf.lists(&self.name, *kind, name) {
+            if !always && !self.deps.shelf.lists(&self.name, *kind, name) {
                 let (server, name) = (&self.name, cut(name));
                 let message = format!("server '{server}' offers no {word} '{name}'");
                 return Err(Failure::invalid_params(message));
@@ -173,39 +172,26 @@ impl Upstream {
 
     /// Waits until the lists that say whether this item may be used have been judged, as the connection
     /// offers them now. A resource that is listed needs its list alone; any other URI may be of a template.
-    async fn judged(
-        &self,
-        context: &Context,
-        live: &Live,
-        (kind, name): (Kind, &str),
-        deadline: Instant,
-    ) -> Judged {
-        let judged = self.judged_list(context, live, kind, deadline).await;
+    async fn judged(&self, live: &Live, (kind, name): (Kind, &str), deadline: Instant) -> Judged {
+        let judged = self.judged_list(live, kind, deadline).await;
         if judged != Judged::Yes
             || kind != Kind::Resource
-            || context.shelf.lists(&self.name, kind, name)
+            || self.deps.shelf.lists(&self.name, kind, name)
         {
             return judged;
         }
-        self.judged_list(context, live, Kind::Template, deadline)
-            .await
+        self.judged_list(live, Kind::Template, deadline).await
     }
 
     /// Waits until the list of this kind has been judged. A list that is waited for is asked for at once.
-    async fn judged_list(
-        &self,
-        context: &Context,
-        live: &Live,
-        kind: Kind,
-        deadline: Instant,
-    ) -> Judged {
+    async fn judged_list(&self, live: &Live, kind: Kind, deadline: Instant) -> Judged {
         if let Some(judged) = live.judgements.now(kind) {
             if let Judged::Failed(_) = judged {
                 self.hurry(kind);
             }
             return judged;
         }
-        let mut patience = context.wait();
+        let mut patience = self.deps.wait();
         if !live.judgements.has_been(kind) {
             // It is still starting.
             patience = patience.max(self.settings.load().init_timeout);
@@ -230,13 +216,13 @@ impl Upstream {
     }
 
     /// Takes in what the server says it offers. Says whether that has been judged.
-    pub(super) async fn take_in(self: &Arc<Self>, context: &Context, learnt: Learnt) -> bool {
+    pub(super) async fn take_in(self: &Arc<Self>, learnt: Learnt) -> bool {
         if self.ending.load(Relaxed) {
             return false;
         }
-        let shelf = &context.shelf;
+        let shelf = &self.deps.shelf;
         if self.era.is_some() {
-            return self.take_in_besides(context, learnt).await;
+            return self.take_in_besides(learnt).await;
         }
         for (kind, hints) in learnt.hints() {
             self.freshness.set(kind, hints);
@@ -254,27 +240,28 @@ impl Upstream {
             Offers { era, ..offers }
         });
         let is_judged = taking_in.await;
-        self.compare(context).await;
+        self.compare().await;
         is_judged
     }
 
     /// The same of a second connection, which adds to what the server is known to offer and changes none of it.
-    async fn take_in_besides(self: &Arc<Self>, context: &Context, learnt: Learnt) -> bool {
+    async fn take_in_besides(self: &Arc<Self>, learnt: Learnt) -> bool {
         self.listing
             .store(Arc::new(self.listing.load().with(learnt)));
         let Some(first) = self.first() else {
             return false;
         };
         // A server is known by what its first connection lists.
-        let is_known = context.shelf.offers(&self.name).is_some();
+        let is_known = self.deps.shelf.offers(&self.name).is_some();
         let is_judged = !is_known || {
             let first = Arc::clone(&first);
-            let taking_in = context
+            let taking_in = self
+                .deps
                 .shelf
                 .put(&self.name, move |known| first.combined(known, None));
             taking_in.await
         };
-        first.compare(context).await;
+        first.compare().await;
         is_judged
     }
 
@@ -291,14 +278,13 @@ impl Upstream {
     /// The server says something that is no part of a call.
     pub(super) fn told(
         self: &Arc<Self>,
-        context: &Context,
         judgements: &Judgements,
         said: &str,
         params: Option<&Raw>,
     ) {
         if let Some(lists) = Lists::changed(said) {
             if lists.has(Kind::Resource) {
-                context.reads.forget(&self.name);
+                self.deps.reads.forget(&self.name);
             }
             if self.is_announced(params) {
                 let mut announced = self.announced();
@@ -308,31 +294,42 @@ impl Upstream {
             self.wake.notify_one();
             return;
         }
-        if context.shelf.permits(&self.name, None).is_err() {
+        if self.deps.shelf.permits(&self.name, None).is_err() {
             // Nobody has approved anything of it: what it says goes nowhere.
             return;
         }
         let Some(first) = self.first() else { return };
-        match (said, params) {
-            (method::RESOURCE_UPDATED, Some(params)) => {
-                let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) else {
-                    return;
-                };
-                context.reads.changed(&self.name, &uri);
+        match said {
+            method::RESOURCE_UPDATED => {
+                let uri = params.and_then(|params| params.member("uri")?.to_text());
+                let Some(uri) = uri else { return };
+                self.deps.reads.changed(&self.name, &uri);
                 let item = Some((Kind::Resource, &*uri));
-                if context.shelf.permits(&self.name, item).is_err() {
+                if self.deps.shelf.permits(&self.name, item).is_err() {
                     return;
                 }
-                first.watched.updated(context, &self.name, params);
             }
-            (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
-                context.audience.hear(&first, said, params);
-            }
-            _ if is_foreign(said) && is_declared(context, &self.name) => {
-                context.audience.hand_on(self, said, params);
-            }
-            _ => {}
+            method::LOG_MESSAGE | method::ELICITATION_COMPLETE => {}
+            _ if is_foreign(said) && self.deps.shelf.declares_extension(&self.name) => {}
+            _ => return,
         }
+        if let Some(handler) = self.deps.handler() {
+            handler.notified(first.source(), said, params);
+        }
+    }
+
+    fn source(&self) -> Source<'_> {
+        Source {
+            server: &self.name,
+            questions: &self.questions,
+            watched: &self.watched,
+        }
+    }
+
+    /// Has a request of the server answered; `None` if the gateway ends.
+    pub(super) fn answer(self: &Arc<Self>, asked: Asked, under_way: UnderWay) -> Option<Answering> {
+        let handler = self.deps.handler()?;
+        Some(handler.answer(self.source(), asked, under_way))
     }
 }
 

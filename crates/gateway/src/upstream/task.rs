@@ -2,7 +2,7 @@
 
 use std::{
     future::pending,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -15,7 +15,6 @@ use tokio::{
 
 use super::{Answer, Control, Known, Upstream, advice, talk};
 use crate::{
-    context::Context,
     health::{Health, Reason, ServerState},
     hold,
     judgement::Judgements,
@@ -23,6 +22,8 @@ use crate::{
     learn::{self, Curiosity, Lists, Missing},
     live::Live,
     pace::{Order, Place},
+    question::unanswerable,
+    random,
     restart::{Fault, NotStarted, Restart, Settings, State},
     stderr::{self, LastWords},
 };
@@ -33,7 +34,6 @@ const LEARN_LINGER: Duration = Duration::from_secs(10);
 /// The task that starts and stops the server.
 pub(super) struct Task {
     upstream: Arc<Upstream>,
-    context: Arc<Context>,
     restart: Restart,
     run: Option<Run>,
     runs: u64,
@@ -83,16 +83,10 @@ enum Next {
 }
 
 impl Task {
-    pub(super) fn new(
-        upstream: Arc<Upstream>,
-        context: Arc<Context>,
-        known: Known,
-        is_off: bool,
-    ) -> Self {
+    pub(super) fn new(upstream: Arc<Upstream>, known: Known, is_off: bool) -> Self {
         Self {
             upstream,
-            restart: Restart::new(Settings::default(), Context::random()),
-            context,
+            restart: Restart::new(Settings::default(), random::number()),
             run: None,
             runs: 0,
             known: known.offers,
@@ -115,9 +109,9 @@ impl Task {
                 self.launch(None).await;
             }
             if wanted == Wanted::Sometime {
-                let (context, upstream) = (&self.context, &self.upstream);
+                let upstream = &self.upstream;
                 let known = self.known;
-                let queue = || Box::pin(turn(Arc::clone(context), Arc::clone(upstream), known));
+                let queue = || Box::pin(turn(Arc::clone(upstream), known));
                 queued.get_or_insert_with(queue);
             } else {
                 queued = None;
@@ -221,11 +215,9 @@ impl Task {
         self.restart.starting();
         self.tell(self.again(ServerState::Starting));
         let upstream = Arc::downgrade(&self.upstream);
-        let context = Arc::clone(&self.context);
+        let asking = Weak::clone(&upstream);
         let judgements = Arc::new(Judgements::new());
-        let asking = Arc::clone(&self.context);
         let questions = Arc::clone(&self.upstream.questions);
-        let server = Arc::clone(&self.upstream.name);
         let mut builder = Client::builder("switchboard", env!("CARGO_PKG_VERSION"))
             .handshake_timeout(settings.init_timeout)
             .request_timeout(settings.request_timeout)
@@ -235,20 +227,22 @@ impl Task {
             .capabilities(talk::capabilities())
             .label(name)
             .on_violation({
-                let (logs, server) = (Arc::clone(&self.context.logs), Arc::clone(name));
+                let (logs, server) = (Arc::clone(&self.upstream.deps.logs), Arc::clone(name));
                 move |violation| logs.note(&server, &stderr::words(violation))
             })
             .on_asked(move |asked| {
-                let under_way = questions.under_way();
-                let (questions, server) = (Arc::clone(&questions), Arc::clone(&server));
-                let context = Arc::clone(&asking);
-                async move { questions.answer(&context, &server, asked, under_way).await }
+                let (under_way, upstream) = (questions.under_way(), asking.upgrade());
+                async move {
+                    let unanswered = unanswerable(&asked.method);
+                    let answering = upstream.and_then(|upstream| upstream.answer(asked, under_way));
+                    answering.ok_or(unanswered)?.await
+                }
             })
             .on_notification({
                 let judgements = Arc::clone(&judgements);
                 move |news| {
                     if let Some(upstream) = upstream.upgrade() {
-                        upstream.told(&context, &judgements, &news.method, news.params.as_ref());
+                        upstream.told(&judgements, &news.method, news.params.as_ref());
                     }
                 }
             });
@@ -260,7 +254,14 @@ impl Task {
         }
         let said = LastWords::default();
         let answers = launch::Answers::default();
-        let connecting = launch::connect(builder, name, &settings, &self.context, &said, &answers);
+        let connecting = launch::connect(
+            builder,
+            name,
+            &settings,
+            &self.upstream.deps,
+            &said,
+            &answers,
+        );
         let client = match connecting.await {
             Ok(client) => client,
             Err(NotStarted::Failed(fault)) => return self.fail(fault),
@@ -347,7 +348,7 @@ impl Task {
                 run.ready = true;
                 run.answers.note();
                 run.since = Instant::now();
-                self.context.reads.forget(&self.upstream.name);
+                self.upstream.deps.reads.forget(&self.upstream.name);
                 let judgements = Arc::clone(&run.judgements);
                 let live = Arc::new(Live::new(run.client.clone(), session, judgements));
                 if let Some(first) = self.upstream.first() {
@@ -396,7 +397,7 @@ impl Task {
                 "did not start in an older revision and is started in the newest: {}",
                 fault.reason
             );
-            self.context.logs.note(&self.upstream.name, &line);
+            self.upstream.deps.logs.note(&self.upstream.name, &line);
             self.upstream.eras.set_unreached(Era::Legacy);
             self.restart.stopped(Instant::now());
             if self.wanted() == Wanted::No {
@@ -411,12 +412,12 @@ impl Task {
             None => format!("failed: {}", fault.reason),
             Some(revision) => format!("cannot be spoken to in {revision}: {}", fault.reason),
         };
-        self.context.logs.note(&self.upstream.name, &failed);
+        self.upstream.deps.logs.note(&self.upstream.name, &failed);
         self.failed = Some(fault.reason.clone());
         if !self.known {
-            let contact = &self.context.first_contact;
+            let contact = &self.upstream.deps.first_contact;
             contact.fail(&self.upstream.name, &self.upstream.settings.load());
-            contact.save_soon(self.context.config.load_full());
+            contact.save_soon(self.upstream.deps.config.load_full());
         }
         self.upstream.set_new(false);
         self.restart.failed(Instant::now(), fault);
@@ -450,7 +451,7 @@ impl Task {
             action: Some(hold::action(&self.upstream.name).into()),
             ..self.unwell()
         });
-        self.context.shelf.ask_again();
+        self.upstream.deps.shelf.ask_again();
     }
 
     /// The health of a server that is, or may be, tried again. One that failed has a reason until it is up.
@@ -650,17 +651,20 @@ impl Task {
         };
         if let Some(learnt) = learnt {
             if learnt.has_tools() && !std::mem::replace(&mut self.known, true) {
-                self.context.first_contact.succeed(&self.upstream.name);
+                self.upstream
+                    .deps
+                    .first_contact
+                    .succeed(&self.upstream.name);
             }
             let had = lists.without(missing.iter().map(|(kind, _)| *kind).collect());
             // Clients look at it when they are told of a change: they hear once of what has changed and was announced.
             let announced = self.upstream.take_announced(had);
-            let shelf = &self.context.shelf;
+            let shelf = &self.upstream.deps.shelf;
             shelf.announce(&self.upstream.name, announced);
-            if !self.upstream.take_in(&self.context, *learnt).await {
+            if !self.upstream.take_in(*learnt).await {
                 missing = all_missing("what it offers could not be judged");
             }
-            self.upstream.note_lists(&self.context, lists, &missing);
+            self.upstream.note_lists(lists, &missing);
             if announced != Lists::NONE {
                 shelf.touch();
             }
@@ -686,7 +690,7 @@ impl Task {
     fn tell(&self, health: Health) {
         let name = &self.upstream.name;
         if self.upstream.era.is_none() {
-            self.context.events.server(name, &health);
+            self.upstream.deps.events.server(name, &health);
         }
         tracing::debug!(server = %name, state = health.state.as_str(), reason = health.reason.as_ref().map(tracing::field::display), "Server state.");
         self.upstream.health.send_replace(health);
@@ -734,22 +738,22 @@ pub(super) fn is_kept_up(settings: &Server) -> bool {
 }
 
 /// Waits for the turn of a server that no call waits for, and for a place if it is to run on this machine.
-async fn turn(context: Arc<Context>, upstream: Arc<Upstream>, known: bool) -> Option<Place> {
+async fn turn(upstream: Arc<Upstream>, known: bool) -> Option<Place> {
     let settings = upstream.settings();
     upstream.set_launched(false);
     let begin = || upstream.set_launched(true);
     match settings.transport {
         Transport::Command(_) | Transport::Container(_) => {
-            let contact = &context.first_contact;
+            let contact = &upstream.deps.first_contact;
             let order = if !known && contact.was_tried(&upstream.name, &settings) {
                 Order::Last
             } else {
                 Order::First
             };
-            Some(context.pace.turn(order, begin).await)
+            Some(upstream.deps.pace.turn(order, begin).await)
         }
         Transport::Remote(_) | Transport::BuiltIn => {
-            context.pace.open(begin).await;
+            upstream.deps.pace.open(begin).await;
             None
         }
     }

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use switchboard_config::{Config, Environment, Home};
-use switchboard_gateway::{Doors, Gateway, Ports};
+use switchboard_gateway::{Gateway, Ports};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
@@ -75,7 +75,7 @@ impl Rig {
         let environment = Environment::current(None);
         let gateway =
             Gateway::start(Arc::clone(&home), config, environment, Some(FIXTURE.into())).unwrap();
-        let doors = Doors::new(Arc::clone(&gateway), TOKEN);
+        let doors = gateway.doors(TOKEN);
         let tcp = Ports::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let port = tcp.address().port();
         let socket = UnixListener::bind(home.socket()).unwrap();

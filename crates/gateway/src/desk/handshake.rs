@@ -6,12 +6,13 @@ use switchboard_catalog::{Offers, ServerPart};
 use switchboard_client::{ErrorObject, Raw, Revision};
 use switchboard_wire::{Era, code, meta};
 
+use super::{LIST_TTL, coarse_millis, menu};
 use crate::{
     apps, builtin,
-    context::Context,
-    desk::{LIST_TTL, coarse_millis, menu},
+    caller::negotiate,
+    core::Core,
     failure::{Failure, cut},
-    gateway::Gateway,
+    tasks,
     translate::{self, own_info},
     view::View,
 };
@@ -36,7 +37,7 @@ pub(crate) const SAID_BYTES: usize = 64 * 1024;
 
 /// The answer to `initialize`.
 pub(crate) fn initialize(
-    gateway: &Gateway,
+    core: &Core,
     view: &View,
     params: Option<&Raw>,
 ) -> Result<Raw, ErrorObject> {
@@ -53,7 +54,7 @@ pub(crate) fn initialize(
     }
     let revision = negotiate(params);
     let introduction =
-        introduce(gateway, view, revision).map_err(|failure| failure.into_error(Era::Legacy))?;
+        introduce(core, view, revision).map_err(|failure| failure.into_error(Era::Legacy))?;
     let mut members = vec![
         ("protocolVersion", Raw::string(revision.as_str())),
         ("capabilities", introduction.capabilities),
@@ -65,8 +66,8 @@ pub(crate) fn initialize(
 }
 
 /// The answer to `server/discover`.
-pub(crate) fn discover(gateway: &Gateway, view: &View) -> Result<Raw, Failure> {
-    let introduction = introduce(gateway, view, Revision::LATEST)?;
+pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Failure> {
+    let introduction = introduce(core, view, Revision::LATEST)?;
     let versions = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
     let mut members = vec![
         ("supportedVersions", Raw::array(versions)),
@@ -81,9 +82,9 @@ pub(crate) fn discover(gateway: &Gateway, view: &View) -> Result<Raw, Failure> {
 }
 
 /// The name that results have in this view: a server's own where it is alone, as far as it is known, and else the gateway's.
-pub(crate) fn info(context: &Context, view: &View) -> Raw {
+pub(crate) fn info(core: &Core, view: &View) -> Raw {
     let of_server = |name: &str| {
-        let catalogue = context.shelf.catalogue();
+        let catalogue = core.shelf.catalogue();
         catalogue.server(name)?.offers().server_info.clone()
     };
     match view {
@@ -92,31 +93,11 @@ pub(crate) fn info(context: &Context, view: &View) -> Raw {
     }
 }
 
-/// The revision to answer `initialize` with: the one that was asked for, if it opens that way.
-pub(crate) fn negotiate(params: Option<&Raw>) -> Revision {
-    params
-        .and_then(|params| params.member("protocolVersion"))
-        .and_then(|asked| Revision::parse(&asked.to_text()?))
-        .filter(|revision| revision.era() == Era::Legacy)
-        .unwrap_or(Revision::LATEST_LEGACY)
-}
-
-/// What a client calls itself.
-pub(crate) fn client_name(info: Option<&Raw>) -> Arc<str> {
-    let name = info
-        .and_then(|info| info.member("name"))
-        .and_then(|name| name.to_text());
-    match name {
-        Some(name) if !name.is_empty() => cut(&name).into(),
-        _ => "unknown".into(),
-    }
-}
-
-fn introduce(gateway: &Gateway, view: &View, client: Revision) -> Result<Introduction, Failure> {
-    let catalogue = gateway.context().shelf.catalogue();
+fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction, Failure> {
+    let catalogue = core.shelf.catalogue();
     let View::Server(name) = view else {
         let parts: Vec<_> = catalogue.servers().collect();
-        let instructions = if menu::is_shown(gateway.context(), view) {
+        let instructions = if menu::is_shown(core, view) {
             Some(menu_instructions(&parts))
         } else {
             all_instructions(&parts)
@@ -128,7 +109,7 @@ fn introduce(gateway: &Gateway, view: &View, client: Revision) -> Result<Introdu
             meta: None,
         });
     };
-    if gateway.upstream(name).is_none() {
+    if core.upstream(name).is_none() {
         let message = format!("there is no server '{}'", cut(name));
         return Err(Failure::invalid_params(message));
     }
@@ -136,7 +117,7 @@ fn introduce(gateway: &Gateway, view: &View, client: Revision) -> Result<Introdu
     let offers = offers.as_deref();
     Ok(Introduction {
         capabilities: capabilities(offers, client),
-        server_info: info(gateway.context(), view),
+        server_info: info(core, view),
         meta: offers.and_then(|offers| offers.meta.clone()),
         instructions: offers
             .and_then(|offers| offers.instructions.as_deref())
@@ -174,7 +155,7 @@ fn capabilities(offers: Option<&Offers>, client: Revision) -> Raw {
         if is_modern {
             said
         } else {
-            said.without(&[TASKS])
+            said.without(&[tasks::EXTENSION])
         }
     });
     let carried = carried.filter(|carried| carried.as_str() != "{}");
@@ -209,8 +190,8 @@ fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
         })
     };
     // Only those that can be carried where servers are together.
-    let tasks = client.era() == Era::Modern && has(TASKS);
-    let tasks = tasks.then(|| (TASKS, Raw::empty_object()));
+    let tasks = client.era() == Era::Modern && has(tasks::EXTENSION);
+    let tasks = tasks.then(|| (tasks::EXTENSION, Raw::empty_object()));
     let apps = has(apps::EXTENSION).then(|| (apps::EXTENSION, apps::capability()));
     let extensions: Vec<_> = tasks.into_iter().chain(apps).collect();
     if !extensions.is_empty() {
@@ -218,9 +199,6 @@ fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
     }
     Raw::object(members)
 }
-
-/// The extension for tasks.
-pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// What a model should know of the menu: how to use it, and whose tools are behind it. What each server has
 /// to say comes with the description of its tools.

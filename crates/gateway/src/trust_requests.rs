@@ -1,6 +1,8 @@
 //! Tools that are held back are put to a person: one question for each server, about exactly the
 //! definitions that are held. It waits for as long as they are.
 
+mod stale;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Weak},
@@ -18,12 +20,11 @@ use switchboard_trust::{Fingerprint, Held, ItemKind, Others, Severity, Why};
 use switchboard_wire::with_hint;
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
-use super::{question::About, stale};
 use crate::{
+    approvals::question::About,
     audit::{self, Event},
-    context::Context,
+    core::Core,
     finder,
-    gateway::Gateway,
     hold::{self, Waiting},
     pace::AFTER_FIRST_ANSWERS,
     trust::{Decision, Seen},
@@ -32,9 +33,9 @@ use crate::{
 };
 
 /// What changes in so short a time is put to a person at once.
-pub(super) const TOGETHER: Duration = Duration::from_millis(200);
+const TOGETHER: Duration = Duration::from_millis(200);
 /// So long it rests before it is tried again to ask what could not be asked.
-pub(super) const AGAIN: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_secs(5);
 /// The most tools that are put to a person at once, and the most of what has changed in one.
 const TOOLS_MAX: usize = 200;
 const DIFF_BYTES: usize = 4 * 1024;
@@ -78,21 +79,21 @@ impl Drop for Asking {
 }
 
 /// Puts what is held back to a person, for as long as there is a gateway.
-pub(crate) fn start(gateway: &Arc<Gateway>) {
-    let held = gateway.context().shelf.held_changes();
-    tokio::spawn(run(Arc::downgrade(gateway), held));
-    stale::start(gateway);
+pub(crate) fn start(core: &Arc<Core>) {
+    let held = core.shelf.held_changes();
+    tokio::spawn(run(Arc::downgrade(core), held));
+    stale::start(core);
 }
 
-async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
+async fn run(core: Weak<Core>, mut held: watch::Receiver<u64>) {
     let mut asking: HashMap<Arc<str>, Asking> = HashMap::new();
     sleep(AFTER_FIRST_ANSWERS).await;
     loop {
         held.borrow_and_update();
-        let Some(gateway) = gateway.upgrade() else {
+        let Some(core) = core.upgrade() else {
             return;
         };
-        let looking = Arc::clone(&gateway);
+        let looking = Arc::clone(&core);
         let looking = tokio::task::spawn_blocking(move || questions(&looking));
         let Ok(questions) = looking.await else { return };
         asking.retain(|server, asked| {
@@ -104,12 +105,12 @@ async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
                 continue;
             }
             let (tools, start) = (question.tools.clone(), question.start.clone());
-            let asked = Arc::downgrade(&gateway);
+            let asked = Arc::downgrade(&core);
             let task = ask(asked, Arc::downgrade(&upstream), Arc::new(question));
             let task = tokio::spawn(task);
             asking.insert(server, Asking { tools, start, task });
         }
-        drop(gateway);
+        drop(core);
         if held.changed().await.is_err() {
             return;
         }
@@ -118,25 +119,25 @@ async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
 }
 
 /// What is held back, by server. Reads ledgers.
-fn questions(gateway: &Gateway) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
-    let shelf = &gateway.context().shelf;
-    let upstreams = gateway.upstreams();
+fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
+    let shelf = &core.shelf;
+    let upstreams = core.upstreams();
     let servers = upstreams.values().filter(|upstream| {
         let settings = upstream.settings();
         settings.enabled && (hold::may_wait(&settings) || shelf.holds_something(&upstream.name))
     });
     let asked = servers.filter_map(|upstream| {
-        let question = question(gateway, upstream)?;
+        let question = question(core, upstream)?;
         Some((Arc::clone(&upstream.name), (Arc::clone(upstream), question)))
     });
     asked.collect()
 }
 
 /// The question about one server, if it has anything to decide about. Reads its ledger.
-fn question(gateway: &Gateway, upstream: &Upstream) -> Option<Question> {
-    let shelf = &gateway.context().shelf;
+fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
+    let shelf = &core.shelf;
     let settings = upstream.settings();
-    if let Some(waiting) = hold::waiting(&upstream.name, &settings, gateway.context()) {
+    if let Some(waiting) = hold::waiting(&upstream.name, &settings, core.deps()) {
         return Some(question_to_start(waiting));
     }
     let ledger = shelf.ledger(&upstream.name, &settings);
@@ -221,11 +222,11 @@ fn warnings(held: &[Held], others: &Others) -> Vec<String> {
 
 /// Whether a request that an earlier run left behind is about something that is not held any more: its server is
 /// gone, or would be asked about with other definitions. Reads the server's ledger.
-pub(super) fn is_stale(gateway: &Gateway, server: &str, request: &Raw) -> bool {
-    let Some(upstream) = gateway.upstream(server) else {
+pub(super) fn is_stale(core: &Core, server: &str, request: &Raw) -> bool {
+    let Some(upstream) = core.upstream(server) else {
         return true;
     };
-    let now = question(gateway, &upstream);
+    let now = question(core, &upstream);
     now.is_none_or(|now| digest(&now.request) != digest(request))
 }
 
@@ -262,13 +263,13 @@ fn question_to_start(waiting: Waiting) -> Question {
 }
 
 /// Asks until that comes to something. Whoever asks keeps nothing of the gateway while it rests.
-async fn ask(gateway: Weak<Gateway>, upstream: Weak<Upstream>, question: Arc<Question>) {
+async fn ask(core: Weak<Core>, upstream: Weak<Upstream>, question: Arc<Question>) {
     let mut first = true;
     loop {
-        let (Some(gateway), Some(upstream)) = (gateway.upgrade(), upstream.upgrade()) else {
+        let (Some(core), Some(upstream)) = (core.upgrade(), upstream.upgrade()) else {
             return;
         };
-        if ask_once(gateway, upstream, &question, first).await {
+        if ask_once(core, upstream, &question, first).await {
             return;
         }
         first = false;
@@ -278,16 +279,17 @@ async fn ask(gateway: Weak<Gateway>, upstream: Weak<Upstream>, question: Arc<Que
 
 /// Asks, and carries out what comes of it. `false` if nobody could be asked, or nothing came of it.
 async fn ask_once(
-    gateway: Arc<Gateway>,
+    core: Arc<Core>,
     upstream: Arc<Upstream>,
     question: &Arc<Question>,
     first: bool,
 ) -> bool {
-    let context = Arc::clone(gateway.context());
+    let approvals = Arc::clone(&core.approvals);
+    let settings = core.config.load().approvals.clone();
     // A gateway that is gone must not be kept by a question.
-    let gateway = {
-        let weak = Arc::downgrade(&gateway);
-        drop(gateway);
+    let core = {
+        let weak = Arc::downgrade(&core);
+        drop(core);
         weak
     };
     let about = About {
@@ -297,10 +299,9 @@ async fn ask_once(
         caller: None,
         client_info: None,
     };
-    let settings = context.config.load().approvals.clone();
     let mut ask = about.trust(&settings, &question.summary, &question.request);
     ask.warnings.clone_from(&question.warnings);
-    let approved = match context.approvals.ask(&context, ask).await {
+    let approved = match approvals.ask(ask).await {
         Outcome::Answer(_) => true,
         Outcome::Rejected(_) => false,
         other => {
@@ -313,12 +314,12 @@ async fn ask_once(
     // On its own: what is held changes with it, and that ends this task.
     let question = Arc::clone(question);
     let carrying_out = tokio::spawn(async move {
+        let Some(core) = core.upgrade() else {
+            return true;
+        };
         match &question.start {
-            Some(waiting) => match gateway.upgrade() {
-                Some(gateway) => settle(&gateway, &upstream.name, waiting, approved).await,
-                None => true,
-            },
-            None => carry_out(&context, &upstream, &question, approved).await,
+            Some(waiting) => settle(&core, &upstream.name, waiting, approved).await,
+            None => carry_out(&core, &upstream, &question, approved).await,
         }
     });
     carrying_out.await.unwrap_or(false)
@@ -326,30 +327,25 @@ async fn ask_once(
 
 /// Starts a server that was held, or switches it off. `false` if that could not be written down. The decision
 /// itself is in the audit log, with its actor.
-async fn settle(gateway: &Gateway, name: &str, waiting: &Waiting, approved: bool) -> bool {
+async fn settle(core: &Core, name: &str, waiting: &Waiting, approved: bool) -> bool {
     let fingerprint = &waiting.fingerprint;
     let changed = if approved {
-        gateway.release(name, fingerprint, None).await
+        core.release(name, fingerprint, None).await
     } else {
-        gateway.refuse(name, fingerprint, None).await
+        core.refuse(name, fingerprint, None).await
     };
     if let Err(error) = &changed {
         tracing::error!(server = %name, error = %with_hint(error, error.hint()), "A decision about a server came to nothing.");
     }
     if let Ok(false) = changed {
         // The entry, or the file that it leads to, is another one by now.
-        gateway.context().shelf.ask_again();
+        core.shelf.ask_again();
     }
     changed.is_ok()
 }
 
 /// `false` if it could not be written down.
-async fn carry_out(
-    context: &Context,
-    upstream: &Upstream,
-    question: &Question,
-    approved: bool,
-) -> bool {
+async fn carry_out(core: &Core, upstream: &Upstream, question: &Question, approved: bool) -> bool {
     let tools = question.tools.iter();
     let seen = tools.map(|definition| Seen {
         tool: definition.tool.clone(),
@@ -361,7 +357,7 @@ async fn carry_out(
         Decision::RejectThese(seen.collect())
     };
     let (name, settings) = (&upstream.name, upstream.settings());
-    let decided = match context.shelf.decide(name, &settings, decision).await {
+    let decided = match core.shelf.decide(name, &settings, decision).await {
         Ok(decided) => decided,
         Err(error) => {
             tracing::error!(server = %name, error = %with_hint(&error, error.hint()), "A decision about tools came to nothing.");
@@ -373,21 +369,21 @@ async fn carry_out(
         .iter()
         .filter(|definition| definition.changed && decided.contains(&definition.tool));
     for definition in changed.filter(|_| approved) {
-        forget(context, name, &definition.tool).await;
+        forget(core, name, &definition.tool).await;
     }
-    tell_changed(context, name);
+    tell_changed(core, name);
     true
 }
 
 /// Whoever watches hears that what is held of a server is not what it was.
-pub(crate) fn tell_changed(context: &Context, server: &str) {
+pub(crate) fn tell_changed(core: &Core, server: &str) {
     let said = || json!({ "server": server });
-    context.events.tell("trust.changed", said);
+    core.events.tell("trust.changed", said);
 }
 
 /// The template that a server offers under this key.
-fn template(context: &Context, server: &str, key: &str) -> Option<String> {
-    let offers = context.shelf.offers(server)?;
+fn template(core: &Core, server: &str, key: &str) -> Option<String> {
+    let offers = core.shelf.offers(server)?;
     let mut templates = offers
         .templates
         .iter()
@@ -397,8 +393,8 @@ fn template(context: &Context, server: &str, key: &str) -> Option<String> {
 
 /// An item is another one now: what was remembered about uses of it does not hold any more. `key` is its key in
 /// the ledger; of a template it is about every URI that the template makes.
-pub(crate) async fn forget(context: &Context, server: &str, key: &str) {
-    let now = context.approvals.now();
+pub(crate) async fn forget(core: &Core, server: &str, key: &str) {
+    let now = core.approvals.now();
     let item = ItemKind::of_key(key);
     let kind = match item {
         ItemKind::Tool => Kind::ToolCall,
@@ -406,9 +402,9 @@ pub(crate) async fn forget(context: &Context, server: &str, key: &str) {
         ItemKind::Resource | ItemKind::Template => Kind::Resource,
         ItemKind::Instructions | ItemKind::Server => return,
     };
-    let template = || template(context, server, key);
+    let template = || template(core, server, key);
     let template = (item == ItemKind::Template).then(template).flatten();
-    let policy = context.approvals.policy().rules().clone();
+    let policy = core.approvals.policy().rules().clone();
     let about_it = policy.remembered().iter().filter(|one| {
         let Some(name) = one.rule.name() else {
             return false;
@@ -430,9 +426,9 @@ pub(crate) async fn forget(context: &Context, server: &str, key: &str) {
         };
         let entry = audit::entry(SystemTime::now(), event);
         let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
-        if let Err(error) = context.store.write(changes).await {
+        if let Err(error) = core.store.write(changes).await {
             tracing::error!(error = %with_hint(&error, error.hint()), rule = id, "Cannot forget what was remembered about a definition that has changed.");
         }
-        context.approvals.set_policy(|policy| policy.without(&id));
+        core.approvals.set_policy(|policy| policy.without(&id));
     }
 }

@@ -11,27 +11,24 @@ use switchboard_approvals::Kind;
 use switchboard_store::{StoreError, Which};
 use tokio::{sync::watch, time::sleep};
 
-use super::{
-    driver,
-    trust::{self, AGAIN, TOGETHER},
-};
-use crate::{gateway::Gateway, pace::AFTER_FIRST_ANSWERS};
+use super::{AGAIN, TOGETHER};
+use crate::{approvals::driver, core::Core, pace::AFTER_FIRST_ANSWERS};
 
 /// Withdraws them, now and whenever something else is held, until none is left.
-pub(super) fn start(gateway: &Arc<Gateway>) {
-    let held = gateway.context().shelf.held_changes();
-    tokio::spawn(run(Arc::downgrade(gateway), held));
+pub(super) fn start(core: &Arc<Core>) {
+    let held = core.shelf.held_changes();
+    tokio::spawn(run(Arc::downgrade(core), held));
 }
 
-async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
+async fn run(core: Weak<Core>, mut held: watch::Receiver<u64>) {
     sleep(AFTER_FIRST_ANSWERS).await;
     loop {
         held.borrow_and_update();
-        let Some(gateway) = gateway.upgrade() else {
+        let Some(core) = core.upgrade() else {
             return;
         };
-        let left = withdraw(&gateway).await;
-        drop(gateway);
+        let left = withdraw(&core).await;
+        drop(core);
         match left {
             Ok(0) => return,
             Ok(_) => {
@@ -47,9 +44,8 @@ async fn run(gateway: Weak<Gateway>, mut held: watch::Receiver<u64>) {
 }
 
 /// Withdraws every request that is stale; says how many are not.
-async fn withdraw(gateway: &Arc<Gateway>) -> Result<usize, StoreError> {
-    let context = gateway.context();
-    if !context.approvals.wait_until_ready(Duration::ZERO).await {
+async fn withdraw(core: &Arc<Core>) -> Result<usize, StoreError> {
+    if !core.approvals.wait_until_ready(Duration::ZERO).await {
         return Err(StoreError::Busy);
     }
     let which = Which {
@@ -58,20 +54,20 @@ async fn withdraw(gateway: &Arc<Gateway>) -> Result<usize, StoreError> {
         limit: switchboard_store::ROWS_PER_ANSWER,
         ..Which::default()
     };
-    let rows = context.store.approvals(which).await?;
-    let (all, looking) = (rows.len(), Arc::clone(gateway));
+    let rows = core.store.approvals(which).await?;
+    let (all, looking) = (rows.len(), Arc::clone(core));
     let looking = tokio::task::spawn_blocking(move || {
         let records = rows.iter().filter_map(driver::parsed);
         let stale = records.filter(|record| {
             let ask = &record.ask;
-            trust::is_stale(&looking, &ask.server, &ask.request)
+            super::is_stale(&looking, &ask.server, &ask.request)
         });
         stale.map(|record| record.id).collect::<Vec<_>>()
     });
     let stale = looking.await.unwrap_or_default();
     let left = all - stale.len();
     for id in stale {
-        context.approvals.withdraw(id).await;
+        core.approvals.withdraw(id).await;
     }
     Ok(left)
 }
