@@ -7,36 +7,27 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use switchboard_admin::{admin::Admin, api, status::Status};
+use switchboard_base::{audit::Audit, events::Events, view::View};
 use switchboard_config::{Config, ConfigError, Environment, Home};
 use switchboard_contain::{Containment, Instance, Sweep};
+use switchboard_core::{core::Core, finder::Finder, search_feedback::Lessons, trust_requests};
 use switchboard_files::{Links, write_private};
-use switchboard_store::Store;
-use tokio::io::{AsyncRead, AsyncWrite};
-
-use crate::{
-    admin::Admin,
-    api,
-    audit::Audit,
+use switchboard_inbound::{doors::Doors, inbound::Inbound};
+use switchboard_outbound::{
     cache::Reads,
-    core::Core,
-    events::Events,
-    finder::Finder,
+    deps::Deps,
     first_contact::FirstContact,
-    inbound::Inbound,
     launch,
-    lessons::Lessons,
+    live_catalog::Shelf,
     logs::Logs,
     memory::Host,
     model::Models,
-    outbound::Deps,
-    pace::{AFTER_FIRST_ANSWERS, Pace},
-    server::Doors,
-    shelf::Shelf,
-    status::Status,
+    start_throttle::{AFTER_FIRST_ANSWERS, Pace},
     supervisor::until_deserted,
-    trust_requests,
-    view::View,
 };
+use switchboard_store::Store;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The gateway. Made once, shared by everything that serves a client.
 #[derive(Debug)]
@@ -103,9 +94,9 @@ impl Gateway {
             containment,
             logs,
             metrics: Arc::default(),
-            events: Events::new(),
+            events: Events::default(),
             audit: Arc::new(Audit::start(store.clone())),
-            pace: Pace::new(),
+            pace: Pace::default(),
             first_contact: Arc::new(FirstContact::open(home.first_contact())),
             shelf: Arc::clone(&shelf),
             reads: Reads::default(),
@@ -283,7 +274,7 @@ fn instance(home: &Home) -> Option<Instance> {
     {
         return Some(known);
     }
-    let name = crate::random::secret()?;
+    let name = switchboard_base::random::secret()?;
     if let Err(error) = write_private(&path, name.as_bytes()) {
         tracing::warn!(%error, path = %path.display(), "Cannot keep the name of this instance.");
     }

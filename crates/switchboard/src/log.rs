@@ -99,7 +99,7 @@ impl<'a> MakeWriter<'a> for Lines {
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
-        let order = Order::Line(one_line(&switchboard_gateway::scrub::text(&text)));
+        let order = Order::Line(one_line(&switchboard_base::scrub::text(&text)));
         if self.orders.try_send(order).is_err() {
             self.missed.fetch_add(1, Relaxed);
         }

@@ -350,7 +350,7 @@ async fn secrets_of_one_server_displace_none_of_another() {
     let failed = |server: &Value| server["state"] == "parked" || server["state"] == "retrying";
     let second = rig.until("/api/v1/servers/second", failed).await;
     assert_eq!(
-        switchboard_gateway::scrub::text(token),
+        switchboard_base::scrub::text(token),
         "[secret env.API_TOKEN]"
     );
     let reason = second["reason"].as_str().unwrap();

@@ -10,8 +10,8 @@ use std::{
 use clap::Args;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
+use switchboard_base::health::UNREADABLE;
 use switchboard_config::{Home, Memory};
-use switchboard_gateway::UNREADABLE;
 use switchboard_schema::Checker;
 use switchboard_wire::Raw;
 

@@ -101,7 +101,7 @@ impl Finding {
 
 /// A server's folder or program may be named by a secret.
 fn scrubbed(text: impl Into<String>) -> String {
-    switchboard_gateway::scrub::text(&text.into()).into_owned()
+    switchboard_base::scrub::text(&text.into()).into_owned()
 }
 
 pub(crate) fn run(home: &Home, args: &Doctor) -> Result<(), Failure> {

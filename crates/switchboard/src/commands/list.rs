@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
+use switchboard_admin::status::describe;
 use switchboard_config::{Home, Start};
-use switchboard_gateway::describe;
 use switchboard_wire::Raw;
 
 use super::{

@@ -11,11 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use switchboard_base::{health::SAID, scrub};
 use switchboard_config::{
     CommandLine, Config, Container, Home, Inherit, Remote, ResolveError, Server, Transport,
 };
 use switchboard_contain::Engine;
-use switchboard_gateway::{SAID, scrub};
 
 use super::{
     super::{

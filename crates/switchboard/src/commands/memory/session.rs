@@ -10,13 +10,14 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use switchboard_admin::status::describe;
 use switchboard_client::{
     CallError, Client, Error, ErrorObject, Lossless,
     model::{CallToolResult, ElicitationAnswer, ElicitationRequest},
     stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
 };
 use switchboard_config::{Config, Home, Memory};
-use switchboard_gateway::{Gateway, View, describe};
+use switchboard_gateway::{Gateway, View};
 use switchboard_wire::Raw;
 use tokio::time::{Instant, sleep, timeout};
 

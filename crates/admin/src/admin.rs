@@ -1,0 +1,33 @@
+//! The administration of the gateway: REST, the console's pages, and who is told that a request waits.
+
+use std::sync::Arc;
+
+use axum::Router;
+use switchboard_core::core::Core;
+use switchboard_inbound::inbound::Inbound;
+
+use crate::{api, notify, tally};
+
+/// What people and scripts look at and change.
+#[derive(Debug)]
+pub struct Admin {
+    pub(crate) core: Arc<Core>,
+    pub(crate) inbound: Arc<Inbound>,
+}
+
+impl Admin {
+    /// Starts to describe the core to agents, and to tell people what waits for them.
+    pub fn start(core: Arc<Core>, inbound: Arc<Inbound>) -> Arc<Self> {
+        let admin = Arc::new(Self { core, inbound });
+        let status = Arc::downgrade(&admin);
+        admin.core.set_status(status);
+        notify::start(&admin.core, &admin.inbound);
+        tokio::spawn(tally::run(Arc::downgrade(&admin.core)));
+        admin
+    }
+
+    /// Every address but those of MCP.
+    pub fn router(self: &Arc<Self>) -> Router {
+        api::router(self)
+    }
+}

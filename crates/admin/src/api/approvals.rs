@@ -1,0 +1,319 @@
+//! What waits for a person, and what people decide.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Extension, Path, State},
+};
+use hyper::StatusCode;
+use serde::{Deserialize, Serialize};
+use switchboard_approvals::{Action, Decision, Kind, Record, Refusal, Remember, Status};
+use switchboard_client::Raw;
+use switchboard_store::{StoreError, Which};
+use tokio::time::timeout;
+
+use super::ask::{Asked, MaySay, number};
+use switchboard_base::{audit::Actor, failure::cut};
+use switchboard_core::{
+    approvals::shown::{Decision as ShownDecision, Shown},
+    core::Core,
+};
+use switchboard_inbound::problem::Problem;
+
+use crate::admin::Admin;
+
+/// The longest note, and the longest reason.
+const NOTE_BYTES: usize = 100;
+const REASON_BYTES: usize = 2_000;
+
+/// Which requests are wanted, as it stands in the address.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    status: Option<String>,
+    kind: Option<String>,
+    server: Option<String>,
+    before: Option<String>,
+    limit: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct List {
+    approvals: Vec<Shown>,
+}
+
+pub(super) async fn list(
+    State(admin): State<Arc<Admin>>,
+    Asked(wanted): Asked<Wanted>,
+) -> Result<Json<List>, Problem> {
+    let said = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let kind = match said(wanted.kind) {
+        None => None,
+        Some(word) => Some(kind(&word)?),
+    };
+    let which = Which {
+        statuses: match said(wanted.status) {
+            None => Vec::new(),
+            Some(word) => statuses(&word)?,
+        },
+        open: None,
+        kind: kind.map(|kind| kind.as_str().into()),
+        server: said(wanted.server).map(Into::into),
+        before: said(wanted.before).map(Into::into),
+        limit: number("limit", wanted.limit)?.unwrap_or(Which::default().limit),
+    };
+    let core = &admin.core;
+    let rows = patiently(core, core.store.approvals(which)).await?;
+    let approvals = rows.iter().filter_map(|row| {
+        // What cannot be read was written by another version; it is in nobody's way.
+        let record: Record = serde_json::from_str(&row.body).ok()?;
+        Some(Shown::listed(&record))
+    });
+    Ok(Json(List {
+        approvals: approvals.collect(),
+    }))
+}
+
+fn kind(word: &str) -> Result<Kind, Problem> {
+    Kind::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
+        .ok_or_else(|| {
+            let words = Kind::ALL.map(Kind::as_str).join(", ");
+            let detail = format!("there is no kind {:?}", cut(word));
+            Problem::new(StatusCode::BAD_REQUEST, detail).hint(format!("it is one of {words}"))
+        })
+}
+
+/// The statuses that a word of the query stands for.
+fn statuses(word: &str) -> Result<Vec<Arc<str>>, Problem> {
+    let all = |is_it: fn(Status) -> bool| {
+        let statuses = Status::ALL.into_iter().filter(|status| is_it(*status));
+        statuses.map(|status| status.as_str().into()).collect()
+    };
+    Ok(match word {
+        "pending" => all(Status::waits),
+        "open" => all(Status::is_open),
+        "closed" => all(|status| !status.is_open()),
+        word => {
+            if !Status::ALL.iter().any(|status| status.as_str() == word) {
+                let words = Status::ALL.map(Status::as_str).join(", ");
+                let detail = format!("there is no status {:?}", cut(word));
+                return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
+                    .hint(format!("it is open, closed, or one of {words}")));
+            }
+            vec![word.into()]
+        }
+    })
+}
+
+pub(super) async fn show(
+    State(admin): State<Arc<Admin>>,
+    Path(id): Path<String>,
+) -> Result<Json<Shown>, Problem> {
+    let record = find(&admin.core, &id).await?;
+    Ok(Json(Shown::whole(&record)))
+}
+
+/// The request of this name, as it was last written down.
+async fn find(core: &Core, id: &str) -> Result<Record, Problem> {
+    let row = patiently(core, core.store.approval(id)).await?;
+    let record = row.and_then(|row| serde_json::from_str(&row.body).ok());
+    record.ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &str) -> Problem {
+    let detail = format!("there is no request {:?}", cut(id));
+    Problem::new(StatusCode::NOT_FOUND, detail)
+        .hint("`switchboard approvals list` shows those there are")
+}
+
+/// What the store says, within the time that a call waits for a part.
+pub(super) async fn patiently<T>(
+    core: &Core,
+    asking: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, Problem> {
+    let patience = core.wait();
+    let Ok(answer) = timeout(patience, asking).await else {
+        let detail = format!("initializing: the store did not answer within {patience:?}");
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+            .hint("try again, and look at the part `store` of `switchboard status`")
+            .retry_after(patience));
+    };
+    Ok(answer?)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Approval {
+    edits: Option<Raw>,
+    remember: Option<Remember>,
+    #[serde(alias = "by")]
+    note: Option<String>,
+    seen: Option<Status>,
+}
+
+pub(super) async fn approve(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Path(id): Path<String>,
+    MaySay(said): MaySay<Approval>,
+) -> Result<Json<Shown>, Problem> {
+    let mut decision = decision(Action::Approve, &actor, said.note, said.seen)?;
+    decision.edits = said.edits;
+    decision.remember = said.remember;
+    decide(&admin, &id, decision).await
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rejection {
+    reason: Option<String>,
+    remember: Option<Remember>,
+    #[serde(alias = "by")]
+    note: Option<String>,
+    seen: Option<Status>,
+}
+
+pub(super) async fn reject(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Path(id): Path<String>,
+    MaySay(said): MaySay<Rejection>,
+) -> Result<Json<Shown>, Problem> {
+    let mut decision = decision(Action::Reject, &actor, said.note, said.seen)?;
+    let reason = said.reason.filter(|reason| !reason.trim().is_empty());
+    if reason
+        .as_ref()
+        .is_some_and(|reason| reason.len() > REASON_BYTES)
+    {
+        let detail = format!("`reason` has more than {REASON_BYTES} bytes");
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    decision.reason = reason.map(Into::into);
+    decision.remember = said.remember;
+    decide(&admin, &id, decision).await
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answer {
+    action: Option<String>,
+    content: Option<Raw>,
+    text: Option<String>,
+    #[serde(alias = "by")]
+    note: Option<String>,
+    seen: Option<Status>,
+}
+
+pub(super) async fn respond(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Path(id): Path<String>,
+    MaySay(said): MaySay<Answer>,
+) -> Result<Json<Shown>, Problem> {
+    let unfit = |detail: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+    let action = match (said.action.as_deref(), &said.text) {
+        (Some("accept"), None) => Action::Accept,
+        (Some("decline"), None) => Action::Decline,
+        (Some("cancel"), None) => Action::Cancel,
+        (None, Some(_)) => Action::Respond,
+        _ => {
+            return Err(unfit(
+                "say either `action`, which is accept, decline or cancel, or `text`, which answers in a model's place",
+            ));
+        }
+    };
+    if said.content.is_some() && action != Action::Accept {
+        return Err(unfit("`content` goes with the action accept only"));
+    }
+    let mut decision = decision(action, &actor, said.note, said.seen)?;
+    decision.content = said.content;
+    decision.text = said.text;
+    decide(&admin, &id, decision).await
+}
+
+fn decision(
+    action: Action,
+    actor: &Actor,
+    note: Option<String>,
+    seen: Option<Status>,
+) -> Result<Decision, Problem> {
+    let note = note.filter(|note| !note.trim().is_empty());
+    if note.as_ref().is_some_and(|note| note.len() > NOTE_BYTES) {
+        let detail = format!("`note` has more than {NOTE_BYTES} bytes");
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    Ok(Decision {
+        from: Some(actor.source()),
+        note: note.map(Into::into),
+        seen,
+        ..Decision::new(action, actor.to_string())
+    })
+}
+
+async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Shown>, Problem> {
+    let core = &admin.core;
+    let deciding = core.approvals.decide(id.into(), decision);
+    let refusal = match deciding.await {
+        Ok(record) => return Ok(Json(Shown::whole(&record))),
+        Err(refusal) => refusal,
+    };
+    Err(match refusal {
+        // One that is over is not the broker's any more.
+        Refusal::Unknown => late(&find(core, id).await?),
+        Refusal::Late(record) => late(&record),
+        Refusal::Unfit { message, hint } => {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).maybe_hint(hint)
+        }
+        Refusal::Content(problems) => {
+            let list: Vec<_> = problems
+                .iter()
+                .map(|problem| format!("{} {}", problem.path, problem.message))
+                .collect();
+            let detail = format!("the content does not fit the form: {}", list.join("; "));
+            // Plain data becomes JSON.
+            let problems = Raw::from_value(&problems).unwrap_or_else(|_| Raw::empty_object());
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with("problems", problems)
+        }
+        Refusal::Unavailable(why) => {
+            let detail =
+                format!("the decision could not be written down, so nothing has changed: {why}");
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+        }
+        Refusal::Busy => {
+            let detail = "too many decide about this at the same time";
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).hint("look at what became of it")
+        }
+    })
+}
+
+/// Somebody else, or time, was faster.
+fn late(record: &Record) -> Problem {
+    let what = record.status.as_str().replace('_', " ");
+    let detail = match &record.decided {
+        Some(decided) if record.status == Status::Generating => {
+            format!(
+                "it was approved by {} already, and the model is answering",
+                decided.by
+            )
+        }
+        Some(decided) if record.status == Status::Reviewing => format!(
+            "it was approved by {} already, and the model has answered: look at that first",
+            decided.by
+        ),
+        Some(decided) => format!("it was {what} by {} already", decided.by),
+        None => format!("it is {what} already"),
+    };
+    let problem = Problem::new(StatusCode::CONFLICT, detail)
+        .with("approval", Raw::string(&record.id))
+        .with("was", Raw::string(record.status.as_str()));
+    match &record.decided {
+        None => problem,
+        Some(decided) => {
+            let shown = Raw::from_value(&ShownDecision::new(decided));
+            problem.with("decision", shown.unwrap_or_else(|_| Raw::empty_object()))
+        }
+    }
+}

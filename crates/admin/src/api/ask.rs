@@ -1,0 +1,184 @@
+//! What is asked: the server in the address, the query and the body, each read whole and within bounds,
+//! or refused with a problem that says where it is wrong.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{FromRequest, FromRequestParts, Path, Query, Request},
+    http::request::Parts,
+};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::{HeaderMap, StatusCode, header::CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+use switchboard_base::failure::cut;
+use switchboard_inbound::{edge::http::BODY_PATIENCE, problem::Problem};
+use switchboard_outbound::upstream::Upstream;
+use tokio::time::timeout;
+
+use crate::admin::Admin;
+
+/// The longest body.
+const BODY_BYTES: usize = 4 * 1024 * 1024;
+
+/// The server that the address names.
+pub(super) struct Named(pub(super) Arc<Upstream>);
+
+impl FromRequestParts<Arc<Admin>> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, Problem> {
+        let Ok(Path(name)) = Path::<String>::from_request_parts(parts, admin).await else {
+            let detail = "the name of the server in the address is not UTF-8";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail)
+                .hint("write it in UTF-8, percent-encoded"));
+        };
+        find(admin, &name).map(Self)
+    }
+}
+
+/// The server of this name.
+pub(super) fn find(admin: &Admin, name: &str) -> Result<Arc<Upstream>, Problem> {
+    admin
+        .core
+        .upstream(name)
+        .ok_or_else(|| unknown_server(admin, name))
+}
+
+/// There is no such server, in the words that a change of the configuration would be refused with.
+pub(super) fn unknown_server(admin: &Admin, name: &str) -> Problem {
+    let name = cut(name);
+    let servers: serde_json::Map<_, _> = admin
+        .core
+        .upstreams()
+        .keys()
+        .map(|name| (name.clone(), serde_json::Value::Null))
+        .collect();
+    let text = serde_json::json!({ "mcpServers": servers }).to_string();
+    if let Err(error) = switchboard_config::remove_server(&text, name) {
+        return Problem::new(StatusCode::NOT_FOUND, error.to_string()).maybe_hint(error.hint());
+    }
+    let detail = format!("there is no server {name:?} any more");
+    Problem::new(StatusCode::NOT_FOUND, detail)
+}
+
+/// The query of the address.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Query::try_from_uri(&parts.uri)
+            .map(|Query(asked)| Self(asked))
+            .map_err(|error| {
+                let error = std::error::Error::source(&error)
+                    .map_or_else(|| error.to_string(), ToString::to_string);
+                let detail = format!("the query cannot be read: {}", short(&error));
+                Problem::new(StatusCode::BAD_REQUEST, detail)
+            })
+    }
+}
+
+/// A number in a query.
+pub(super) fn number<T: std::str::FromStr>(
+    name: &str,
+    value: Option<String>,
+) -> Result<Option<T>, Problem> {
+    match value.filter(|value| !value.is_empty()) {
+        None => Ok(None),
+        Some(value) => value.parse().map(Some).map_err(|_| {
+            let detail = format!(
+                "`{name}` in the query has to be a whole number, and is {:?}",
+                cut(&value)
+            );
+            Problem::new(StatusCode::BAD_REQUEST, detail)
+        }),
+    }
+}
+
+/// The body, which is JSON.
+pub(super) struct Said<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Admin>> for Said<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &Arc<Admin>) -> Result<Self, Problem> {
+        read_json(request, BODY_BYTES).await.map(Self)
+    }
+}
+
+/// The body, which is JSON, or nothing.
+pub(super) struct MaySay<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<Arc<Admin>> for MaySay<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &Arc<Admin>) -> Result<Self, Problem> {
+        let body = read_body(request, BODY_BYTES).await?;
+        if body.trim_ascii().is_empty() {
+            return Ok(Self(T::default()));
+        }
+        parse(&body).map(Self)
+    }
+}
+
+/// Reads a body that is JSON and has no more bytes than this.
+pub(super) async fn read_json<T: DeserializeOwned>(
+    request: Request,
+    most: usize,
+) -> Result<T, Problem> {
+    parse(&read_body(request, most).await?)
+}
+
+async fn read_body(request: Request, most: usize) -> Result<Bytes, Problem> {
+    if !may_be_json(request.headers()) {
+        let detail = "the body has to be JSON: send it with `Content-Type: application/json`";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    whole(request, most).await
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(body).map_err(|error| {
+        let at = format!("at line {} column {}", error.line(), error.column());
+        let error = error.to_string();
+        let error = error.strip_suffix(&at).unwrap_or(&error).trim_end();
+        let detail = format!("the body cannot be read {at}: {}", short(error));
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    })
+}
+
+/// What is wrong, without all of what somebody sent: names of theirs may be in it.
+fn short(error: &str) -> &str {
+    &error[..error.floor_char_boundary(300)]
+}
+
+async fn whole(request: Request, most: usize) -> Result<Bytes, Problem> {
+    let body = Limited::new(request.into_body(), most).collect();
+    match timeout(BODY_PATIENCE, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let detail = format!("the body is longer than {most} bytes");
+            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail).hint("send a shorter one"))
+        }
+        Ok(Err(_)) => {
+            let detail = "the body ended too early";
+            Err(Problem::new(StatusCode::BAD_REQUEST, detail).hint("send it again"))
+        }
+        Err(_) => {
+            let detail = format!("the body did not arrive within {BODY_PATIENCE:?}");
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail).hint("send it again"))
+        }
+    }
+}
+
+/// Who does not say what the body is means JSON; who says that it is something else does not.
+fn may_be_json(headers: &HeaderMap) -> bool {
+    let Some(said) = headers.get(CONTENT_TYPE) else {
+        return true;
+    };
+    let said = said.to_str().unwrap_or_default();
+    let kind = said.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}

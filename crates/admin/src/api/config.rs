@@ -1,0 +1,468 @@
+//! The configuration as it is applied, without its secrets.
+//!
+//! Values of `env` and `headers`, arguments and keys may be secrets, and nobody can tell. So only what
+//! is nothing but a reference (`${secret:NAME}`) is shown, which is worth nothing to a thief.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use axum::{Json, extract::State};
+use hyper::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use switchboard_config::{
+    Approvals, Budget, Config, Guard, Inherit, McpAuth, MemoryTools, Network, Notify, Prices,
+    Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport, View, is_pasted_value,
+};
+use switchboard_redact::origin;
+
+use switchboard_inbound::problem::{Problem, configuration, refuse_if_stopping};
+
+use crate::admin::Admin;
+
+const HIDDEN: &str = "(hidden)";
+
+#[derive(Serialize)]
+pub(super) struct Shown {
+    file: String,
+    /// Why the file as it stands is not applied, if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<Arc<str>>,
+    config: Value,
+}
+
+pub(super) async fn show(State(admin): State<Arc<Admin>>) -> Json<Shown> {
+    Json(shown(&admin))
+}
+
+pub(super) async fn reload(State(admin): State<Arc<Admin>>) -> Result<Json<Shown>, Problem> {
+    refuse_if_stopping(&admin.core)?;
+    match admin.core.reload().await {
+        Ok(()) => Ok(Json(shown(&admin))),
+        Err(error) => Err(configuration(StatusCode::UNPROCESSABLE_ENTITY, &error)),
+    }
+}
+
+fn shown(admin: &Admin) -> Shown {
+    let core = &admin.core;
+    Shown {
+        file: core.home.config_file().display().to_string(),
+        problem: admin.core.configuration.problem(),
+        config: without_secrets(&core.config.load()),
+    }
+}
+
+/// Under the names that the file has for it. A new part of the configuration has to be judged here.
+fn without_secrets(config: &Config) -> Value {
+    let Config {
+        listen: _,
+        view,
+        servers,
+        auth,
+        shutdown,
+        wait,
+        approvals,
+        sampling,
+        memory,
+        search,
+        results,
+        sessions,
+    } = config;
+    let servers: Map<_, _> = servers
+        .iter()
+        .map(|(name, server)| (name.clone(), server_without_secrets(server)))
+        .collect();
+    json!({
+        "listen": config.listen_address().to_string(),
+        "view": match view {
+            View::Auto => "auto",
+            View::Search => "search",
+            View::Direct => "direct",
+        },
+        "mcpServers": servers,
+        "waitTimeoutMs": ms(*wait),
+        "approvals": asking(approvals),
+        "sampling": sparse([
+            ("provider", sampling.provider.as_ref().map(provider)),
+            ("review", Some(sampling.review.into())),
+            ("budget", Some(budget(&sampling.budget).into())),
+        ]),
+        "memory": {
+            "enabled": memory.enabled,
+            "tools": match memory.tools {
+                MemoryTools::Compact => "compact",
+                MemoryTools::All => "all",
+            },
+        },
+        "search": { "embeddings": search.embeddings.as_str(), "learn": search.learn },
+        "results": {
+            "maxBytes": results.max_bytes,
+            "maxTokens": results.max_tokens,
+            "keepSeconds": results.keep.as_secs(),
+        },
+        "sessions": { "idleSeconds": sessions.idle.as_secs() },
+        "auth": {
+            "mcp": match auth.mcp {
+                McpAuth::Token => "token",
+                McpAuth::None => "none",
+            },
+        },
+        "shutdown": {
+            "totalTimeoutMs": ms(shutdown.total_timeout),
+            "containerTimeoutMs": ms(shutdown.container_timeout),
+        },
+    })
+}
+
+fn budget(budget: &Budget) -> Map<String, Value> {
+    let Budget {
+        requests_per_call,
+        requests_per_hour,
+        requests_per_day,
+        tokens_per_hour,
+        tokens_per_day,
+        cost_per_day,
+        prompt_bytes,
+        concurrent,
+    } = *budget;
+    sparse([
+        ("requestsPerCall", Some(requests_per_call.into())),
+        ("requestsPerHour", Some(requests_per_hour.into())),
+        ("requestsPerDay", Some(requests_per_day.into())),
+        ("tokensPerHour", Some(tokens_per_hour.into())),
+        ("tokensPerDay", Some(tokens_per_day.into())),
+        ("costPerDay", cost_per_day.map(Into::into)),
+        ("promptBytes", Some(prompt_bytes.into())),
+        ("concurrent", Some(concurrent.into())),
+    ])
+}
+
+fn asking(approvals: &Approvals) -> Map<String, Value> {
+    let Approvals {
+        short_timeout,
+        long_timeout,
+        route,
+        tools,
+        rules,
+        webhook,
+        notify,
+        questions_per_call,
+        questions_per_minute,
+    } = approvals;
+    let route = match route {
+        Route::Auto => "auto",
+        Route::Client => "client",
+        Route::Human => "human",
+    };
+    let notify = match notify {
+        Notify::Auto => "auto",
+        Notify::Off => "off",
+    };
+    sparse([
+        ("shortTimeoutMs", Some(ms(*short_timeout))),
+        ("longTimeoutMs", Some(ms(*long_timeout))),
+        ("route", Some(route.into())),
+        ("questionsPerCall", Some((*questions_per_call).into())),
+        ("questionsPerMinute", Some((*questions_per_minute).into())),
+        ("tools", Some(tools.as_str().into())),
+        ("rules", Some(json!(rules))),
+        (
+            "webhook",
+            webhook.as_ref().map(|webhook| {
+                json!({
+                    "url": shown_value(&webhook.url),
+                    "secret": shown_value(&webhook.secret),
+                    "on": webhook.on,
+                })
+            }),
+        ),
+        ("notify", Some(notify.into())),
+    ])
+}
+
+fn server_without_secrets(server: &Server) -> Value {
+    let Server {
+        enabled,
+        transport,
+        start,
+        revision,
+        idle_stop,
+        request_timeout,
+        init_timeout,
+        close_timeout,
+        term_timeout,
+        max_in_flight,
+        max_queued,
+        tools,
+        compact: _,
+        trust,
+        max_result_bytes,
+        max_result_tokens,
+        approve,
+        hold,
+        approved_file,
+    } = server;
+    let start = start.map(|start| match start {
+        Start::Lazy => "lazy",
+        Start::Eager => "eager",
+    });
+    let filter = [
+        ("allow", tools.allow.as_ref().map(|names| json!(names))),
+        ("deny", (!tools.deny.is_empty()).then(|| json!(tools.deny))),
+    ];
+    let mut entry = way(transport);
+    entry.extend(sparse([
+        ("enabled", Some((*enabled).into())),
+        (
+            "revision",
+            revision.map(|revision| revision.as_str().into()),
+        ),
+        ("start", start.map(Into::into)),
+        (
+            "idleStopSeconds",
+            Some(idle_stop.map_or(0, |idle| idle.as_secs()).into()),
+        ),
+        ("requestTimeoutMs", Some(ms(*request_timeout))),
+        ("initTimeoutMs", Some(ms(*init_timeout))),
+        ("closeTimeoutMs", Some(ms(*close_timeout))),
+        ("termTimeoutMs", Some(ms(*term_timeout))),
+        ("maxInFlight", Some((*max_in_flight).into())),
+        ("maxQueued", Some((*max_queued).into())),
+        ("tools", Some(sparse(filter).into())),
+        ("trust", Some(trust.as_str().into())),
+        ("hold", Some((*hold).into())),
+        ("approvedFile", approved_file.as_deref().map(Into::into)),
+        ("maxResultBytes", max_result_bytes.map(Into::into)),
+        ("maxResultTokens", max_result_tokens.map(Into::into)),
+        (
+            "approve",
+            approve.map(|approve| match approve {
+                Guard::Rules => "never".into(),
+                other => other.as_str().into(),
+            }),
+        ),
+    ]));
+    entry.into()
+}
+
+/// How a server is reached.
+fn way(transport: &Transport) -> Map<String, Value> {
+    match transport {
+        Transport::BuiltIn => Map::new(),
+        Transport::Command(line) => sparse([
+            ("command", Some(line.command.as_str().into())),
+            ("args", Some(list(&line.args))),
+            ("env", Some(values(&line.env))),
+            (
+                "inheritEnv",
+                match &line.inherit_env {
+                    Inherit::All => Some(true.into()),
+                    Inherit::Names(names) => (!names.is_empty()).then(|| names.clone().into()),
+                },
+            ),
+            ("cwd", line.cwd.as_deref().map(Into::into)),
+        ]),
+        Transport::Remote(remote) => sparse([
+            ("url", Some(address(&remote.url).into())),
+            ("headers", Some(values(&remote.headers))),
+            (
+                "type",
+                match remote.kind {
+                    RemoteKind::Auto => None,
+                    RemoteKind::Http => Some("http-only".into()),
+                    RemoteKind::Sse => Some("sse".into()),
+                },
+            ),
+        ]),
+        Transport::Container(container) => {
+            let engine = container.engine.split_first();
+            let engine = engine.map(|(program, args)| {
+                let shown = args.iter().map(|arg| shown_value(arg));
+                let engine: Vec<_> = std::iter::once(program.as_str()).chain(shown).collect();
+                json!(engine)
+            });
+            let network = match &container.network {
+                Network::None => Some(false.into()),
+                Network::Default => Some(true.into()),
+                Network::Named(name) => Some(name.as_str().into()),
+            };
+            let isolation = sparse([
+                ("engine", engine),
+                ("network", network),
+                ("memory", container.memory.as_deref().map(Into::into)),
+                ("cpus", container.cpus.as_deref().map(Into::into)),
+                ("pids", container.pids.map(Into::into)),
+                ("mounts", Some(json!(container.mounts))),
+                ("readOnly", Some(container.read_only.into())),
+                ("runArgs", Some(list(&container.run_args))),
+            ]);
+            sparse([
+                ("image", Some(container.image.as_str().into())),
+                ("args", Some(list(&container.args))),
+                ("env", Some(values(&container.env))),
+                ("isolation", Some(isolation.into())),
+            ])
+        }
+    }
+}
+
+fn provider(provider: &Provider) -> Value {
+    let Provider {
+        kind,
+        base_url,
+        model,
+        models,
+        api_key,
+        max_tokens,
+        timeout,
+        prices,
+    } = provider;
+    let kind = match kind {
+        ProviderKind::OpenAi => "openai",
+        ProviderKind::Anthropic => "anthropic",
+    };
+    let price = |prices: &Prices| json!({ "input": prices.input, "output": prices.output });
+    sparse([
+        ("kind", Some(kind.into())),
+        (
+            "baseUrl",
+            base_url.as_deref().map(|url| address(url).into()),
+        ),
+        ("model", Some(model.as_str().into())),
+        ("models", Some(json!(models))),
+        (
+            "apiKey",
+            api_key.as_deref().map(|key| shown_value(key).into()),
+        ),
+        ("maxTokens", Some((*max_tokens).into())),
+        ("timeoutMs", Some(ms(*timeout))),
+        ("prices", prices.as_ref().map(price)),
+    ])
+    .into()
+}
+
+/// The members that there are.
+fn sparse<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    members
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
+}
+
+fn ms(duration: Duration) -> Value {
+    u64::try_from(duration.as_millis())
+        .unwrap_or(u64::MAX)
+        .into()
+}
+
+fn list(args: &[String]) -> Value {
+    args.iter().map(|arg| shown_value(arg)).collect()
+}
+
+fn values(map: &BTreeMap<String, String>) -> Value {
+    map.iter()
+        .map(|(name, value)| (name.clone(), Value::from(shown_value(value))))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn shown_value(text: &str) -> &str {
+    if is_reference(text) { text } else { HIDDEN }
+}
+
+/// Whether the text is one `${…}` and nothing else, with a name and not a value that was pasted in its place.
+fn is_reference(text: &str) -> bool {
+    let inside = text
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
+    let parts = inside.and_then(|inside| inside.split_once(':'));
+    parts.is_some_and(|(kind, name)| {
+        matches!(kind, "env" | "secret")
+            && !name.contains(['{', '}', '$'])
+            && !is_pasted_value(name)
+    })
+}
+
+/// An address as far as its host and port: a path may be a key.
+fn address(url: &str) -> String {
+    if is_reference(url) {
+        return url.to_owned();
+    }
+    match url.split_once("://") {
+        None => HIDDEN.to_owned(),
+        Some((_, rest)) if rest.contains(['/', '?', '#', '\\']) => {
+            format!("{}/{HIDDEN}", origin(url))
+        }
+        Some(_) => origin(url),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_a_secret_is_hidden_and_a_reference_is_not() {
+        let config = switchboard_config::parse(
+            r#"{
+                "mcpServers": {
+                    "a": {
+                        "command": "npx",
+                        "args": ["-y", "--key=s3cret", "${env:KEY}", "x${env:KEY}", "$${env:s3cret}"],
+                        "env": {"A": "s3cret", "B": "${secret:mail.key}", "C": "${env:X}s3cret${env:Y}",
+                                "D": "${env:sk-ant-api03-s3cret0123456789}"}
+                    },
+                    "d": {"url": "https://example.com/s/s3cret/mcp"},
+                    "e": {"url": "${env:BASE}/s3cret"},
+                    "f": {"url": "https://me:s3cret@example.com:8443"},
+                    "b": {
+                        "url": "https://me:s3cret@example.com/mcp?key=s3cret",
+                        "headers": {"Authorization": "Bearer s3cret", "X": "${env:X}"}
+                    },
+                    "c": {
+                        "image": "mcp/time",
+                        "args": ["s3cret"],
+                        "env": {"A": "s3cret"},
+                        "isolation": {
+                            "engine": ["podman", "--url=s3cret"],
+                            "runArgs": ["-e", "s3cret"]
+                        }
+                    }
+                },
+                "sampling": {"provider": {
+                    "kind": "openai", "model": "m", "apiKey": "s3cret",
+                    "baseUrl": "http://s3cret@localhost/s3cret/v1#s3cret"
+                }},
+                "approvals": {"webhook": {"url": "https://example.com/hooks/s3cret", "secret": "s3cret"}}
+            }"#,
+            "switchboard.json",
+        )
+        .unwrap();
+        let shown = without_secrets(&config);
+        assert!(!shown.to_string().contains("s3cret"), "{shown:#}");
+        let servers = &shown["mcpServers"];
+        assert_eq!(
+            servers["a"]["args"],
+            json!([HIDDEN, HIDDEN, "${env:KEY}", HIDDEN, HIDDEN])
+        );
+        assert_eq!(
+            servers["a"]["env"],
+            json!({"A": HIDDEN, "B": "${secret:mail.key}", "C": HIDDEN, "D": HIDDEN})
+        );
+        assert_eq!(servers["b"]["url"], "https://example.com/(hidden)");
+        assert_eq!(servers["d"]["url"], "https://example.com/(hidden)");
+        assert_eq!(servers["e"]["url"], HIDDEN);
+        assert_eq!(servers["f"]["url"], "https://example.com:8443");
+        let provider = &shown["sampling"]["provider"];
+        assert_eq!(provider["baseUrl"], "http://localhost/(hidden)");
+        assert_eq!(
+            servers["b"]["headers"],
+            json!({"Authorization": HIDDEN, "X": "${env:X}"})
+        );
+        assert_eq!(
+            servers["c"]["isolation"]["engine"],
+            json!(["podman", HIDDEN])
+        );
+        assert_eq!(shown["sampling"]["provider"]["apiKey"], HIDDEN);
+        assert_eq!(shown["listen"], "127.0.0.1:7777");
+    }
+}

@@ -1,0 +1,221 @@
+//! The way into the console and out of it: links with a key, the key for a session, and the end of sessions.
+
+use std::{sync::Arc, time::SystemTime};
+
+use axum::{
+    Json,
+    extract::{Extension, Request, State},
+};
+use hyper::{StatusCode, header::CONTENT_TYPE};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::ask::{MaySay, read_json};
+use switchboard_base::{
+    audit::{Actor, Event},
+    time,
+};
+use switchboard_inbound::{
+    connection::Knock,
+    console_auth::{Listed, NO_CONSOLE_HINT, Refused, Signed, no_console},
+    edge::auth,
+    problem::Problem,
+};
+
+use crate::admin::Admin;
+
+/// The longest body of who is not known yet.
+const BODY_BYTES: usize = 4 * 1024;
+/// The lengths that a nonce may have.
+const NONCE_CHARS: std::ops::RangeInclusive<usize> = 16..=128;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    key: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SignedIn {
+    token: String,
+    #[serde(serialize_with = "time::rfc3339")]
+    expires_at: SystemTime,
+}
+
+/// Anybody may come here. So nothing is looked at that a page of somebody else's can have sent: a form
+/// cannot say that it is JSON. The peer is looked up for a good key only, since that takes a while.
+pub(super) async fn sign_in(
+    State(admin): State<Arc<Admin>>,
+    Extension(mut actor): Extension<Actor>,
+    Extension(knock): Extension<Knock>,
+    request: Request,
+) -> Result<Json<SignedIn>, Problem> {
+    let Key { key } = read_open(&admin, request).await?;
+    let core = &admin.core;
+    if !admin.inbound.console.is_key(&key, SystemTime::now()) {
+        return Err(no_key());
+    }
+    actor.peer = knock.peer().await?;
+    let room = core.audit.room().await?;
+    match admin.inbound.console.sign_in(&key, SystemTime::now()) {
+        Ok(session) => {
+            room.record([Event {
+                what: "signed-in",
+                subject: session.id,
+                actor: Some(actor),
+                details: json!({}),
+            }]);
+            Ok(Json(SignedIn {
+                token: session.token,
+                expires_at: session.until,
+            }))
+        }
+        Err(Refused::Key) => Err(no_key()),
+        Err(Refused::Random) => Err(no_randomness()),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Challenge {
+    session: String,
+    nonce: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct Proof {
+    proof: String,
+}
+
+/// A page asks this before it sends its session, so that it does not send it to another program on this port. A server
+/// could be that program and pass the question on, so the peer of a session that exists is looked up.
+pub(super) async fn prove(
+    State(admin): State<Arc<Admin>>,
+    Extension(knock): Extension<Knock>,
+    request: Request,
+) -> Result<Json<Proof>, Problem> {
+    let Challenge { session, nonce } = read_open(&admin, request).await?;
+    if !NONCE_CHARS.contains(&nonce.len()) {
+        let detail = format!(
+            "`nonce` has to have {} to {} bytes",
+            NONCE_CHARS.start(),
+            NONCE_CHARS.end()
+        );
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    let console = &admin.inbound.console;
+    let proof = console.prove(&session, &nonce, SystemTime::now());
+    let proof = proof.ok_or_else(|| {
+        Problem::new(StatusCode::NOT_FOUND, "this session has ended")
+            .hint("`switchboard console` prints a link to sign in again")
+    })?;
+    knock.peer().await?;
+    Ok(Json(Proof { proof }))
+}
+
+/// The body of a request that anybody may send: JSON to the console's own address, from its page or from a program.
+async fn read_open<T: serde::de::DeserializeOwned>(
+    admin: &Admin,
+    request: Request,
+) -> Result<T, Problem> {
+    if auth::check_own_page(admin.inbound.console_host(), request.headers()).is_err() {
+        let detail = "only the console's own page signs in: open the link that `switchboard console` prints as it is, with its name";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
+    if !request.headers().contains_key(CONTENT_TYPE) {
+        let detail = "the body has to be JSON: send it with `Content-Type: application/json`";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    read_json(request, BODY_BYTES).await
+}
+
+#[derive(Serialize)]
+pub(super) struct Link {
+    url: String,
+}
+
+pub(super) async fn link(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    session: Option<Extension<Signed>>,
+) -> Result<Json<Link>, Problem> {
+    if admin.inbound.address().is_none() {
+        let detail = "this gateway listens on its socket only, so that no browser can reach it";
+        return Err(Problem::new(StatusCode::CONFLICT, detail)
+            .hint("end it, and `switchboard serve` starts one with a console"));
+    }
+    if let Some(taken) = admin.inbound.console_taken() {
+        return Err(Problem::new(StatusCode::CONFLICT, no_console(taken)).hint(NO_CONSOLE_HINT));
+    }
+    let session = session.as_deref();
+    let room = admin.core.audit.room().await?;
+    let url = admin.inbound.console_link(session);
+    let url = url.ok_or_else(no_randomness)?;
+    room.record([Event {
+        what: "link-made",
+        subject: "console".into(),
+        actor: Some(actor),
+        details: json!({}),
+    }]);
+    Ok(Json(Link { url }))
+}
+
+#[derive(Serialize)]
+pub(super) struct Sessions {
+    sessions: Vec<Listed>,
+}
+
+pub(super) async fn sessions(State(admin): State<Arc<Admin>>) -> Json<Sessions> {
+    let sessions = admin.inbound.console.sessions(SystemTime::now());
+    Json(Sessions { sessions })
+}
+
+/// The sessions to end: by default that of the request.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    #[serde(default)]
+    all: bool,
+    session: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct SignedOut {
+    ended: usize,
+}
+
+pub(super) async fn sign_out(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    own: Option<Extension<Signed>>,
+    MaySay(which): MaySay<Which>,
+) -> Result<Json<SignedOut>, Problem> {
+    let own = own.as_ref().map(|session| &*session.id);
+    let session = which.session.as_deref().or(own);
+    if session.is_none() && !which.all {
+        let detail = "say which session ends: `session` with its ID, or `all`";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    let core = &admin.core;
+    let session = session.filter(|_| !which.all);
+    let room = core.audit.room().await?;
+    let ended = admin.inbound.console.sign_out(session, SystemTime::now());
+    room.record(ended.iter().map(|id| Event {
+        what: "signed-out",
+        subject: Arc::clone(id),
+        actor: Some(actor.clone()),
+        details: json!({}),
+    }));
+    Ok(Json(SignedOut { ended: ended.len() }))
+}
+
+fn no_key() -> Problem {
+    let detail = "this link was used before, is too old, or is of a gateway that has stopped";
+    Problem::new(StatusCode::UNAUTHORIZED, detail).hint("`switchboard console` prints a new one")
+}
+
+fn no_randomness() -> Problem {
+    let detail = "the system gives no random numbers";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("try again")
+}

@@ -1,0 +1,115 @@
+//! What a server writes to standard error: the last lines, and on request those that come after.
+
+use std::{io, sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use hyper::StatusCode;
+use serde::{Deserialize, Serialize};
+use tokio::{
+    task::spawn_blocking,
+    time::{MissedTickBehavior, interval},
+};
+
+use super::{
+    ask::{Asked, Named, number},
+    sse::{self, Gone, Sender},
+    tail::{self, Follower},
+};
+use switchboard_inbound::problem::Problem;
+
+use crate::admin::Admin;
+
+/// How many lines are shown to who does not say.
+const LINES: usize = 200;
+/// And to who wants all.
+const LINES_MAX: usize = 5_000;
+/// How often a log is looked at while somebody follows it.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    lines: Option<String>,
+    follow: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    lines: Vec<String>,
+}
+
+pub(super) async fn show(
+    State(admin): State<Arc<Admin>>,
+    Named(upstream): Named,
+    Asked(Which { lines, follow }): Asked<Which>,
+) -> Result<Response, Problem> {
+    let wanted = number("lines", lines)?.unwrap_or(LINES).min(LINES_MAX);
+    let path = admin.core.home.log_of(&upstream.name);
+    let shown = path.clone();
+    let logs = Arc::clone(&admin.core.deps().logs);
+    let read = spawn_blocking(move || {
+        // What the server has written by now is to be among it.
+        logs.flush();
+        tail::last(&path, wanted)
+    });
+    let (lines, follower) = settle(read.await).map_err(|error| {
+        let detail = format!("cannot read {}: {error}", shown.display());
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("check who owns it")
+    })?;
+    if follow != Some(true) {
+        return Ok(Json(Lines { lines }).into_response());
+    }
+    let (sender, response) = sse::stream();
+    let name = Arc::clone(&upstream.name);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = tell(&admin, &name, lines, follower, &sender) => {}
+            () = admin.core.lifecycle.stopped() => {}
+            () = sender.closed() => {}
+        }
+    });
+    Ok(response)
+}
+
+/// Sends these lines and then what is added to the log, as long as there is such a server.
+async fn tell(
+    admin: &Admin,
+    name: &str,
+    mut lines: Vec<String>,
+    mut follower: Follower,
+    sender: &Sender,
+) -> Result<(), Gone> {
+    let mut look = interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        for line in &lines {
+            sender.line("line", line).await?;
+        }
+        if lines.is_empty() {
+            look.tick().await;
+        }
+        if admin.core.upstream(name).is_none() {
+            return Ok(());
+        }
+        let read = spawn_blocking(move || {
+            let more = follower.more();
+            more.map(|lines| (lines, follower))
+        });
+        (lines, follower) = match settle(read.await) {
+            Ok(more) => more,
+            Err(error) => {
+                tracing::warn!(%error, server = %name, "Cannot follow the log of a server.");
+                return Ok(());
+            }
+        };
+    }
+}
+
+/// A task that did not get to its end is an error like another.
+fn settle<T>(read: Result<io::Result<T>, tokio::task::JoinError>) -> io::Result<T> {
+    read.unwrap_or_else(|error| Err(io::Error::other(error)))
+}

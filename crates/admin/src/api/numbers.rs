@@ -1,0 +1,151 @@
+//! Numbers for Prometheus: the calls that were counted, and how things stand at this moment.
+
+use std::{fmt::Write, fs, sync::Arc, time::SystemTime};
+
+use axum::{extract::State, response::IntoResponse};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use switchboard_base::{
+    health::ServerState,
+    metrics::{Gauge, label},
+};
+
+use crate::{admin::Admin, status::Status};
+
+const MEDIA_TYPE: HeaderValue =
+    HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+pub(super) async fn show(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
+    let core = &admin.core;
+    let mut text = core.metrics.render(&gauges(&admin.status()));
+    counter(
+        &mut text,
+        "switchboard_store_dropped_records_total",
+        "Calls that could not be written down.",
+        core.store.dropped(),
+    );
+    text.push_str(&core.approvals.numbers.render());
+    text.push_str(&core.approvals.asking.render());
+    if let Some(seconds) = cpu_seconds() {
+        counter(
+            &mut text,
+            "process_cpu_seconds_total",
+            "Time spent on processors, in seconds.",
+            seconds,
+        );
+    }
+    ([(CONTENT_TYPE, MEDIA_TYPE)], text)
+}
+
+fn gauges(status: &Status) -> Vec<Gauge> {
+    let by_state = ServerState::ALL.map(|state| {
+        let servers = status.servers.iter();
+        let count = servers
+            .filter(|server| server.health.state == state)
+            .count();
+        (label("state", state.as_str()), count as u64)
+    });
+    let by_server = |number: fn(&crate::status::ServerStatus) -> usize| {
+        status
+            .servers
+            .iter()
+            .map(|server| (label("server", &server.name), number(server) as u64))
+            .collect()
+    };
+    let one = |number: u64| vec![(String::new(), number)];
+    let uptime = SystemTime::now()
+        .duration_since(status.started_at)
+        .unwrap_or_default();
+    let mut gauges = vec![
+        Gauge {
+            name: "switchboard_servers",
+            help: "Servers by what they are doing.",
+            values: by_state.into(),
+        },
+        Gauge {
+            name: "switchboard_in_flight",
+            help: "Calls under way.",
+            values: by_server(|server| server.in_flight),
+        },
+        Gauge {
+            name: "switchboard_queued",
+            help: "Calls that wait for their turn.",
+            values: by_server(|server| server.queued),
+        },
+        Gauge {
+            name: "switchboard_clients",
+            help: "Sessions and pipes that are open.",
+            values: one(status.clients as u64),
+        },
+        Gauge {
+            name: "switchboard_tools",
+            help: "Tools that can be called.",
+            values: one(status.tools as u64),
+        },
+        Gauge {
+            name: "switchboard_uptime_seconds",
+            help: "How long the gateway has been running.",
+            values: one(uptime.as_secs()),
+        },
+    ];
+    if let Some(bytes) = resident_bytes() {
+        gauges.push(Gauge {
+            name: "process_resident_memory_bytes",
+            help: "Memory that is in use.",
+            values: one(bytes),
+        });
+    }
+    gauges
+}
+
+fn counter(text: &mut String, name: &str, help: &str, value: impl std::fmt::Display) {
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        text,
+        "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}"
+    );
+}
+
+/// Where there is a `/proc`; reading it asks the kernel and no disk.
+fn resident_bytes() -> Option<u64> {
+    resident_of(&fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn resident_of(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+fn cpu_seconds() -> Option<f64> {
+    cpu_of(&fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+fn cpu_of(stat: &str) -> Option<f64> {
+    /// What Linux counts in towards programs, whatever it counts in itself.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    // The name of the program comes second, in brackets, and may have anything in it.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace().skip(11);
+    let user: u32 = fields.next()?.parse().ok()?;
+    let system: u32 = fields.next()?.parse().ok()?;
+    Some((f64::from(user) + f64::from(system)) / TICKS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_read_right() {
+        assert_eq!(
+            resident_of("VmHWM:\t  9 kB\nVmRSS:\t    1234 kB\n"),
+            Some(1_263_616)
+        );
+        assert_eq!(resident_of("VmRSS:\t x kB\n"), None);
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 25 13 14";
+        assert_eq!(cpu_of(stat), Some(1.75));
+        assert_eq!(cpu_of("7 (a) S 1"), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! Searching for tools, as agents do, with the reasons.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use hyper::StatusCode;
+use serde::{Deserialize, Serialize};
+use switchboard_catalog::Kind;
+use switchboard_search::{Hit, Why};
+
+use super::ask::{Asked, unknown_server};
+use switchboard_core::{answer, finder::Wish};
+use switchboard_inbound::problem::Problem;
+
+use crate::admin::Admin;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Question {
+    q: String,
+    #[serde(default = "usual")]
+    limit: usize,
+    server: Option<String>,
+    #[serde(default)]
+    read_only: bool,
+    #[serde(default)]
+    trusted: bool,
+    #[serde(default)]
+    explain: bool,
+}
+
+const fn usual() -> usize {
+    10
+}
+
+/// The most tools in an answer.
+const MOST: usize = 200;
+/// How long what is said of a tool may be.
+const SUMMARY_BYTES: usize = 200;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answer {
+    tools: Vec<Tool>,
+    /// Whether vectors had a say, or words alone.
+    by_meaning: bool,
+    /// How many lessons of earlier searches there are.
+    learnt: usize,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    name: String,
+    server: Arc<str>,
+    #[serde(rename = "tool")]
+    own_name: Arc<str>,
+    summary: String,
+    score: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Reasons>,
+}
+
+#[derive(Serialize)]
+struct Reasons {
+    words: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meaning: Option<f32>,
+    learnt: f32,
+    matches: Vec<Matched>,
+}
+
+#[derive(Serialize)]
+struct Matched {
+    word: String,
+    found: String,
+    fields: Vec<&'static str>,
+    score: f32,
+}
+
+pub(super) async fn search(
+    State(admin): State<Arc<Admin>>,
+    Asked(question): Asked<Question>,
+) -> Result<Json<Answer>, Problem> {
+    let server = question.server.filter(|server| !server.is_empty());
+    if let Some(name) = &server
+        && admin.core.upstream(name).is_none()
+    {
+        return Err(unknown_server(&admin, name));
+    }
+    let core = &admin.core;
+    let wish = Wish {
+        text: question.q,
+        limit: question.limit.clamp(1, MOST),
+        server,
+        read_only: question.read_only,
+        trusted: question.trusted,
+        explain: question.explain,
+    };
+    let found = core.finder.find(wish).await?;
+    let catalogue = core.shelf.catalogue();
+    let tool = |hit: Hit| {
+        let part = catalogue.server(&hit.server)?;
+        let described = part
+            .find(Kind::Tool, &hit.name)?
+            .raw()
+            .member("description");
+        let described = described
+            .and_then(|text| text.to_text())
+            .unwrap_or_default();
+        Some(Tool {
+            name: format!("{}:{}", hit.server, hit.name),
+            summary: answer::summary(&described, SUMMARY_BYTES),
+            score: hit.score,
+            why: hit.why.map(Reasons::from),
+            server: hit.server,
+            own_name: hit.name,
+        })
+    };
+    Ok(Json(Answer {
+        tools: found.hits.into_iter().filter_map(tool).collect(),
+        by_meaning: found.by_meaning,
+        learnt: core.finder.lessons.count(),
+    }))
+}
+
+/// Forgets what earlier searches have taught.
+pub(super) async fn forget(State(admin): State<Arc<Admin>>) -> Result<StatusCode, Problem> {
+    let core = Arc::clone(&admin.core);
+    let forgetting = tokio::task::spawn_blocking(move || core.finder.lessons.forget());
+    match forgetting.await {
+        Ok(Ok(())) => Ok(StatusCode::NO_CONTENT),
+        Ok(Err(error)) => {
+            let detail = format!(
+                "what was learnt is forgotten until the next start, but its file cannot be removed: {error}"
+            );
+            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail))
+        }
+        Err(_) => {
+            let detail = "the gateway is stopping";
+            Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+                .hint("ask again when it is back"))
+        }
+    }
+}
+
+impl From<Why> for Reasons {
+    fn from(why: Why) -> Self {
+        let matches = why.matches.into_iter().map(|found| Matched {
+            word: found.word,
+            found: found.stem,
+            fields: found.fields.iter().map(|field| field.as_str()).collect(),
+            score: found.score,
+        });
+        Self {
+            words: why.words,
+            meaning: why.meaning,
+            learnt: why.learnt,
+            matches: matches.collect(),
+        }
+    }
+}

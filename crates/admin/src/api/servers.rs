@@ -1,0 +1,204 @@
+//! The servers: what they are, and changes to them.
+//!
+//! A change is a change of the configuration file, so that it outlives this process; the supervisor
+//! does the rest.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Extension, State},
+    response::IntoResponse,
+};
+use hyper::{
+    StatusCode,
+    header::{HeaderValue, LOCATION},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_catalog::Offers;
+use switchboard_client::Raw;
+use switchboard_config::EditError;
+
+use super::ask::{Named, Said, find};
+use switchboard_base::{
+    audit::{Actor, Event},
+    failure::Failure,
+};
+use switchboard_inbound::problem::{Problem, refuse_if_stopping};
+use switchboard_outbound::upstream::Upstream;
+
+use crate::{admin::Admin, status::ServerStatus};
+
+#[derive(Serialize)]
+pub(super) struct Servers {
+    servers: Vec<ServerStatus>,
+}
+
+pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Servers> {
+    let servers = admin
+        .core
+        .upstreams()
+        .values()
+        .map(|upstream| admin.server_status(upstream))
+        .collect();
+    Json(Servers { servers })
+}
+
+/// A server, and what it says of itself.
+#[derive(Serialize)]
+pub(super) struct Detail {
+    #[serde(flatten)]
+    status: ServerStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offers: Option<Introduction>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Introduction {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_info: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capabilities: Option<Raw>,
+}
+
+impl From<&Offers> for Introduction {
+    fn from(offers: &Offers) -> Self {
+        Self {
+            server_info: offers.server_info.clone(),
+            instructions: offers.instructions.clone(),
+            capabilities: offers.capabilities.clone(),
+        }
+    }
+}
+
+pub(super) async fn show(State(admin): State<Arc<Admin>>, Named(upstream): Named) -> Json<Detail> {
+    let offers = admin.core.shelf.offers(&upstream.name);
+    Json(Detail {
+        status: admin.server_status(&upstream),
+        offers: offers.as_deref().map(Introduction::from),
+    })
+}
+
+/// A server to be, with an entry as it stands in `mcpServers`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct New {
+    name: String,
+    server: Value,
+}
+
+pub(super) async fn add(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Said(New { name, mut server }): Said<New>,
+) -> Result<impl IntoResponse, Problem> {
+    // A client of the socket can write the file, too. Others add servers that a person has to approve, who is shown
+    // what would be started, and none of these.
+    if !actor.is_at_socket()
+        && let Some(entry) = server.as_object_mut()
+    {
+        for key in ["approve", "approvedFile"] {
+            entry.remove(key);
+        }
+        entry.insert("trust".to_owned(), "ask".into());
+        entry.insert("hold".to_owned(), true.into());
+    }
+    let added = name.clone();
+    change(&admin, actor, move |text| {
+        switchboard_config::add_server(text, &added, &server)
+    })
+    .await?;
+    let status = admin.server_status(&*find(&admin, &name)?);
+    let mut response = (StatusCode::CREATED, Json(status)).into_response();
+    if let Ok(place) = HeaderValue::from_str(&format!(
+        "/api/v1/servers/{}",
+        switchboard_catalog::escape(&name)
+    )) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    Ok(response)
+}
+
+pub(super) async fn remove(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Named(upstream): Named,
+) -> Result<StatusCode, Problem> {
+    let name = Arc::clone(&upstream.name);
+    change(&admin, actor, move |text| {
+        switchboard_config::remove_server(text, &name)
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn enable(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Named(upstream): Named,
+) -> Result<Json<ServerStatus>, Problem> {
+    switch(&admin, actor, &upstream, Switch::On).await
+}
+
+pub(super) async fn disable(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Named(upstream): Named,
+) -> Result<Json<ServerStatus>, Problem> {
+    switch(&admin, actor, &upstream, Switch::Off).await
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Switch {
+    On,
+    Off,
+}
+
+async fn switch(
+    admin: &Admin,
+    actor: Actor,
+    upstream: &Upstream,
+    to: Switch,
+) -> Result<Json<ServerStatus>, Problem> {
+    let name = Arc::clone(&upstream.name);
+    change(admin, actor, move |text| {
+        switchboard_config::set_enabled(text, &name, to == Switch::On)
+    })
+    .await?;
+    let upstream = find(admin, &upstream.name)?;
+    Ok(Json(admin.server_status(&upstream)))
+}
+
+pub(super) async fn restart(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Named(upstream): Named,
+) -> Result<Json<ServerStatus>, Problem> {
+    refuse_if_stopping(&admin.core)?;
+    if !upstream.settings().enabled {
+        let server = Arc::clone(&upstream.name);
+        return Err(Failure::Disabled { server }.into());
+    }
+    let room = admin.core.audit.room().await?;
+    room.record([Event {
+        what: "server-restarted",
+        subject: Arc::clone(&upstream.name),
+        actor: Some(actor),
+        details: serde_json::json!({}),
+    }]);
+    upstream.restart().await;
+    Ok(Json(admin.server_status(&upstream)))
+}
+
+async fn change(
+    admin: &Admin,
+    actor: Actor,
+    edit: impl FnOnce(&str) -> Result<String, EditError> + Send + 'static,
+) -> Result<(), Problem> {
+    refuse_if_stopping(&admin.core)?;
+    Ok(admin.core.change_config_as(Some(actor), edit).await?)
+}

@@ -1,0 +1,43 @@
+//! How the gateway is, and its end.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Extension, State},
+};
+use hyper::StatusCode;
+use serde::Serialize;
+use switchboard_base::audit::{Actor, Event};
+
+use crate::{admin::Admin, status::Status};
+
+pub(super) async fn show(State(admin): State<Arc<Admin>>) -> Json<Status> {
+    Json(admin.status())
+}
+
+#[derive(Serialize)]
+pub(super) struct Stopping {
+    state: &'static str,
+}
+
+/// The answer does not wait for the end, which it could not survive.
+pub(super) async fn stop(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+) -> (StatusCode, Json<Stopping>) {
+    let audit = &admin.core.audit;
+    let event = Event {
+        what: "stop-requested",
+        subject: "gateway".into(),
+        actor: Some(actor),
+        details: serde_json::json!({}),
+    };
+    match audit.room().await {
+        Ok(room) => room.record([event]),
+        // The gateway stops in any case, and counts what it could not record.
+        Err(_) => audit.record(event),
+    }
+    tokio::spawn(async move { admin.core.stop().await });
+    (StatusCode::ACCEPTED, Json(Stopping { state: "stopping" }))
+}

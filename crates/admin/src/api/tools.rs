@@ -1,0 +1,323 @@
+//! The tools of all servers, and one call.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Extension,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use hyper::{
+    StatusCode,
+    header::{CONTENT_TYPE, HeaderValue},
+};
+use serde::{Deserialize, Serialize};
+use switchboard_catalog::{Catalogue, Item, Kind};
+use switchboard_client::{Raw, Reason};
+use switchboard_config::shell_word;
+use switchboard_wire::{meta, method};
+
+use super::{
+    ask::{Asked, Said, unknown_server},
+    sse,
+};
+use switchboard_base::{
+    audit::Actor,
+    backchannel::{Line, Outlet},
+    caller::{Caller, Guest, Origin, Principal},
+    failure::cut,
+    view::{Face, View},
+};
+use switchboard_core::dispatch::{
+    self, Inquiry,
+    menu::{NAME_BYTES, look_up, split},
+};
+use switchboard_inbound::{doors::CONSOLE, problem::Problem};
+use switchboard_outbound::{builtin, memory};
+
+use crate::admin::Admin;
+
+/// Whoever calls through here has one turn among the clients of a server. No client has this key.
+const KEY: u64 = 0;
+/// The name of the caller in rules.
+const CLIENT: &str = "api";
+/// Likewise, of the room for requests to a person.
+const HOLDER: u64 = u64::MAX;
+/// The longest wait for a server whose tool is asked for by name. The caller asks again.
+const GLANCE: Duration = Duration::from_secs(2);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    server: Option<String>,
+    /// One tool, in either way of writing its name.
+    name: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Tools<'a> {
+    tools: Vec<Tool<'a>>,
+    /// Servers whose tools are not known yet.
+    starting: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: String,
+    server: &'a str,
+    #[serde(rename = "tool")]
+    own_name: &'a str,
+    exposed: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    definition: &'a Raw,
+}
+
+impl<'a> From<Item<'a>> for Tool<'a> {
+    fn from(item: Item<'a>) -> Self {
+        Self {
+            name: format!("{}:{}", item.server(), item.name()),
+            server: item.server(),
+            own_name: item.name(),
+            exposed: item.exposed(),
+            description: item
+                .raw()
+                .member("description")
+                .and_then(|text| text.to_text()),
+            definition: item.raw(),
+        }
+    }
+}
+
+pub(super) async fn list(
+    State(admin): State<Arc<Admin>>,
+    Asked(Which { server, name }): Asked<Which>,
+) -> Result<Response, Problem> {
+    let server = server.filter(|server| !server.is_empty());
+    if let Some(name) = &name {
+        locate(&admin, name, GLANCE).await?;
+    }
+    let catalogue = admin.core.shelf.catalogue_full();
+    let upstreams = admin.core.upstreams();
+    if let Some(name) = &server
+        && catalogue.server(name).is_none()
+        && !upstreams.contains_key(name)
+    {
+        return Err(unknown_server(&admin, name));
+    }
+    // There may be many thousands, each a page of text: too long a work for those who wait behind it.
+    let work = tokio::task::spawn_blocking(move || {
+        let asked = |name: &str| server.as_deref().is_none_or(|server| server == name);
+        let one = name.as_deref().and_then(|name| look_up(&catalogue, name));
+        let is_it = |tool: &Item<'_>| {
+            name.is_none() || one.is_some_and(|one| one.exposed() == tool.exposed())
+        };
+        let list = Tools {
+            tools: catalogue
+                .tools()
+                .filter(|tool| asked(tool.server()) && is_it(tool))
+                .map(Tool::from)
+                .collect(),
+            starting: upstreams
+                .iter()
+                .filter(|_| name.is_none())
+                .filter(|(name, upstream)| {
+                    asked(name) && upstream.settings().enabled && catalogue.server(name).is_none()
+                })
+                .map(|(name, _)| name.as_str())
+                .collect(),
+        };
+        serde_json::to_vec(&list)
+    });
+    let Ok(Ok(list)) = work.await else {
+        let detail = "the list of tools could not be written";
+        return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("ask again"));
+    };
+    Ok(json(list))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Call {
+    name: String,
+    arguments: Option<Raw>,
+    /// The console reads what one of its pages shows.
+    #[serde(default)]
+    page: bool,
+    /// The answer is a stream: what the tool says while it works, and then its result.
+    #[serde(default)]
+    progress: bool,
+}
+
+pub(super) async fn call(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Said(Call {
+        name,
+        arguments,
+        page,
+        progress,
+    }): Said<Call>,
+) -> Result<Response, Problem> {
+    let arguments = arguments.unwrap_or_else(Raw::empty_object);
+    if !arguments.is_object() {
+        let detail = "`arguments` has to be an object with the arguments of the tool";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
+    let (view, tool) = locate(&admin, &name, Duration::MAX).await?;
+    let mut caller = Caller::new(KEY, CLIENT.into(), Principal::Owner).over_http();
+    caller.holder.client = HOLDER;
+    caller.origin = match actor.door {
+        CONSOLE if page && reads_memory(&admin, &name, &arguments) => Origin::Page,
+        CONSOLE => Origin::Rest("console"),
+        _ if actor.is_at_socket() => Origin::Rest("command line"),
+        _ => Origin::Rest("REST API"),
+    };
+    let inquiry = Inquiry {
+        guest: Guest::stranger(),
+        session: None,
+        line: None,
+        method: method::TOOLS_CALL.to_owned(),
+        params: Some(Raw::object([
+            ("name", Raw::string(&tool)),
+            ("arguments", arguments),
+        ])),
+    };
+    if progress {
+        return Ok(accompanied(admin, view, caller, inquiry));
+    }
+    let result = dispatch::serve(&admin.core, &view, &caller, inquiry).await?;
+    Ok(json(result.bytes()))
+}
+
+/// Tells what a tool says while it works, and how it ends. The call goes on only as long as somebody listens.
+fn accompanied(admin: Arc<Admin>, view: View, caller: Caller, mut inquiry: Inquiry) -> Response {
+    let (sender, response) = sse::stream();
+    let sender = Arc::new(sender);
+    let progress = Arc::new(Progress(Arc::clone(&sender)));
+    inquiry.line = Some(Line::new(progress, None, Reason::default()));
+    let token = Raw::object([(meta::PROGRESS_TOKEN, Raw::number(0_u64))]);
+    inquiry.params = inquiry
+        .params
+        .map(|params| params.with_member(meta::META, &token).unwrap_or(params));
+    tokio::spawn(async move {
+        let ended = tokio::select! {
+            ended = dispatch::serve(&admin.core, &view, &caller, inquiry) => ended,
+            () = sender.closed() => return,
+        };
+        let (kind, text) = match ended {
+            Ok(result) => ("result", result.as_str().to_owned()),
+            Err(failure) => {
+                let problem = serde_json::to_string(&Problem::from(failure));
+                ("problem", problem.unwrap_or_default())
+            }
+        };
+        // Whoever has gone needs no answer.
+        let _ = sender.line(kind, &text).await;
+    });
+    response
+}
+
+/// Hands on what a tool says while it works. Whoever does not read misses some of it: neither the tool nor its limits wait
+/// for them.
+struct Progress(Arc<sse::Sender>);
+
+impl Outlet for Progress {
+    fn put(&self, message: Bytes) -> bool {
+        let message = Raw::parse(message).ok();
+        let said = message.and_then(|message| {
+            let is_progress = message.member("method")?.to_text()? == method::PROGRESS;
+            message.member("params").filter(|_| is_progress)
+        });
+        said.is_some_and(|said| self.0.offer("progress", said.as_str()))
+    }
+}
+
+/// Tests if this call of a tool of the built-in memory changes nothing.
+fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
+    let catalogue = admin.core.shelf.catalogue_full();
+    look_up(&catalogue, name).is_some_and(|tool| {
+        let upstream = admin.core.upstream(tool.server());
+        let is_memory = upstream.is_some_and(|upstream| memory::is_built_in(&upstream.settings()));
+        let annotations = tool.raw().member("annotations");
+        let reads = annotations.and_then(|annotations| annotations.member("readOnlyHint"));
+        let reads = reads.is_some_and(|reads| reads.as_bytes() == b"true");
+        // Without a plan to apply, it makes one.
+        let plans = tool.name() == "consolidate_memory"
+            && matches!(arguments.distinct_member(&["apply"]), Ok(None));
+        is_memory && (reads || plans)
+    })
+}
+
+/// Whose tool this is, and its name in that view. A server that nobody has seen yet is waited for,
+/// bounded, since it may be the one.
+async fn locate(admin: &Admin, name: &str, patience: Duration) -> Result<(View, String), Problem> {
+    let shelf = &admin.core.shelf;
+    let catalogue = shelf.catalogue_full();
+    if let Some(found) = look_up(&catalogue, name) {
+        return Ok(view(found.server(), found.name()));
+    }
+    let Some((server, tool)) = split(name, |server| admin.core.upstream(server).is_some()) else {
+        return Err(unknown_tool(admin, &catalogue, name));
+    };
+    let item = Some((Kind::Tool, tool));
+    let permitted = shelf.permits(server, item);
+    permitted.map_err(|unapproved| unapproved.failure(server, item))?;
+    let part = dispatch::part_within(&admin.core, server, patience).await?;
+    let catalogue = shelf.catalogue_full();
+    if let Some(found) = look_up(&catalogue, name) {
+        return Ok(view(found.server(), found.name()));
+    }
+    if let Some(near) = part.suggest_tool(tool) {
+        return Err(no_tool(name, Some(&format!("{server}:{near}"))));
+    }
+    let upstream = admin.core.upstream(server);
+    match upstream.and_then(|upstream| upstream.lacks(Kind::Tool)) {
+        Some(lacks) => Err(lacks.into()),
+        None => Err(no_tool(name, None)),
+    }
+}
+
+/// A server's own view leaves every byte of the result as it is. The gateway's own tools have none.
+fn view(server: &Arc<str>, tool: &str) -> (View, String) {
+    if **server == *builtin::SERVER {
+        (View::All(Face::Direct), format!("{server}__{tool}"))
+    } else {
+        (View::Server(Arc::clone(server)), tool.to_owned())
+    }
+}
+
+fn unknown_tool(admin: &Admin, catalogue: &Catalogue, name: &str) -> Problem {
+    if admin.core.upstream(name).is_some() {
+        let detail = format!("{:?} is a server, not a tool", cut(name));
+        let next = format!(
+            "`switchboard tools {}` lists its tools",
+            shell_word(cut(name))
+        );
+        return Problem::new(StatusCode::NOT_FOUND, detail).hint(next);
+    }
+    let near = catalogue
+        .suggest_tool(name)
+        .and_then(|exposed| catalogue.tool(exposed))
+        .map(|target| format!("{}:{}", target.server, target.name));
+    let pair = name.split_once(':').filter(|_| name.len() <= NAME_BYTES);
+    match (near, pair) {
+        (None, Some((server, _))) => unknown_server(admin, server),
+        (near, _) => no_tool(name, near.as_deref()),
+    }
+}
+
+fn no_tool(name: &str, near: Option<&str>) -> Problem {
+    let next = match near {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "`switchboard tools` lists them all".to_owned(),
+    };
+    let detail = format!("there is no tool {:?}", cut(name));
+    Problem::new(StatusCode::NOT_FOUND, detail).hint(next)
+}
+
+fn json(body: impl Into<Bytes>) -> Response {
+    let kind = HeaderValue::from_static("application/json");
+    ([(CONTENT_TYPE, kind)], body.into()).into_response()
+}

@@ -1,0 +1,484 @@
+//! Which tools somebody has approved, and decisions about those that are held back.
+
+use std::{collections::HashSet, sync::Arc};
+
+use axum::{
+    Json,
+    extract::{Extension, State},
+};
+use hyper::StatusCode;
+use serde::{Deserialize, Deserializer, Serialize};
+use switchboard_catalog::Kind;
+use switchboard_client::Raw;
+use switchboard_config::shell_word;
+use switchboard_trust::{
+    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Ledger, Offer, Others, Pin,
+    Severity, Why, scan,
+};
+
+use super::ask::{Asked, Named, Said, find};
+use switchboard_base::audit::{self, Actor};
+use switchboard_inbound::problem::Problem;
+use switchboard_outbound::{
+    hold::{self, Waiting},
+    pins::{Decision, Seen, Undecided, item_kind},
+    upstream::Upstream,
+};
+
+use crate::admin::Admin;
+
+/// The most bytes of definitions, held back and approved, that a list shows and compares for one server. A server that
+/// changes many long definitions must not make its list useless.
+const TEXT_BYTES: usize = 512 * 1024;
+/// The most names of tools in one entry of the audit log.
+const AUDITED_MAX: usize = 1_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Which {
+    server: Option<String>,
+    /// Only what is held, and why: texts are neither shown nor looked at.
+    #[serde(default)]
+    brief: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct Trust {
+    servers: Vec<ServerTrust>,
+}
+
+/// How far one server is trusted.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ServerTrust {
+    name: Arc<str>,
+    /// What its configuration says: `first`, `ask` or `always`.
+    trust: &'static str,
+    /// How many definitions are approved.
+    approved: usize,
+    /// What would be started, if a person has to agree first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<Waiting>,
+    held: Vec<HeldTool>,
+    /// Definitions that are shown and say something suspicious.
+    flagged: Vec<Flagged>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+/// A definition that is held back.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HeldTool {
+    name: String,
+    kind: ItemKind,
+    tool: Arc<str>,
+    why: Why,
+    fingerprint: Fingerprint,
+    since_ms: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<Change>,
+    /// The same for a person to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    findings: Vec<Finding>,
+    definition: Option<Raw>,
+    approved: Option<Raw>,
+    /// Changes, diff and definitions are left out of this list: too much is held back, or nobody has asked for them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    omitted: bool,
+}
+
+#[derive(Serialize)]
+struct Flagged {
+    name: String,
+    kind: ItemKind,
+    tool: Arc<str>,
+    findings: Vec<Finding>,
+}
+
+/// All servers, or one.
+pub(super) async fn list(
+    State(admin): State<Arc<Admin>>,
+    Asked(Which { server, brief }): Asked<Which>,
+) -> Result<Json<Trust>, Problem> {
+    let servers = match server.filter(|server| !server.is_empty()) {
+        Some(name) => vec![find(&admin, &name)?],
+        None => admin.core.upstreams().values().cloned().collect(),
+    };
+    // Files are read, and there may be many tools to look at.
+    let looking = tokio::task::spawn_blocking(move || {
+        let look = if brief { glance_at } else { look_at };
+        let servers = servers.iter();
+        servers.map(|upstream| look(&admin, upstream)).collect()
+    });
+    match looking.await {
+        Ok(servers) => Ok(Json(Trust { servers })),
+        Err(_) => Err(stopping()),
+    }
+}
+
+/// One tool of a server, as it is approved or held back.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Shown {
+    server: Arc<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<HeldTool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approved: Option<Approved>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Approved {
+    name: String,
+    kind: ItemKind,
+    tool: Arc<str>,
+    fingerprint: Fingerprint,
+    at_ms: u64,
+    definition: Option<Raw>,
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tool {
+    tool: String,
+}
+
+pub(super) async fn show(
+    State(admin): State<Arc<Admin>>,
+    Named(upstream): Named,
+    Asked(Tool { tool }): Asked<Tool>,
+) -> Result<Json<Shown>, Problem> {
+    let name = Arc::clone(&upstream.name);
+    let looking = tokio::task::spawn_blocking(move || {
+        let others = others(&admin, &upstream.name);
+        let ledger = ledger(&admin, &upstream);
+        let held = ledger.held().find(|held| *held.tool == *tool);
+        let pin = ledger.pins().find(|pin| *pin.tool == *tool);
+        let shown = Shown {
+            held: held.map(|held| held_tool(&upstream.name, held, &others)),
+            approved: pin.map(|pin| approved(&upstream.name, pin, &others)),
+            server: Arc::clone(&upstream.name),
+        };
+        (tool, shown)
+    });
+    let Ok((tool, shown)) = looking.await else {
+        return Err(stopping());
+    };
+    if shown.held.is_none() && shown.approved.is_none() {
+        let detail = format!("the server {name:?} has no tool {tool:?} that was ever seen");
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail)
+            .hint("`switchboard trust list` shows what is held back"));
+    }
+    Ok(Json(shown))
+}
+
+/// What is decided: one tool, or with `approve` those of `tools`, or all that are held.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Decided {
+    #[serde(default, deserialize_with = "given")]
+    tool: Option<String>,
+    /// Those of these that are still held as the person has seen them.
+    #[serde(default, deserialize_with = "given")]
+    tools: Option<Vec<SeenTool>>,
+    /// What the person has looked at; if that is not what is held any more, nothing is decided.
+    #[serde(default, deserialize_with = "given")]
+    fingerprint: Option<String>,
+    /// The fingerprint of the entry that is to be started.
+    #[serde(default, deserialize_with = "given")]
+    start: Option<String>,
+}
+
+/// A member that is there has a value: `null` must not be taken for all that is held.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeenTool {
+    tool: String,
+    fingerprint: String,
+}
+
+pub(super) async fn approve(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Named(upstream): Named,
+    Said(mut decided): Said<Decided>,
+) -> Result<Json<ServerTrust>, Problem> {
+    let tools = decided.tools.take();
+    let ways = [
+        decided.start.is_some(),
+        decided.tool.is_some() || decided.fingerprint.is_some(),
+        tools.is_some(),
+    ];
+    if ways.into_iter().filter(|way| *way).count() > 1 {
+        let detail = "`start`, `tools`, and `tool` with `fingerprint` do not go together";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
+    if let Some(fingerprint) = &decided.start {
+        return start(admin, actor, upstream, fingerprint).await;
+    }
+    let decision = match tools {
+        Some(tools) => {
+            let seen = tools.into_iter().map(SeenTool::read);
+            Decision::ApproveThese(seen.collect::<Result<_, _>>()?)
+        }
+        None => Decision::Approve(decided.seen()?),
+    };
+    decide(admin, actor, upstream, decision).await
+}
+
+pub(super) async fn reject(
+    State(admin): State<Arc<Admin>>,
+    Extension(actor): Extension<Actor>,
+    Named(upstream): Named,
+    Said(decided): Said<Decided>,
+) -> Result<Json<ServerTrust>, Problem> {
+    if decided.tools.is_some() || decided.start.is_some() {
+        let detail = "`tools` and `start` do not go with a rejection";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
+    let Some(seen) = decided.seen()? else {
+        let detail = "`tool` is missing: which tool is rejected?";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    };
+    decide(admin, actor, upstream, Decision::Reject(seen)).await
+}
+
+/// Starts a server that is held.
+async fn start(
+    admin: Arc<Admin>,
+    actor: Actor,
+    upstream: Arc<Upstream>,
+    fingerprint: &str,
+) -> Result<Json<ServerTrust>, Problem> {
+    let name = &upstream.name;
+    if !admin.core.release(name, fingerprint, Some(actor)).await? {
+        let detail = format!("the server {name:?} is not held with this fingerprint");
+        let hint = format!(
+            "look at it again with `switchboard trust list {}`",
+            shell_word(name)
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail).hint(hint));
+    }
+    let upstream = find(&admin, name)?;
+    let looking = tokio::task::spawn_blocking(move || look_at(&admin, &upstream));
+    looking.await.map(Json).map_err(|_| stopping())
+}
+
+impl Decided {
+    fn seen(self) -> Result<Option<Seen>, Problem> {
+        let fingerprint = self.fingerprint.as_deref().map(fingerprint).transpose()?;
+        if self.tool.is_none() && fingerprint.is_some() {
+            let detail = "`tool` is missing: whose fingerprint is this?";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+        }
+        Ok(self.tool.map(|tool| Seen { tool, fingerprint }))
+    }
+}
+
+impl SeenTool {
+    fn read(self) -> Result<Seen, Problem> {
+        Ok(Seen {
+            fingerprint: Some(fingerprint(&self.fingerprint)?),
+            tool: self.tool,
+        })
+    }
+}
+
+fn fingerprint(text: &str) -> Result<Fingerprint, Problem> {
+    text.parse().map_err(|_| {
+        Problem::new(StatusCode::BAD_REQUEST, "`fingerprint` is none")
+            .hint("give the one that was shown with the tool")
+    })
+}
+
+async fn decide(
+    admin: Arc<Admin>,
+    actor: Actor,
+    upstream: Arc<Upstream>,
+    decision: Decision,
+) -> Result<Json<ServerTrust>, Problem> {
+    let core = Arc::clone(&admin.core);
+    let settings = upstream.settings();
+    let room = core.audit.room().await?;
+    let decided = core
+        .shelf
+        .decide(&upstream.name, &settings, decision.clone());
+    let decided = decided.await.map_err(|error| {
+        let status = match &error {
+            Undecided::Decision(DecisionError::NotHeld { .. }) => StatusCode::NOT_FOUND,
+            Undecided::Decision(DecisionError::Changed { .. }) => StatusCode::CONFLICT,
+            Undecided::File(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Problem::new(status, error.to_string()).maybe_hint(error.hint())
+    })?;
+    let done = decision.as_str();
+    if !decided.is_empty() {
+        let tools: Vec<_> = decided.iter().take(AUDITED_MAX).collect();
+        room.record([audit::Event {
+            what: "trust",
+            subject: Arc::clone(&upstream.name),
+            actor: Some(actor),
+            details: serde_json::json!({ "decision": done, "tools": tools, "count": decided.len() }),
+        }]);
+    }
+    if matches!(decision, Decision::Approve(_) | Decision::ApproveThese(_)) {
+        // What was remembered about them is not about what they are now.
+        for tool in &decided {
+            switchboard_core::trust_requests::forget(&core, &upstream.name, tool).await;
+        }
+    }
+    core.events.tell(
+        "trust.decided",
+        || serde_json::json!({ "server": upstream.name, "decision": done }),
+    );
+    switchboard_core::trust_requests::tell_changed(&core, &upstream.name);
+    let looking = tokio::task::spawn_blocking(move || look_at(&admin, &upstream));
+    looking.await.map(Json).map_err(|_| stopping())
+}
+
+/// How far a server is trusted. Reads its ledger, and every definition.
+fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
+    let others = others(admin, &upstream.name);
+    let name = &upstream.name;
+    let mut room = TEXT_BYTES;
+    let held = |held: Held| {
+        let texts = [&held.definition, &held.approved].into_iter().flatten();
+        let bytes = texts.map(|text| text.as_bytes().len()).sum();
+        match room.checked_sub(bytes) {
+            Some(rest) => {
+                room = rest;
+                held_tool(name, held, &others)
+            }
+            None => HeldTool {
+                findings: held.findings(&others),
+                ..without_texts(name, held)
+            },
+        }
+    };
+    let trust = server_trust(admin, upstream, held);
+    // After the ledger: what was approved in between is shown, and what is held is not.
+    let catalogue = admin.core.shelf.catalogue();
+    let parts = catalogue.server(name).into_iter();
+    let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
+    let items = items.flat_map(|(kind, items)| items.map(move |item| (item_kind(kind), item)));
+    let flagged = items.filter_map(|(kind, item)| {
+        let findings = suspicious(kind, item.raw(), &others);
+        let key = kind.key(item.name());
+        (!findings.is_empty()).then(|| Flagged {
+            name: format!("{name}:{key}"),
+            kind,
+            tool: key.into(),
+            findings,
+        })
+    });
+    ServerTrust {
+        flagged: flagged.collect(),
+        ..trust
+    }
+}
+
+/// The same without a look at what definitions say.
+fn glance_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
+    server_trust(admin, upstream, |held| without_texts(&upstream.name, held))
+}
+
+fn server_trust(
+    admin: &Admin,
+    upstream: &Upstream,
+    held: impl FnMut(Held) -> HeldTool,
+) -> ServerTrust {
+    let ledger = ledger(admin, upstream);
+    let name = &upstream.name;
+    let held: Vec<HeldTool> = ledger.held().map(held).collect();
+    let names: HashSet<&str> = held.iter().map(|held| &*held.tool).collect();
+    let counts = |pin: &Pin| {
+        let is_shown = pin.vanished_ms.is_none() && !names.contains(&*pin.tool);
+        is_shown && pin.kind != ItemKind::Instructions
+    };
+    let approved = ledger.pins().filter(counts).count();
+    ServerTrust {
+        name: Arc::clone(name),
+        trust: upstream.settings().trust.as_str(),
+        start: hold::waiting(name, &upstream.settings(), admin.core.deps()),
+        approved,
+        held,
+        flagged: Vec::new(),
+        note: ledger.note(),
+    }
+}
+
+fn ledger(admin: &Admin, upstream: &Upstream) -> Ledger {
+    let shelf = &admin.core.shelf;
+    shelf.ledger(&upstream.name, &upstream.settings())
+}
+
+fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {
+    let diff = held.diff();
+    HeldTool {
+        name: format!("{server}:{}", held.tool),
+        kind: held.kind,
+        why: held.why,
+        fingerprint: held.fingerprint,
+        since_ms: held.since_ms,
+        diff: diff.as_ref().map(ToString::to_string),
+        changes: diff.map(|diff| diff.changes).unwrap_or_default(),
+        findings: held.findings(others),
+        tool: held.tool,
+        definition: held.definition,
+        approved: held.approved,
+        omitted: false,
+    }
+}
+
+/// The same without texts, and without the work of reading and comparing them.
+fn without_texts(server: &str, held: Held) -> HeldTool {
+    let bare = Held {
+        definition: None,
+        approved: None,
+        ..held
+    };
+    HeldTool {
+        omitted: true,
+        ..held_tool(server, bare, &Others::default())
+    }
+}
+
+fn approved(server: &str, pin: Pin, others: &Others) -> Approved {
+    let definition = pin.definition;
+    Approved {
+        name: format!("{server}:{}", pin.tool),
+        kind: pin.kind,
+        tool: pin.tool,
+        fingerprint: pin.fingerprint,
+        at_ms: pin.at_ms,
+        findings: definition.as_ref().map_or_else(Vec::new, |definition| {
+            let kind = pin.kind;
+            scan(Offer { kind, definition }, others)
+        }),
+        definition,
+    }
+}
+
+/// What a person should read before an agent does.
+fn suspicious(kind: ItemKind, definition: &Raw, others: &Others) -> Vec<Finding> {
+    let mut findings = scan(Offer { kind, definition }, others);
+    findings.retain(|finding| finding.severity >= Severity::Warn);
+    findings
+}
+
+fn others(admin: &Admin, name: &str) -> Others {
+    switchboard_core::finder::others(&admin.core.shelf.catalogue(), name)
+}
+
+fn stopping() -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping")
+        .hint("ask again when it is back")
+}

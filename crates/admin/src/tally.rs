@@ -1,0 +1,67 @@
+//! Tells whoever watches that calls were made.
+//!
+//! A call counts itself and nothing else. While somebody reads events, the counts are looked at once a
+//! second; while nobody does, nothing runs.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+use switchboard_core::core::Core;
+use switchboard_store::Query;
+use tokio::time::{sleep, timeout};
+
+/// How often the counts are looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Runs as long as the gateway.
+pub(crate) async fn run(core: Weak<Core>) {
+    let mut before = BTreeMap::new();
+    loop {
+        let Some(watched) = core.upgrade().map(|core| core.events.watched()) else {
+            return;
+        };
+        watched.await;
+        sleep(EVERY).await;
+        let Some(core) = core.upgrade() else {
+            return;
+        };
+        // What was counted while nobody watched is told to the first who does.
+        let now = core.metrics.calls();
+        if core.events.is_watched() && now != before {
+            tell(&core, &before, &now).await;
+            before = now;
+        }
+    }
+}
+
+async fn tell(core: &Arc<Core>, before: &Counts, now: &Counts) {
+    let last = newest(core).await;
+    core.events.tell("calls", || {
+        let changed = now
+            .iter()
+            .filter(|(name, counts)| before.get(*name) != Some(counts));
+        let servers: Map<String, Value> = changed
+            .map(|(name, (calls, errors))| {
+                let counts = json!({ "calls": calls, "errors": errors });
+                (name.clone(), counts)
+            })
+            .collect();
+        json!({ "last": last, "servers": servers })
+    });
+}
+
+type Counts = BTreeMap<String, (u64, u64)>;
+
+/// The last call that was written down, if the store says so in time.
+async fn newest(core: &Core) -> Option<u64> {
+    let newest = core.store.activity(Query {
+        limit: 1,
+        ..Query::default()
+    });
+    let newest = timeout(EVERY, newest).await.ok()?.ok()?;
+    newest.first().map(|call| call.id)
+}

@@ -1,0 +1,80 @@
+//! Actors as people read them, and as decisions keep them.
+
+use std::fmt;
+
+use switchboard_approvals::{Peer, Source};
+
+use crate::audit::{Actor, PeerProcess};
+
+/// Which door a client came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// Anyone on this machine can knock: they show the token.
+    Tcp,
+    /// Only this user can reach it.
+    Socket,
+}
+
+impl Door {
+    /// The word for it in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Socket => "socket",
+        }
+    }
+}
+
+impl Actor {
+    /// Whether the actor came through the gateway's own socket.
+    pub fn is_at_socket(&self) -> bool {
+        self.door == Door::Socket.as_str()
+    }
+
+    /// As a decision keeps it.
+    pub fn source(&self) -> Source {
+        let peer = self.peer.as_ref().map(|peer| Peer {
+            pid: peer.pid,
+            program: peer.program.clone(),
+        });
+        Source {
+            door: self.door.into(),
+            peer,
+        }
+    }
+}
+
+/// `owner via socket (switchboard, pid 123)`.
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "owner via {}", self.door)?;
+        let Some(PeerProcess { pid, program }) = &self.peer else {
+            return Ok(());
+        };
+        let program = program.as_deref().and_then(|path| path.rsplit('/').next());
+        match program {
+            Some(program) => write!(f, " ({program}, pid {pid})"),
+            None => write!(f, " (pid {pid})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actor_names_door_program_and_process() {
+        let mut actor = Actor {
+            door: "console",
+            peer: None,
+        };
+        assert_eq!(actor.to_string(), "owner via console");
+        actor.door = "socket";
+        actor.peer = Some(PeerProcess {
+            pid: 123,
+            program: Some("/usr/bin/switchboard".into()),
+        });
+        assert_eq!(actor.to_string(), "owner via socket (switchboard, pid 123)");
+    }
+}

@@ -1,0 +1,94 @@
+//! MCP Apps: tools that come with a page, which a client shows to people.
+//!
+//! A page calls tools of its own server, by the names that the server gives them; some of those are for pages alone.
+
+use switchboard_catalog::{Catalogue, Item, Kind};
+use switchboard_client::Raw;
+use switchboard_wire::{Name, meta};
+
+/// The extension for apps.
+pub const EXTENSION: &str = "io.modelcontextprotocol/ui";
+
+/// What a client says that shows apps.
+pub fn capability() -> Raw {
+    let page = Raw::string("text/html;profile=mcp-app");
+    Raw::object([("mimeTypes", Raw::array([page]))])
+}
+
+/// Tests if a client of these capabilities shows apps.
+pub fn are_shown(capabilities: &Raw) -> bool {
+    let said = capabilities.member("extensions");
+    said.is_some_and(|said| said.member(EXTENSION).is_some())
+}
+
+/// Tests if a tool, by its definition, is for apps and not for models.
+pub fn is_for_apps_alone(tool: &Raw) -> bool {
+    let seen_by = visibility(tool);
+    seen_by.is_some_and(|seen_by| !seen_by.iter().any(|who| who == "model"))
+}
+
+/// A list of tools for a client of these capabilities: one that shows no apps has no use for tools that are for apps alone.
+pub fn list_for(list: Raw, capabilities: impl FnOnce() -> Raw) -> Raw {
+    if !list.may_name(&VISIBILITY) || are_shown(&capabilities()) {
+        return list;
+    }
+    let Some(tools) = list.member("tools").and_then(|tools| tools.elements()) else {
+        return list;
+    };
+    let all = tools.len();
+    let left: Vec<Raw> = tools
+        .into_iter()
+        .filter(|tool| !is_for_apps_alone(tool))
+        .collect();
+    if left.len() == all {
+        return list;
+    }
+    list.with_member("tools", &Raw::array(left)).unwrap_or(list)
+}
+
+/// The tool that an app calls by the name that its own server gives it. It has to be clear whose app it is: there is one
+/// server with apps. What looks like a name of the gateway's making is none of an app's.
+pub fn own_tool<'a>(catalogue: &'a Catalogue, name: &'a str) -> Option<Item<'a>> {
+    if name.contains("__") || name.contains(':') {
+        return None;
+    }
+    let mut with_apps = catalogue.servers().filter(|part| part.has_apps());
+    let part = with_apps.next().filter(|_| with_apps.next().is_none())?;
+    let tool = part.find(Kind::Tool, name)?;
+    let seen_by = visibility(tool.raw());
+    let is_for_apps = seen_by.is_none_or(|seen_by| seen_by.iter().any(|who| who == "app"));
+    is_for_apps.then_some(tool)
+}
+
+static VISIBILITY: Name = Name::new("visibility");
+
+/// Those who see a tool, if it says so.
+fn visibility(tool: &Raw) -> Option<Vec<String>> {
+    if !tool.may_name(&VISIBILITY) {
+        return None;
+    }
+    let ui = tool.member(meta::META)?.member("ui")?;
+    ui.member(VISIBILITY.as_str())?.read().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_for_apps_say_so() {
+        let is_for_apps = |json: &'static str| is_for_apps_alone(&Raw::parse(json).unwrap());
+        assert!(is_for_apps(r#"{"_meta":{"ui":{"visibility":["app"]}}}"#));
+        assert!(is_for_apps(
+            r#"{"_meta":{"ui":{"visib\u0069lity":["app"]}}}"#
+        ));
+        for other in [
+            r#"{"_meta":{"ui":{"visibility":["model","app"]}}}"#,
+            r#"{"_meta":{"ui":{"visibility":"app"}}}"#,
+            r#"{"_meta":{"visibility":["app"]}}"#,
+            r#"{"visibility":["app"]}"#,
+        ] {
+            assert!(!is_for_apps(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! The line to a client while one of its requests is under way: it is told things ahead of the
+//! answer, in order, and a client of an older revision can be asked.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use bytes::Bytes;
+use switchboard_client::{ErrorObject, Id, Raw, Reason};
+use switchboard_wire::{Outcome, Response, code, encode, method};
+use tokio::sync::oneshot;
+
+use crate::random;
+
+/// Takes messages for a client, in order, without waiting.
+pub trait Outlet: Send + Sync {
+    /// Whether there was room for it.
+    fn put(&self, message: Bytes) -> bool;
+
+    /// Shows the client that somebody is there, though there is nothing to say yet.
+    fn begin(&self) {}
+}
+
+/// The line to a client.
+#[derive(Clone)]
+pub struct Line {
+    outlet: Arc<dyn Outlet>,
+    asks: Option<Arc<Asks>>,
+    reason: Reason,
+}
+
+impl Line {
+    /// A line that goes one way, unless there are `asks`: then the client can be asked. If it withdraws
+    /// its request, it says there why.
+    pub fn new(outlet: Arc<dyn Outlet>, asks: Option<Arc<Asks>>, reason: Reason) -> Self {
+        Self {
+            outlet,
+            asks,
+            reason,
+        }
+    }
+
+    /// Why the request was withdrawn, once it is.
+    pub fn reason(&self) -> &Reason {
+        &self.reason
+    }
+
+    /// Shows the client that somebody is there, though there is nothing to say yet.
+    pub fn begin(&self) {
+        self.outlet.begin();
+    }
+
+    /// Passes a message on.
+    pub fn put(&self, message: Bytes) -> bool {
+        self.outlet.put(message)
+    }
+
+    /// Tells the client. One that does not read misses some; nobody waits for it.
+    pub fn tell(&self, method: &str, params: &Raw) {
+        self.outlet.put(encode::notification(method, Some(params)));
+    }
+
+    /// Whether somebody is there to answer.
+    pub fn is_open(&self) -> bool {
+        self.asks
+            .as_ref()
+            .is_some_and(|asks| !asks.closed.load(Relaxed))
+    }
+
+    /// This server asks the client to have this address opened: the client hears when that has ended.
+    pub fn asked_for(&self, server: &Arc<str>, elicitation: Option<&Raw>) {
+        let id = elicitation.and_then(|params| params.member(ELICITATION_ID)?.to_text());
+        if let (Some(asks), Some(id)) = (&self.asks, id) {
+            asks.begun(server, &id);
+        }
+    }
+
+    /// Asks the client for this server. Dropping the future takes the question back.
+    pub async fn ask(
+        &self,
+        server: &Arc<str>,
+        question: &str,
+        params: Option<&Raw>,
+    ) -> Result<Raw, ErrorObject> {
+        let refused = |why: &str| Err(ErrorObject::new(code::INTERNAL, why));
+        let Some(asks) = &self.asks else {
+            return refused("this client cannot be asked");
+        };
+        let Some((number, answer)) = asks.open() else {
+            return refused("the client has left, or has too many questions to answer");
+        };
+        let asked = Asked {
+            line: self,
+            asks,
+            number,
+        };
+        if question == method::ELICITATION {
+            self.asked_for(server, params);
+        }
+        let message = encode::request(&Id::from(number), question, params);
+        if !self.outlet.put(message) {
+            return refused("the client does not read what it is sent");
+        }
+        let answer = answer.await;
+        drop(asked);
+        answer.unwrap_or_else(|_| refused("the client has left"))
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Line")
+    }
+}
+
+/// Withdraws a request that is under way.
+#[derive(Debug)]
+pub struct Cancel {
+    signal: oneshot::Sender<()>,
+    reason: Reason,
+}
+
+/// A request under way hears here that it is withdrawn.
+pub type Cancelled = oneshot::Receiver<()>;
+
+impl Cancel {
+    /// A way to cancel a request, and the end at which that is heard.
+    pub fn new() -> (Self, Cancelled) {
+        let (signal, cancelled) = oneshot::channel();
+        let reason = Reason::default();
+        (Self { signal, reason }, cancelled)
+    }
+
+    /// Where it will say why.
+    pub fn reason(&self) -> Reason {
+        Arc::clone(&self.reason)
+    }
+
+    /// Withdraws the request.
+    pub fn cancel(self, why: Option<&str>) {
+        if let Some(why) = why {
+            // There is no other reason yet.
+            let _ = self.reason.set(why.into());
+        }
+        let _ = self.signal.send(());
+    }
+
+    /// Whether the request has ended.
+    pub fn is_over(&self) -> bool {
+        self.signal.is_closed()
+    }
+}
+
+/// A question that has not been answered; taken back when dropped.
+struct Asked<'a> {
+    line: &'a Line,
+    asks: &'a Asks,
+    number: u64,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if self.asks.lock().remove(&self.number).is_some() {
+            self.line.put(withdrawal(self.number));
+        }
+    }
+}
+
+/// The message that takes a question back.
+pub fn withdrawal(number: u64) -> Bytes {
+    let params = Raw::object([("requestId", Raw::number(number))]);
+    encode::notification(method::CANCELLED, Some(&params))
+}
+
+/// What a client has been asked and not answered.
+#[derive(Debug)]
+pub struct Asks {
+    /// Begins at random: a late answer to a question of another session, or of another gateway, answers none here.
+    last: AtomicU64,
+    waiting: Mutex<HashMap<u64, Waiting>>,
+    closed: AtomicBool,
+    /// The servers that asked it to have addresses opened, and the names of those, the oldest first.
+    elicitations: Mutex<VecDeque<(Arc<str>, Box<str>)>>,
+}
+
+type Waiting = oneshot::Sender<Result<Raw, ErrorObject>>;
+
+/// The most questions to one client at a time.
+const ASKS_MAX: usize = 256;
+/// The name of an address that a client is asked to have opened.
+pub const ELICITATION_ID: &str = "elicitationId";
+/// The most addresses of one client whose end it can be told, and the most bytes of the name of one.
+const ELICITATIONS_MAX: usize = 64;
+const ELICITATION_ID_BYTES: usize = 256;
+
+impl Default for Asks {
+    fn default() -> Self {
+        Self {
+            // 31 bits: some clients read no number beyond 32.
+            last: AtomicU64::new(random::number() >> 33),
+            waiting: Mutex::default(),
+            closed: AtomicBool::new(false),
+            elicitations: Mutex::default(),
+        }
+    }
+}
+
+impl Asks {
+    fn open(&self) -> Option<(u64, oneshot::Receiver<Result<Raw, ErrorObject>>)> {
+        let (sender, answer) = oneshot::channel();
+        let number = self.last.fetch_add(1, Relaxed) + 1;
+        let mut waiting = self.lock();
+        if waiting.len() >= ASKS_MAX || self.closed.load(Relaxed) {
+            return None;
+        }
+        waiting.insert(number, sender);
+        Some((number, answer))
+    }
+
+    /// Whether the client has been asked something that it has not answered.
+    pub fn is_asked(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
+    fn begun(&self, server: &Arc<str>, elicitation: &str) {
+        if elicitation.len() > ELICITATION_ID_BYTES {
+            return;
+        }
+        let mut elicitations = self.elicitations();
+        if elicitations.len() >= ELICITATIONS_MAX {
+            elicitations.pop_front();
+        }
+        elicitations.push_back((Arc::clone(server), elicitation.into()));
+    }
+
+    /// Tests if this server asked the client to have the address of this name opened, and the client has not heard
+    /// of its end.
+    pub fn ended(&self, server: &str, elicitation: Option<&str>) -> bool {
+        let Some(elicitation) = elicitation else {
+            return false;
+        };
+        let mut elicitations = self.elicitations();
+        let is_it = |(by, name): &(Arc<str>, Box<str>)| **by == *server && **name == *elicitation;
+        let known = elicitations.iter().position(is_it);
+        known.is_some_and(|at| elicitations.remove(at).is_some())
+    }
+
+    fn elicitations(&self) -> MutexGuard<'_, VecDeque<(Arc<str>, Box<str>)>> {
+        self.elicitations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client has answered something.
+    pub fn answered(&self, response: Response) {
+        let number = response.id.as_ref().and_then(Id::as_u64);
+        let waiting = number.and_then(|number| self.lock().remove(&number));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(match response.outcome {
+                Outcome::Result(result) => Ok(result),
+                Outcome::Error(error) => Err(error),
+            });
+        }
+    }
+
+    /// The session is over: nobody waits for the client any more. Returns the numbers of the questions that were open.
+    pub fn close(&self) -> Vec<u64> {
+        let mut waiting = self.lock();
+        self.closed.store(true, Relaxed);
+        waiting.drain().map(|(number, _)| number).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_wire::{Frame, Message};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Paper(Mutex<Vec<String>>);
+
+    impl Outlet for Paper {
+        fn put(&self, message: Bytes) -> bool {
+            let text = String::from_utf8(message.to_vec()).unwrap();
+            self.0.lock().unwrap().push(text);
+            true
+        }
+    }
+
+    impl Paper {
+        /// The number of the question that was put down at this place.
+        fn number(&self, at: usize) -> u64 {
+            let message = self.0.lock().unwrap()[at].clone();
+            match Frame::parse(message) {
+                Ok(Frame::Single(Message::Request(request))) => request.id.as_u64().unwrap(),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn server() -> Arc<str> {
+        "s".into()
+    }
+
+    fn response(id: u64, outcome: &str) -> Response {
+        let json = format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#);
+        match Frame::parse(json) {
+            Ok(Frame::Single(Message::Response(response))) => response,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_question_gets_its_own_answer() {
+        let paper = Arc::new(Paper::default());
+        let asks = Arc::new(Asks::default());
+        let line = Line::new(paper.clone(), Some(Arc::clone(&asks)), Reason::default());
+        let server = server();
+        let (one, two) = (line.ask(&server, "a", None), line.ask(&server, "b", None));
+        let (one, two, ()) = tokio::join!(one, two, async {
+            tokio::task::yield_now().await;
+            let (one, two) = (paper.number(0), paper.number(1));
+            asks.answered(response(two, r#""result":{"two":2}"#));
+            asks.answered(response(two + 1, r#""result":{}"#));
+            asks.answered(response(one, r#""error":{"code":-1,"message":"no"}"#));
+        });
+        assert_eq!(one.unwrap_err().code, -1);
+        assert_eq!(two.unwrap().as_str(), r#"{"two":2}"#);
+        assert_eq!(paper.0.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_question_that_nobody_wants_answered_is_taken_back() {
+        let paper = Arc::new(Paper::default());
+        let line = Line::new(paper.clone(), Some(Arc::default()), Reason::default());
+        let server = server();
+        let mut question = Box::pin(line.ask(&server, "a", None));
+        assert!(
+            std::future::poll_fn(|cx| std::task::Poll::Ready(
+                question.as_mut().poll(cx).is_pending()
+            ))
+            .await
+        );
+        drop(question);
+        let number = paper.number(0);
+        let said = paper.0.lock().unwrap();
+        assert!(said[1].contains("notifications/cancelled"), "{said:?}");
+        assert!(
+            said[1].contains(&format!(r#""requestId":{number}}}"#)),
+            "{said:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn end_of_an_elicitation_is_told_once() {
+        let asks = Arc::new(Asks::default());
+        let line = Line::new(
+            Arc::new(Paper::default()),
+            Some(Arc::clone(&asks)),
+            Reason::default(),
+        );
+        let params = Raw::parse(r#"{"mode":"url","elicitationId":"e1"}"#).unwrap();
+        let server = server();
+        let ended = |id| asks.ended(&server, id);
+        let asking = line.ask(&server, method::ELICITATION, Some(&params));
+        let (_, ()) = tokio::join!(asking, async {
+            tokio::task::yield_now().await;
+            assert!(!ended(None) && !ended(Some("e2")));
+            assert!(!asks.ended("other", Some("e1")));
+            assert!(ended(Some("e1")) && !ended(Some("e1")));
+            asks.close();
+        });
+        for n in 0..=ELICITATIONS_MAX {
+            asks.begun(&server, &n.to_string());
+        }
+        assert!(!ended(Some("0")) && ended(Some("1")));
+        let long = "x".repeat(ELICITATION_ID_BYTES + 1);
+        asks.begun(&server, &long);
+        assert!(!ended(Some(&long)));
+    }
+
+    #[tokio::test]
+    async fn a_client_that_leaves_answers_nothing() {
+        let asks = Arc::new(Asks::default());
+        let line = Line::new(
+            Arc::new(Paper::default()),
+            Some(Arc::clone(&asks)),
+            Reason::default(),
+        );
+        let server = server();
+        let (answer, open) = tokio::join!(line.ask(&server, "a", None), async { asks.close() });
+        assert!(answer.unwrap_err().message.contains("left"));
+        assert_eq!(open.len(), 1);
+    }
+
+    #[test]
+    fn sessions_number_their_questions_apart() {
+        let first: std::collections::HashSet<u64> =
+            (0..64).map(|_| Asks::default().open().unwrap().0).collect();
+        assert!(first.len() > 60, "{first:?}");
+        assert!(first.iter().all(|number| *number <= 1 << 31), "{first:?}");
+    }
+}

@@ -1,0 +1,477 @@
+//! What happens in the gateway, for whoever watches.
+//!
+//! The last events are kept, and readers read them from where they are kept: each has a place of its own
+//! in their order. So who tells never waits for who reads, who comes back goes on where it was, and there
+//! is no seam between what was missed and what happens now. A reader that has fallen behind what is kept
+//! is told so, and goes on with what happens next.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt::Write,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    task::{Context, Poll, Waker},
+    time::SystemTime,
+};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::{health::Health, scrub, time};
+
+/// So many events are kept, as long as they are not longer than this. The last is kept however long it
+/// is.
+const KEPT_EVENTS: usize = 1_024;
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
+/// So many readers are woken before others have their turn.
+const AT_A_TIME: usize = 64;
+/// The last event that is told.
+const STOPPING: &str = "gateway.stopping";
+
+/// What happens, for everything that follows it.
+#[derive(Debug, Clone)]
+pub struct Events(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    ring: Mutex<Ring>,
+    readers: AtomicUsize,
+    /// Rung when a reader comes.
+    watched: Notify,
+    /// Rung when something has happened.
+    told: Notify,
+}
+
+#[derive(Debug)]
+struct Ring {
+    /// The last events, in order; their numbers have no gaps.
+    kept: VecDeque<Event>,
+    bytes: usize,
+    /// The number of the first event of this gateway. It is the time in microseconds, so that no number
+    /// comes again after a restart.
+    first: u64,
+    /// The number of the next one.
+    next: u64,
+    /// The number of the event after which nothing is told any more.
+    last: Option<u64>,
+    /// Readers that have read everything, by their numbers.
+    waiting: HashMap<u64, Waker>,
+    next_reader: u64,
+}
+
+/// Something that happened, as it is told.
+#[derive(Debug)]
+struct Event {
+    kind: &'static str,
+    frame: Bytes,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = u64::try_from(now.unwrap_or_default().as_micros());
+        Self::starting_at(now.unwrap_or_default().max(1))
+    }
+}
+
+impl Events {
+    fn starting_at(first: u64) -> Self {
+        Self(Arc::new(Shared {
+            ring: Mutex::new(Ring {
+                kept: VecDeque::new(),
+                bytes: 0,
+                first,
+                next: first,
+                last: None,
+                waiting: HashMap::new(),
+                next_reader: 0,
+            }),
+            readers: AtomicUsize::new(0),
+            watched: Notify::new(),
+            told: Notify::new(),
+        }))
+    }
+
+    /// Tells whoever watches, now or later. It waits for nobody.
+    pub fn tell(&self, kind: &'static str, data: impl FnOnce() -> Value) {
+        self.tell_json(kind, &data().to_string());
+    }
+
+    /// The same with JSON that is written already: what servers have written in it stays as it is.
+    pub fn tell_json(&self, kind: &'static str, data: &str) {
+        let at = time::format(SystemTime::now());
+        let data = &*scrub::json(data);
+        if data.contains(['\n', '\r']) {
+            // Between tokens a space says the same, and inside of strings there are none.
+            let line = data.replace(['\n', '\r'], " ");
+            self.0.lock().push(kind, &at, &line);
+        } else {
+            self.0.lock().push(kind, &at, data);
+        }
+        self.0.told.notify_one();
+    }
+
+    /// Wakes those who wait for events, until the last was told: who tells does not go round to them all.
+    pub fn usher(&self) -> impl Future<Output = ()> + use<> {
+        let shared = Arc::clone(&self.0);
+        async move {
+            loop {
+                shared.told.notified().await;
+                let (waiting, last) = {
+                    let mut ring = shared.lock();
+                    (std::mem::take(&mut ring.waiting), ring.last)
+                };
+                for (count, waker) in waiting.into_values().enumerate() {
+                    waker.wake();
+                    if count % AT_A_TIME == AT_A_TIME - 1 {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                if last.is_some() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Tells the state of a server.
+    pub fn server(&self, name: &str, health: &Health) {
+        self.tell("server.state", || json!({ "name": name, "health": health }));
+    }
+
+    /// Reads what happens from now on or, if it is said which event was the last that was seen, from there.
+    pub fn read(&self, since: Since) -> Reader {
+        let mut ring = self.0.lock();
+        let number = ring.next_reader;
+        ring.next_reader += 1;
+        let (next, lost) = match since {
+            Since::Now => (ring.next, false),
+            Since::Unknown => (ring.next, true),
+            Since::Event(id) => match id.checked_add(1) {
+                Some(next) if (ring.first..=ring.next).contains(&next) => (next, false),
+                _ => (ring.next, true),
+            },
+        };
+        drop(ring);
+        self.0.readers.fetch_add(1, Relaxed);
+        self.0.watched.notify_one();
+        Reader {
+            shared: Arc::clone(&self.0),
+            number,
+            next,
+            lost,
+        }
+    }
+
+    /// Whether somebody reads.
+    pub fn is_watched(&self) -> bool {
+        self.0.readers.load(Relaxed) > 0
+    }
+
+    /// Waits for a reader. One task at a time may do so.
+    pub fn watched(&self) -> impl Future<Output = ()> + use<> {
+        let shared = Arc::clone(&self.0);
+        async move {
+            while shared.readers.load(Relaxed) == 0 {
+                shared.watched.notified().await;
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ring {
+    fn push(&mut self, kind: &'static str, at: &str, data: &str) {
+        let id = self.next;
+        self.next += 1;
+        // Neither a kind nor a time has anything in it that JSON would write differently.
+        let mut frame = String::with_capacity(data.len() + 2 * kind.len() + 128);
+        let _ = write!(
+            frame,
+            "event: {kind}\nid: {id}\ndata: {{\"id\":{id},\"kind\":\"{kind}\",\"at\":\"{at}\",\"data\":{data}}}\n\n"
+        );
+        self.bytes += frame.len();
+        let frame = frame.into();
+        self.kept.push_back(Event { kind, frame });
+        while self.kept.len() > 1 && (self.kept.len() > KEPT_EVENTS || self.bytes > KEPT_BYTES) {
+            let gone = self.kept.pop_front();
+            self.bytes -= gone.map_or(0, |gone| gone.frame.len());
+        }
+        if kind == STOPPING && self.last.is_none() {
+            self.last = Some(id);
+        }
+    }
+
+    /// The number of the first event that is kept.
+    fn oldest(&self) -> u64 {
+        self.next - self.kept.len() as u64
+    }
+
+    fn get(&self, id: u64) -> Option<&Event> {
+        let at = id.checked_sub(self.oldest())?;
+        self.kept.get(usize::try_from(at).ok()?)
+    }
+}
+
+/// From where somebody reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// With the next event.
+    Now,
+    /// What comes after this event.
+    Event(u64),
+    /// Some event was seen, and nobody knows which.
+    Unknown,
+}
+
+/// Somebody who reads events.
+#[derive(Debug)]
+pub struct Reader {
+    shared: Arc<Shared>,
+    number: u64,
+    /// The number of the event that comes next.
+    next: u64,
+    /// It has to be told that it missed some, and nobody knows how many.
+    lost: bool,
+}
+
+/// What a reader is told.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Told {
+    /// An event, in the format of server-sent events.
+    Event(Bytes),
+    /// Events were missed, so many if that is known: what comes next comes after this one.
+    Lagged {
+        /// How many were missed, if that is known.
+        missed: Option<u64>,
+        /// The number of the last event before.
+        last: u64,
+    },
+}
+
+impl Reader {
+    /// The next event that is wanted; `None` after the last.
+    pub fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Poll<Option<Told>> {
+        let mut ring = self.shared.lock();
+        if self.lost || self.next < ring.oldest() {
+            // To go on at the far end of what is kept would be to fall off it again.
+            let head = ring.last.filter(|last| *last >= ring.oldest());
+            let head = head.unwrap_or(ring.next);
+            let missed = (!self.lost).then(|| head - self.next);
+            self.lost = false;
+            self.next = head;
+            let last = head - 1;
+            return Poll::Ready(Some(Told::Lagged { missed, last }));
+        }
+        while let Some(event) = ring.get(self.next) {
+            if ring.last.is_some_and(|last| last < self.next) {
+                return Poll::Ready(None);
+            }
+            self.next += 1;
+            if wanted(event.kind) {
+                return Poll::Ready(Some(Told::Event(event.frame.clone())));
+            }
+        }
+        if ring.last.is_some() {
+            return Poll::Ready(None);
+        }
+        ring.waiting.insert(self.number, cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.shared.lock().waiting.remove(&self.number);
+        self.shared.readers.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    /// What a reader has by now: numbers of events, or that it lagged.
+    #[derive(Debug, PartialEq, Eq, Clone, Copy)]
+    enum Seen {
+        Event(u64),
+        Lagged(Option<u64>),
+        End,
+    }
+
+    fn drain(reader: &mut Reader, wanted: impl Fn(&str) -> bool) -> Vec<Seen> {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut seen = Vec::new();
+        loop {
+            match reader.poll_next(&mut cx, &wanted) {
+                Poll::Ready(Some(Told::Event(frame))) => seen.push(Seen::Event(id(&frame))),
+                Poll::Ready(Some(Told::Lagged { missed, .. })) => seen.push(Seen::Lagged(missed)),
+                Poll::Ready(None) => {
+                    seen.push(Seen::End);
+                    return seen;
+                }
+                Poll::Pending => return seen,
+            }
+        }
+    }
+
+    fn id(frame: &[u8]) -> u64 {
+        let text = std::str::from_utf8(frame).unwrap();
+        let mut lines = text.lines();
+        let kind = lines.next().unwrap().strip_prefix("event: ").unwrap();
+        let id = lines.next().unwrap().strip_prefix("id: ").unwrap();
+        let data = lines.next().unwrap().strip_prefix("data: ").unwrap();
+        assert!(text.ends_with("}\n\n"), "{text}");
+        let data: Value = serde_json::from_str(data).unwrap();
+        assert_eq!(data["kind"], kind);
+        assert_eq!(data["id"].to_string(), id);
+        assert!(data["at"].is_string());
+        id.parse().unwrap()
+    }
+
+    fn told(events: &Events, count: u64) {
+        for _ in 0..count {
+            events.tell("a", || json!({}));
+        }
+    }
+
+    fn all(from: u64, to: u64) -> Vec<Seen> {
+        (from..to).map(Seen::Event).collect()
+    }
+
+    #[test]
+    fn what_was_missed_is_told_exactly() {
+        // Events told, the one that was seen last, and what comes of it.
+        let kept = KEPT_EVENTS as u64;
+        for (count, since, expected) in [
+            (0, Since::Now, vec![]),
+            (5, Since::Now, vec![]),
+            (5, Since::Event(99), all(100, 105)),
+            (5, Since::Event(101), all(102, 105)),
+            (5, Since::Event(104), vec![]),
+            // Of the future, of the gateway before, and of nobody.
+            (5, Since::Event(105), vec![Seen::Lagged(None)]),
+            (5, Since::Event(98), vec![Seen::Lagged(None)]),
+            (5, Since::Event(0), vec![Seen::Lagged(None)]),
+            (5, Since::Event(u64::MAX), vec![Seen::Lagged(None)]),
+            (5, Since::Unknown, vec![Seen::Lagged(None)]),
+            (0, Since::Event(99), vec![]),
+            (0, Since::Event(100), vec![Seen::Lagged(None)]),
+            // At the edge of what is kept, and over it.
+            (kept, Since::Event(99), all(100, 100 + kept)),
+            (kept + 1, Since::Event(100), all(101, 101 + kept)),
+            (
+                kept + 1,
+                Since::Event(99),
+                vec![Seen::Lagged(Some(kept + 1))],
+            ),
+        ] {
+            let events = Events::starting_at(100);
+            told(&events, count);
+            let mut reader = events.read(since);
+            let seen = drain(&mut reader, |_| true);
+            assert_eq!(seen, expected, "{count} {since:?}");
+            // What happens from then on comes without a gap.
+            let next = 100 + count;
+            told(&events, 3);
+            assert_eq!(drain(&mut reader, |_| true), all(next, next + 3));
+        }
+    }
+
+    #[test]
+    fn no_more_bytes_are_kept_than_allowed() {
+        let events = Events::starting_at(100);
+        for _ in 0..6 {
+            events.tell("a", || json!("x".repeat(1024 * 1024)));
+        }
+        assert_eq!(
+            drain(&mut events.read(Since::Event(102)), |_| true),
+            all(103, 106)
+        );
+        let lagged = drain(&mut events.read(Since::Event(101)), |_| true);
+        assert_eq!(lagged, [Seen::Lagged(Some(4))]);
+        let mut reader = events.read(Since::Now);
+        events.tell("a", || json!("x".repeat(2 * KEPT_BYTES)));
+        assert_eq!(drain(&mut reader, |_| true), all(106, 107));
+        assert_eq!(events.0.lock().kept.len(), 1);
+        told(&events, 1);
+        assert!(events.0.lock().bytes < 200);
+    }
+
+    #[test]
+    fn the_last_event_ends_every_reader() {
+        let events = Events::starting_at(100);
+        let mut here = events.read(Since::Now);
+        let mut filtered = events.read(Since::Now);
+        let mut slow = events.read(Since::Now);
+        told(&events, 1);
+        events.tell(STOPPING, || json!({}));
+        told(&events, 1);
+        let end = [Seen::Event(100), Seen::Event(101), Seen::End];
+        assert_eq!(drain(&mut here, |_| true), end);
+        assert_eq!(drain(&mut filtered, |kind| kind == "b"), [Seen::End]);
+        assert_eq!(drain(&mut events.read(Since::Now), |_| true), [Seen::End]);
+        assert_eq!(drain(&mut events.read(Since::Event(99)), |_| true), end);
+        told(&events, KEPT_EVENTS as u64 - 2);
+        let late = [Seen::Lagged(Some(1)), Seen::Event(101), Seen::End];
+        assert_eq!(drain(&mut slow, |_| true), late);
+    }
+
+    #[test]
+    fn ids_grow_from_one_gateway_to_the_next() {
+        let events = Events::default();
+        told(&events, 3);
+        let before = events.0.lock().next;
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(Events::default().0.lock().first > before);
+        // What a script can count without rounding.
+        assert!(before < 1 << 53);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// However telling and reading take turns, and wherever a reader breaks off and comes back, it sees
+        /// each event once and in order, unless it is told that it lagged.
+        #[test]
+        fn readers_that_come_back_see_everything_once(
+            steps in vec((0_u64..700, any::<bool>()), 1..12)
+        ) {
+            let events = Events::starting_at(1_000);
+            let mut reader = events.read(Since::Now);
+            let mut at = 1_000;
+            let mut next = 1_000;
+            for (count, comes_back) in steps {
+                told(&events, count);
+                next += count;
+                if comes_back {
+                    reader = events.read(Since::Event(at - 1));
+                }
+                if count % 3 == 0 {
+                    continue;
+                }
+                let expected = if next - at > KEPT_EVENTS as u64 {
+                    vec![Seen::Lagged(Some(next - at))]
+                } else {
+                    all(at, next)
+                };
+                prop_assert_eq!(drain(&mut reader, |_| true), expected);
+                at = next;
+            }
+        }
+    }
+}

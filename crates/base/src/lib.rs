@@ -1,0 +1,20 @@
+//! What every layer of the gateway speaks of: callers, failures, health, events, the audit log.
+
+pub mod actor;
+pub mod apps;
+pub mod audit;
+pub mod backchannel;
+pub mod caller;
+pub mod events;
+pub mod extensions;
+pub mod failure;
+pub mod health;
+pub mod metrics;
+pub mod notifications;
+pub mod random;
+pub mod scrub;
+pub mod signed_token;
+pub mod tasks;
+pub mod time;
+pub mod uri;
+pub mod view;

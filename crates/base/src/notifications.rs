@@ -1,0 +1,250 @@
+//! What a client is to be told that belongs to none of its requests, until it can be told.
+
+use std::{
+    cell::OnceCell,
+    collections::VecDeque,
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use switchboard_client::{Raw, throttle::Limited};
+use switchboard_wire::{encode, meta};
+use tokio::sync::Notify;
+
+use crate::backchannel::Outlet;
+
+/// A client's mailbox. What says the same as something that waits already takes its place.
+#[derive(Debug, Default)]
+pub struct Mailbox {
+    letters: Mutex<Letters>,
+    rung: Notify,
+    /// The stream that everything in here belongs to, where 2026-07-28 wants it said.
+    subscription: Option<Raw>,
+}
+
+#[derive(Debug, Default)]
+struct Letters {
+    queue: VecDeque<Letter>,
+    /// The bytes of all of them.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Letter {
+    about: Option<Arc<str>>,
+    message: Bytes,
+}
+
+/// The most letters that wait for a client that does not read them, and the most bytes.
+const LETTERS_MAX: usize = 1_024;
+const LETTERS_BYTES: usize = 256 * 1024;
+/// The most bytes of one letter.
+const LETTER_BYTES: usize = 64 * 1024;
+
+/// A notification for any number of mailboxes, which share its bytes.
+#[derive(Debug)]
+pub struct News<'a> {
+    /// Tells the news that it makes superfluous.
+    about: Option<Arc<str>>,
+    method: &'a str,
+    params: Option<&'a Raw>,
+    message: OnceCell<Bytes>,
+}
+
+impl<'a> News<'a> {
+    /// `None` if it is longer than a letter may be, which is logged.
+    pub fn new(about: Option<Arc<str>>, method: &'a str, params: Option<&'a Raw>) -> Option<Self> {
+        let bytes = params.map_or(0, |params| params.as_bytes().len());
+        if bytes > LETTER_BYTES {
+            report_dropped(method, bytes);
+            return None;
+        }
+        Some(Self {
+            about,
+            method,
+            params,
+            message: OnceCell::new(),
+        })
+    }
+
+    fn message(&self) -> Bytes {
+        let encode = || encode::notification(self.method, self.params);
+        self.message.get_or_init(encode).clone()
+    }
+
+    /// The same as a message of this subscription.
+    fn stamped(&self, subscription: &Raw) -> Bytes {
+        let stamp = [(meta::SUBSCRIPTION_ID, subscription.clone())];
+        match meta::stamp(self.params, &stamp) {
+            Ok(params) => encode::notification(self.method, Some(&params)),
+            Err(_) => self.message(),
+        }
+    }
+}
+
+fn report_dropped(method: &str, bytes: usize) {
+    static DROPPED: LazyLock<Limited> = LazyLock::new(Limited::default);
+    DROPPED.report(|missed| {
+        tracing::warn!(
+            method,
+            bytes,
+            most = LETTER_BYTES,
+            missed,
+            "Dropped a notification of a server: it is too long."
+        );
+    });
+}
+
+impl Mailbox {
+    /// A mailbox of the listen stream of this name.
+    pub fn of_stream(subscription: Raw) -> Self {
+        Self {
+            subscription: Some(subscription),
+            ..Self::default()
+        }
+    }
+
+    /// Leaves a notification. Says whether there was room for it.
+    pub fn tell(&self, news: &News<'_>) -> bool {
+        let message = match &self.subscription {
+            Some(subscription) => news.stamped(subscription),
+            None => news.message(),
+        };
+        let taken = self.lock().put(news.about.clone(), message);
+        if taken {
+            self.rung.notify_one();
+        }
+        taken
+    }
+
+    /// The next letter.
+    pub async fn next(&self) -> Bytes {
+        loop {
+            if let Some(message) = self.lock().take() {
+                return message;
+            }
+            self.rung.notified().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Letters> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Letters {
+    fn put(&mut self, about: Option<Arc<str>>, message: Bytes) -> bool {
+        let full = self.queue.len() >= LETTERS_MAX;
+        let same = about.as_ref().and_then(|about| {
+            let mut queue = self.queue.iter_mut();
+            queue.find(|letter| letter.about.as_ref() == Some(about))
+        });
+        let replaced = same.as_ref().map_or(0, |letter| letter.message.len());
+        let bytes = self.bytes - replaced + message.len();
+        match same {
+            // A letter about the same waits: the client hears of it in any case.
+            Some(_) if bytes > LETTERS_BYTES => return true,
+            Some(letter) => letter.message = message,
+            None if full || bytes > LETTERS_BYTES => return false,
+            None => self.queue.push_back(Letter { about, message }),
+        }
+        self.bytes = bytes;
+        true
+    }
+
+    fn take(&mut self) -> Option<Bytes> {
+        let letter = self.queue.pop_front()?;
+        self.bytes -= letter.message.len();
+        Some(letter.message)
+    }
+}
+
+impl Outlet for Mailbox {
+    fn put(&self, message: Bytes) -> bool {
+        let taken = self.lock().put(None, message);
+        if taken {
+            self.rung.notify_one();
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tell(mailbox: &Mailbox, about: Option<&Arc<str>>, method: &str) -> bool {
+        let news = News::new(about.cloned(), method, None).unwrap();
+        mailbox.tell(&news)
+    }
+
+    fn params(bytes: usize) -> Raw {
+        Raw::object([("data", Raw::string(&"x".repeat(bytes)))])
+    }
+
+    #[tokio::test]
+    async fn what_says_the_same_is_said_once_and_the_rest_in_order() {
+        let mailbox = Mailbox::default();
+        let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
+        assert!(tell(&mailbox, Some(&a), "one"));
+        assert!(tell(&mailbox, Some(&b), "two"));
+        assert!(tell(&mailbox, Some(&a), "three"));
+        let mut said = Vec::new();
+        for _ in 0..2 {
+            said.push(String::from_utf8(mailbox.next().await.to_vec()).unwrap());
+        }
+        assert!(
+            said[0].contains("three") && said[1].contains("two"),
+            "{said:?}"
+        );
+        assert_eq!(mailbox.lock().bytes, 0);
+    }
+
+    #[tokio::test]
+    async fn a_stream_has_its_name_on_everything_and_an_end_to_it() {
+        let mailbox = Mailbox::of_stream(Raw::number(7));
+        while tell(&mailbox, None, "x") {}
+        assert_eq!(mailbox.lock().queue.len(), LETTERS_MAX);
+        let said = mailbox.next().await;
+        assert!(
+            String::from_utf8_lossy(&said)
+                .contains(r#""_meta":{"io.modelcontextprotocol/subscriptionId":7}"#),
+            "{said:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn mailbox_is_bounded_in_bytes() {
+        let mailbox = Mailbox::default();
+        let params = params(10_000);
+        let news = News::new(None, "x", Some(&params)).unwrap();
+        let taken = (0..LETTERS_MAX).take_while(|_| mailbox.tell(&news)).count();
+        assert_eq!(taken, LETTERS_BYTES / news.message().len());
+        assert!(!mailbox.put(news.message()));
+        mailbox.next().await;
+        assert!(mailbox.put(news.message()));
+        assert!(News::new(None, "x", Some(&self::params(LETTER_BYTES))).is_none());
+    }
+
+    #[test]
+    fn replaced_letter_counts_once() {
+        let mailbox = Mailbox::default();
+        let about: Arc<str> = "a".into();
+        let params = params(LETTER_BYTES - 100);
+        let news = News::new(Some(about), "x", Some(&params)).unwrap();
+        for _ in 0..100 {
+            assert!(mailbox.tell(&news));
+        }
+        assert_eq!(mailbox.lock().bytes, news.message().len());
+    }
+
+    #[tokio::test]
+    async fn mailboxes_share_the_bytes_of_news() {
+        let boxes = [Mailbox::default(), Mailbox::default()];
+        let params = params(100);
+        let news = News::new(None, "x", Some(&params)).unwrap();
+        assert!(boxes.iter().all(|mailbox| mailbox.tell(&news)));
+        let (one, other) = (boxes[0].next().await, boxes[1].next().await);
+        assert_eq!(one.as_ptr(), other.as_ptr());
+    }
+}

@@ -1,0 +1,17 @@
+//! Random names and numbers.
+
+/// Generates 128 random bits in hexadecimal digits; `None` if the system has no randomness to give.
+pub fn secret() -> Option<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(crate::signed_token::hex(&bytes))
+}
+
+/// Generates a number that differs from others; nothing secret depends on it.
+pub fn number() -> u64 {
+    let mut bytes = [0; 8];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => u64::from_ne_bytes(bytes),
+        Err(_) => u64::from(std::process::id()),
+    }
+}

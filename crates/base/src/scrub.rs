@@ -1,0 +1,125 @@
+//! The values that nothing the gateway writes may show.
+//!
+//! There is one set for the process, as there is one environment and one subscriber for its own log:
+//! whichever part writes a line, the line must not hold a value that another part resolved. Values
+//! stay known until the process ends, because a late message may still hold them; only an owner of many
+//! values, such as a server whose key changes every day, has its own oldest ones forgotten.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
+
+use arc_swap::ArcSwap;
+use switchboard_redact::{Secret, Secrets, TooMany, redact_text};
+
+static KNOWN: LazyLock<ArcSwap<Secrets>> = LazyLock::new(ArcSwap::default);
+
+/// The most bytes of a name, a URI or a rule in a record.
+const BRIEF_BYTES: usize = 1_024;
+
+/// The part of the configuration that values belong to.
+#[derive(Debug, Clone, Copy)]
+pub enum Owner<'a> {
+    /// A server.
+    Server(&'a str),
+    /// The model for sampling.
+    Provider,
+    /// The webhook.
+    Webhook,
+}
+
+/// Makes values known: all that the owner has now. Fails if there are too many, and then none of them is.
+pub fn register(owner: Owner<'_>, secrets: &[Secret]) -> Result<(), TooMany> {
+    let owner = match owner {
+        Owner::Server(name) => format!("server {name}"),
+        Owner::Provider => "provider".to_owned(),
+        Owner::Webhook => "webhook".to_owned(),
+    };
+    let mut registered = Ok(());
+    if !KNOWN.load().has(&owner, secrets) {
+        KNOWN.rcu(|known| match known.with(&owner, secrets.iter().cloned()) {
+            Ok(more) => {
+                registered = Ok(());
+                Arc::new(more)
+            }
+            Err(too_many) => {
+                registered = Err(too_many);
+                Arc::clone(known)
+            }
+        });
+    }
+    registered
+}
+
+/// The text with every known value replaced by `[secret NAME]`.
+pub fn text(text: &str) -> Cow<'_, str> {
+    KNOWN.load().scrub(text)
+}
+
+/// A name, a URI or a rule for a record that is kept or leaves this machine: without secrets, known ones and those of
+/// a known form, and cut.
+pub fn brief(text: &str) -> String {
+    // A secret at the place of the cut is found before it.
+    let text = &text[..text.floor_char_boundary(4 * BRIEF_BYTES)];
+    let mut brief = redact_text(&self::text(text));
+    if brief.len() > BRIEF_BYTES {
+        brief.truncate(brief.floor_char_boundary(BRIEF_BYTES));
+        brief.push('…');
+    }
+    brief
+}
+
+/// The bytes of a text that [`excerpt`] looks at: enough to find a secret at the place of the cut.
+pub const fn excerpt_bytes(chars: usize) -> usize {
+    8 * chars
+}
+
+/// The beginning of a text for a record, without secrets, known ones and those of a known form.
+pub fn excerpt(text: &str, chars: usize) -> String {
+    let text = &text[..text.floor_char_boundary(excerpt_bytes(chars))];
+    let mut excerpt = redact_text(&self::text(text));
+    if let Some((end, _)) = excerpt.char_indices().nth(chars) {
+        excerpt.truncate(end);
+        excerpt.push('…');
+    }
+    excerpt
+}
+
+/// A shared text with every known value replaced.
+pub fn shared(text: Arc<str>) -> Arc<str> {
+    let scrubbed = match self::text(&text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(scrubbed) => Some(scrubbed.into()),
+    };
+    scrubbed.unwrap_or(text)
+}
+
+/// JSON with every known value replaced, which stays JSON.
+pub fn json(json: &str) -> Cow<'_, str> {
+    KNOWN.load().scrub_json(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_brief_text_has_no_secret_at_its_cut() {
+        let secret = Secret::new("brief", "brief-secret-5Xr2");
+        register(Owner::Server("brief"), &[secret]).unwrap();
+        let before = "x".repeat(BRIEF_BYTES - 20);
+        for secret in ["postgres://ann:hunter2-hunter2@db/x", "brief-secret-5Xr2"] {
+            for gap in 0..30 {
+                let text = format!("{before}{} {secret} {before}", "y".repeat(gap));
+                let brief = brief(&text);
+                assert!(
+                    !brief.contains("hunt") && !brief.contains("brief-secret"),
+                    "{brief}"
+                );
+                assert!(brief.len() <= BRIEF_BYTES + '…'.len_utf8());
+            }
+        }
+        assert_eq!(brief("file:///tmp/x"), "file:///tmp/x");
+    }
+}

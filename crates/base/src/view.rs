@@ -1,0 +1,57 @@
+//! The views of the gateway: every server together, or one server alone.
+
+use std::{borrow::Cow, sync::Arc};
+
+/// The servers that a client sees, and the names that it sees them under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum View {
+    /// All servers together: prompts and resources under names of the gateway's making, and tools as the
+    /// face says.
+    All(Face),
+    /// One server, names untouched.
+    Server(Arc<str>),
+}
+
+/// How the tools of all servers are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Face {
+    /// As the configuration says.
+    Configured,
+    /// Every tool of every server as `server__tool`.
+    Direct,
+    /// A small menu to find and call tools with.
+    Search,
+}
+
+impl View {
+    /// Tells one view from the others; what comes after `/mcp/` in its address.
+    pub fn place(&self) -> Cow<'_, str> {
+        match self {
+            Self::All(Face::Configured) => "".into(),
+            Self::All(Face::Direct) => "direct".into(),
+            Self::All(Face::Search) => "search".into(),
+            Self::Server(name) => format!("s/{}", switchboard_catalog::escape(name)).into(),
+        }
+    }
+
+    /// Tests if the server is part of this view.
+    pub fn sees(&self, server: &str) -> bool {
+        match self {
+            Self::All(_) => true,
+            Self::Server(name) => **name == *server,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_view_sees_only_its_server() {
+        let one = View::Server("a".into());
+        assert!(one.sees("a"));
+        assert!(!one.sees("b"));
+        assert!(View::All(Face::Search).sees("b"));
+    }
+}

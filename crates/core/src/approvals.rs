@@ -1,0 +1,337 @@
+//! Asking a person: the broker, and everything that it has done.
+//!
+//! Whoever wants something asked waits for [`Approvals::ask`]; whoever stops waiting withdraws it. A
+//! person decides through [`Approvals::decide`]. In between one task drives the broker: it writes down,
+//! tells, delivers and has models answer. Calls that need no approval never come near it: what rules say
+//! of them is read from memory.
+
+mod audit;
+pub mod driver;
+mod generate;
+pub mod notifier;
+pub mod numbers;
+pub mod policy;
+pub(crate) mod question;
+pub mod shown;
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use arc_swap::ArcSwap;
+use switchboard_approvals::{Ask, Decision, Id, Outcome, Record, Refusal, broker::Asker};
+use switchboard_config::{Config, Environment, Home};
+use switchboard_store::Store;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, timeout},
+};
+
+use self::{
+    driver::{Command, Driver},
+    notifier::Notifier,
+    numbers::Numbers,
+    policy::Policy,
+};
+use switchboard_base::{audit::Audit, events::Events};
+
+use crate::question_limits::Asking;
+
+/// What asking a person takes.
+#[derive(Debug)]
+pub(crate) struct Deps {
+    pub home: Arc<Home>,
+    /// The environment of this process, for the key of a model's provider.
+    pub environment: Arc<Environment>,
+    pub config: Arc<ArcSwap<Config>>,
+    pub events: Events,
+    pub audit: Arc<Audit>,
+    pub(crate) store: Store,
+}
+
+/// Asking a person.
+#[derive(Debug)]
+pub struct Approvals {
+    deps: Deps,
+    /// The limits of what servers ask for.
+    pub asking: Asking,
+    /// Tells what becomes of requests.
+    pub notifier: Notifier,
+    commands: mpsc::Sender<Command>,
+    /// The place for [`Command::Stop`], which is sent once, by code that cannot wait.
+    stop: Mutex<Option<mpsc::OwnedPermit<Command>>>,
+    last: AtomicU64,
+    /// Whether it is known what an earlier run left behind.
+    ready: watch::Receiver<bool>,
+    policy: ArcSwap<Policy>,
+    /// Where the decisions are that are remembered. Held while it is written.
+    file: Arc<Mutex<PathBuf>>,
+    /// What became of requests, counted.
+    pub numbers: Numbers,
+    clock: Clock,
+    stopping: AtomicBool,
+}
+
+impl Approvals {
+    /// What is asked waits until the driver runs. Decisions that are remembered are read from the file, which is
+    /// small: rules hold from the first call on, whatever the store does.
+    pub(crate) fn new(deps: Deps) -> (Arc<Self>, Driver) {
+        let file = deps.home.rules();
+        let (commands, received) = mpsc::channel(COMMANDS_MAX);
+        let stop = commands.clone().try_reserve_owned().ok();
+        let (loaded, ready) = watch::channel(false);
+        let clock = Clock::new();
+        let policy = Policy::new(&deps.config.load(), policy::read_file(&file));
+        let approvals = Arc::new(Self {
+            asking: Asking::new(deps.events.clone(), Arc::clone(&deps.audit)),
+            notifier: Notifier::default(),
+            deps,
+            commands,
+            stop: Mutex::new(stop),
+            last: AtomicU64::new(0),
+            ready,
+            policy: ArcSwap::from_pointee(policy),
+            file: Arc::new(Mutex::new(file)),
+            numbers: Numbers::default(),
+            clock,
+            stopping: AtomicBool::new(false),
+        });
+        (approvals, Driver::new(received, loaded, clock))
+    }
+
+    /// What rules say of calls.
+    pub fn policy(&self) -> arc_swap::Guard<Arc<Policy>> {
+        self.policy.load()
+    }
+
+    /// Other rules hold from now on.
+    pub fn set_policy(self: &Arc<Self>, change: impl Fn(&Policy) -> Policy) {
+        let before = self.policy.rcu(|before| change(before));
+        if before.lasting() != self.policy.load().lasting() {
+            let (approvals, file) = (Arc::clone(self), Arc::clone(&self.file));
+            tokio::task::spawn_blocking(move || {
+                let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                // What holds by now: of two that write, the last has it right.
+                policy::write_file(&file, &approvals.policy.load());
+            });
+        }
+    }
+
+    /// The gateway stops: everybody who waits is told so at once. What they asked stays as it is, for the
+    /// next start.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Relaxed);
+        let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = stop.take() {
+            place.send(Command::Stop);
+        }
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+
+    /// Milliseconds since 1970.
+    pub fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// Asks a person. Dropping the future withdraws the question.
+    pub(crate) async fn ask(&self, ask: Ask) -> Outcome {
+        if !self.wait_until_ready(self.deps.config.load().wait).await {
+            let why = "initializing: the store is not ready, so nothing can be asked; try again, and look at the part `store` of `switchboard status`";
+            return Outcome::Unavailable(why.into());
+        }
+        let Some(id) = new_id() else {
+            return Outcome::Unavailable("the system gives no random numbers".into());
+        };
+        let gone = || Outcome::Unavailable("the gateway is stopping".into());
+        // Both places at once: askers that have one each and wait for another would wait for ever.
+        let Ok(mut places) = self.commands.reserve_many(2).await else {
+            return gone();
+        };
+        let (Some(asking), Some(leaving)) = (places.next(), places.next()) else {
+            return gone();
+        };
+        let asker = self.last.fetch_add(1, Relaxed) + 1;
+        let (sender, outcome) = oneshot::channel();
+        let _waiting = Waiting {
+            leaving: Some(leaving),
+            asker,
+        };
+        asking.send(Command::Ask {
+            asker,
+            id,
+            ask: Box::new(ask),
+            outcome: sender,
+        });
+        outcome.await.unwrap_or_else(|_| gone())
+    }
+
+    /// Carries out what a person decides.
+    pub async fn decide(&self, id: Id, decision: Decision) -> Result<Arc<Record>, Refusal> {
+        if !self.wait_until_ready(self.deps.config.load().wait).await {
+            return Err(Refusal::Unavailable("the store is not ready".into()));
+        }
+        let (reply, result) = oneshot::channel();
+        let command = Command::Decide {
+            id,
+            decision: Box::new(decision),
+            reply,
+        };
+        // An error means that the gateway is stopping, which the reply says, too.
+        let _ = self.commands.send(command).await;
+        let gone = |_| Err(Refusal::Unavailable("the gateway is stopping".into()));
+        result.await.unwrap_or_else(gone)
+    }
+
+    /// Withdraws a request that an earlier run left behind, unless somebody waits for it by now.
+    pub(crate) async fn withdraw(&self, id: Id) {
+        // An error means that the gateway is stopping.
+        let _ = self.commands.send(Command::Withdraw(id)).await;
+    }
+
+    /// Waits until it is known which decisions are remembered; else says why it is not.
+    pub(crate) async fn until_rules_are_known(&self) -> Result<(), &'static str> {
+        if self.wait_until_ready(self.deps.config.load().wait).await {
+            return Ok(());
+        }
+        Err(
+            "initializing: the store is not ready, so it is not known what was decided before; try again",
+        )
+    }
+
+    /// Waits until it is known what an earlier run left behind; no longer than this.
+    pub(crate) async fn wait_until_ready(&self, patience: Duration) -> bool {
+        if *self.ready.borrow() {
+            return true;
+        }
+        let mut ready = self.ready.clone();
+        let waiting = ready.wait_for(|ready| *ready);
+        matches!(timeout(patience, waiting).await, Ok(Ok(_)))
+    }
+}
+
+/// A caller that waits for an answer; the question is withdrawn when this is dropped.
+struct Waiting<'a> {
+    /// The place for [`Command::Leave`], so that it cannot be lost in a full channel.
+    leaving: Option<mpsc::Permit<'a, Command>>,
+    asker: Asker,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.leaving.take() {
+            place.send(Command::Leave(self.asker));
+        }
+    }
+}
+
+/// The capacity of the channel to the driver. Each caller that waits keeps one place; the broker lets at
+/// most `OPEN_MAX` wait and refuses the others, who pass through the places that are left.
+const COMMANDS_MAX: usize = switchboard_approvals::broker::OPEN_MAX + 1_024;
+
+/// The clock is looked at at least this often while something is to happen.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
+
+/// The time of day, which never runs backwards: it is counted on from the start, and goes with the clock on the
+/// wall where that is ahead, as after a machine has slept.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    began: Instant,
+    /// In milliseconds since 1970.
+    at: u64,
+}
+
+impl Clock {
+    fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            at: millis(SystemTime::now()),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        let passed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.at
+            .saturating_add(passed)
+            .max(millis(SystemTime::now()))
+    }
+
+    /// How long it is until then; not too long at a time, since a machine may sleep meanwhile.
+    fn until(&self, at: u64) -> Duration {
+        Duration::from_millis(at.saturating_sub(self.now())).min(LOOK_AGAIN)
+    }
+}
+
+/// Milliseconds since 1970.
+pub fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The time of these milliseconds since 1970.
+pub fn time_of(millis: u64) -> SystemTime {
+    UNIX_EPOCH
+        .checked_add(Duration::from_millis(millis))
+        .unwrap_or(UNIX_EPOCH)
+}
+
+/// A name that a person can type.
+fn new_id() -> Option<Id> {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).ok()?;
+    let letters = bytes.map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
+    Some(letters.iter().collect::<String>().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approvals() -> (tempfile::TempDir, Arc<Approvals>, Driver) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::locate(Some(folder.path()), None).unwrap();
+        let store = Store::open(home.database());
+        let (approvals, driver) = Approvals::new(Deps {
+            environment: Arc::new(Environment::current(None)),
+            config: Arc::default(),
+            events: Events::default(),
+            audit: Arc::new(Audit::start(store.clone())),
+            store,
+            home: Arc::new(home),
+        });
+        (folder, approvals, driver)
+    }
+
+    #[tokio::test]
+    async fn stop_and_leave_fit_into_a_full_channel() {
+        let (_home, approvals, mut driver) = approvals();
+        let mut places = approvals.commands.reserve_many(2).await.unwrap();
+        let (asking, leaving) = (places.next().unwrap(), places.next());
+        drop(asking);
+        let waiting = Waiting { leaving, asker: 7 };
+        let mut sent = 0;
+        while approvals.commands.try_send(Command::Leave(0)).is_ok() {
+            sent += 1;
+        }
+        assert_eq!(sent, COMMANDS_MAX - 2);
+        drop(waiting);
+        approvals.stop();
+        approvals.stop();
+        let mut received = Vec::new();
+        while let Some(command) = driver.next_command() {
+            received.push(command);
+        }
+        let is_leave = |command: &Command| matches!(command, Command::Leave(7));
+        let is_stop = |command: &Command| matches!(command, Command::Stop);
+        assert_eq!(received.iter().filter(|it| is_leave(it)).count(), 1);
+        assert_eq!(received.iter().filter(|it| is_stop(it)).count(), 1);
+    }
+}

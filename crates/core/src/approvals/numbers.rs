@@ -1,0 +1,103 @@
+//! What became of requests, in numbers.
+
+use std::{
+    fmt::Write,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use switchboard_approvals::{Record, Status, broker::Change};
+
+/// What became of requests since the gateway started.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    asked: AtomicU64,
+    ended: [AtomicU64; Status::ALL.len()],
+    /// How many people decided, and how long they took together, in milliseconds.
+    decided: AtomicU64,
+    thought: AtomicU64,
+    waiting: AtomicU64,
+}
+
+impl Numbers {
+    /// Something has happened to a request.
+    pub(super) fn count(&self, why: Change, record: &Record) {
+        if why == Change::Created {
+            self.asked.fetch_add(1, Relaxed);
+        }
+        if let (Change::Decided, Some(decided)) = (why, &record.decided) {
+            self.decided.fetch_add(1, Relaxed);
+            let thought = decided.at.saturating_sub(record.created);
+            self.thought.fetch_add(thought, Relaxed);
+        }
+        let over =
+            !record.status.is_open() && !matches!(why, Change::Delivered | Change::Forgotten);
+        let place = Status::ALL
+            .iter()
+            .position(|status| *status == record.status);
+        if let Some(place) = place.filter(|_| over) {
+            self.ended[place].fetch_add(1, Relaxed);
+        }
+    }
+
+    /// So many requests wait for a person.
+    pub(super) fn set_waiting(&self, waiting: usize) {
+        self.waiting.store(waiting as u64, Relaxed);
+    }
+
+    /// How many requests wait for a person.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(Relaxed)
+    }
+
+    /// As Prometheus reads them.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        let mut head = |name: &str, kind: &str, help: &str, values: &[(String, f64)]| {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            for (labels, value) in values {
+                let _ = writeln!(text, "{name}{labels} {value}");
+            }
+        };
+        #[allow(clippy::cast_precision_loss)] // Counts are far from where that begins.
+        let number = |of: &AtomicU64| of.load(Relaxed) as f64;
+        let plain = |value| [(String::new(), value)];
+        head(
+            "switchboard_approvals_asked_total",
+            "counter",
+            "Requests that were put to a person.",
+            &plain(number(&self.asked)),
+        );
+        let ended: Vec<_> = Status::ALL
+            .iter()
+            .zip(&self.ended)
+            .filter(|(status, _)| !status.is_open())
+            .map(|(status, count)| (format!("{{status=\"{status}\"}}"), number(count)))
+            .collect();
+        head(
+            "switchboard_approvals_ended_total",
+            "counter",
+            "Requests to a person by what became of them.",
+            &ended,
+        );
+        head(
+            "switchboard_approvals_decided_total",
+            "counter",
+            "Decisions of people.",
+            &plain(number(&self.decided)),
+        );
+        head(
+            "switchboard_approvals_thought_seconds_total",
+            "counter",
+            "How long people took to decide, together.",
+            &plain(number(&self.thought) / 1_000.0),
+        );
+        head(
+            "switchboard_approvals_waiting",
+            "gauge",
+            "Requests that wait for a person.",
+            &plain(number(&self.waiting)),
+        );
+        text
+    }
+}

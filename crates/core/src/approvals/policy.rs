@@ -1,0 +1,301 @@
+//! What rules say: of calls, on their way, and of questions that servers ask.
+
+use std::{io, path::Path, sync::Arc};
+
+use switchboard_approvals::{
+    Arguments, Kind, Record, Scope, Status,
+    rules::{self, Action, Case, Guard, Hints, Remembered, Rule, Rules, Verdict},
+};
+use switchboard_client::Raw;
+use switchboard_config::{Config, Guard as Wanted};
+use switchboard_files::{Links, write_private};
+use switchboard_wire::with_hint;
+
+use super::time_of;
+use switchboard_outbound::identity::identity_hash;
+
+/// The largest file of remembered decisions that is read.
+const REMEMBERED_BYTES: u64 = 16 * 1024 * 1024;
+
+/// All rules that hold. It never changes; each change makes the next one.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    rules: Rules,
+    /// The kinds of which nothing is asked about or denied, so that none need be judged; of questions, those
+    /// that no rule is about.
+    quiet: Vec<rules::Kind>,
+    /// Why the rules cannot be used: then every call is denied.
+    fault: Option<Arc<str>>,
+}
+
+impl Policy {
+    /// The rules of a configuration, and the decisions that are remembered.
+    pub(crate) fn new(config: &Config, remembered: Vec<Remembered>) -> Self {
+        let (rules, fault) = match read(config) {
+            Ok(rules) => (rules, None),
+            Err(problem) => {
+                tracing::error!(%problem, "The rules cannot be used: every call of a tool is denied.");
+                (Rules::default(), Some(problem.into()))
+            }
+        };
+        let mut policy = Self {
+            rules,
+            quiet: Vec::new(),
+            fault,
+        };
+        for one in remembered {
+            policy.remember(one);
+        }
+        policy.settle()
+    }
+
+    /// The rules of a configuration, and what the store has of decisions.
+    pub(crate) fn remembering(
+        config: &Config,
+        stored: &[switchboard_store::Rule],
+        now: u64,
+    ) -> Self {
+        let remembered = stored.iter().filter_map(|rule| {
+            let read = serde_json::from_str(&rule.body);
+            read.inspect_err(|error| {
+                tracing::error!(%error, rule = %rule.id, "Cannot read a decision that is remembered.");
+            })
+            .ok()
+        });
+        let mut policy = Self::new(config, remembered.collect());
+        policy.rules.forget_expired(now);
+        let remembered = policy.rules.remembered().iter();
+        let unbound = remembered.filter(|one| one.identity.is_none() && policy.rules.is_inert(one));
+        let count = unbound.count();
+        if count > 0 {
+            tracing::warn!(
+                count,
+                "Remembered approvals that do not say which server they are for have no effect; `switchboard approvals rules` lists them."
+            );
+        }
+        policy.settle()
+    }
+
+    /// The same decisions under another configuration.
+    pub(crate) fn under(&self, config: &Config) -> Self {
+        Self::new(config, self.rules.remembered().to_vec())
+    }
+
+    /// With a decision that a person wants remembered.
+    pub(crate) fn with_decision(&self, record: &Record, now: u64) -> Self {
+        let mut policy = self.clone();
+        policy.rules.forget_expired(now);
+        if let Some(decision) = remembered_of(record, now) {
+            policy.remember(decision);
+        }
+        policy.settle()
+    }
+
+    /// Without a decision that was remembered.
+    #[must_use]
+    pub fn without(&self, id: &str) -> Self {
+        let mut policy = self.clone();
+        policy.rules.forget(id);
+        policy.settle()
+    }
+
+    /// The decisions that outlive the gateway.
+    pub(super) fn lasting(&self) -> Vec<&Remembered> {
+        let remembered = self.rules.remembered().iter();
+        remembered
+            .filter(|one| !matches!(one.scope, rules::Scope::Session(_)))
+            .collect()
+    }
+
+    /// The rules that are configured.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Whether no request of this kind need be judged.
+    pub(crate) fn is_quiet(&self, kind: rules::Kind) -> bool {
+        self.quiet.contains(&kind)
+    }
+
+    /// Tests if a request of this kind to or from this server may be denied or asked about.
+    pub(crate) fn holds_back(&self, kind: rules::Kind, server: &str) -> bool {
+        !self.is_quiet(kind) && (self.fault.is_some() || self.rules.holds_back(kind, server))
+    }
+
+    /// What is to be done.
+    pub fn judge(&self, case: &Case<'_>, now: u64) -> Verdict {
+        match &self.fault {
+            None => self.rules.judge(case, now),
+            Some(fault) => Verdict {
+                action: Action::Deny,
+                rule: None,
+                why: format!("the rules cannot be used: {fault}"),
+            },
+        }
+    }
+
+    fn remember(&mut self, decision: Remembered) {
+        if let Err(error) = self.rules.remember(decision) {
+            tracing::warn!(error = %with_hint(&error, error.hint()), "A decision is not remembered.");
+        }
+    }
+
+    fn settle(mut self) -> Self {
+        use rules::Kind::{Elicitation, Prompt, Resource, Sampling, ToolCall};
+        let is_quiet = |kind: &rules::Kind| {
+            self.fault.is_none()
+                && match kind {
+                    ToolCall | Resource | Prompt => self.rules.asks_nothing(*kind),
+                    Sampling | Elicitation => self.rules.says_nothing_of(*kind),
+                }
+        };
+        // Tools come first, since they are looked for most.
+        self.quiet = [ToolCall, Resource, Prompt, Sampling, Elicitation]
+            .into_iter()
+            .filter(is_quiet)
+            .collect();
+        self
+    }
+}
+
+/// The decisions in this file. A file that cannot be read is reported; the store has them, too.
+pub(super) fn read_file(file: &Path) -> Vec<Remembered> {
+    let text = match switchboard_files::read(file, REMEMBERED_BYTES, Links::Refuse) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            tracing::error!(%error, file = %file.display(), "Cannot read which decisions are remembered.");
+            return Vec::new();
+        }
+    };
+    serde_json::from_slice(&text).unwrap_or_else(|error| {
+        tracing::error!(%error, file = %file.display(), "Cannot read which decisions are remembered.");
+        Vec::new()
+    })
+}
+
+pub(super) fn write_file(file: &Path, policy: &Policy) {
+    // Plain data becomes JSON.
+    let text = serde_json::to_vec_pretty(&policy.lasting()).unwrap_or_default();
+    if let Err(error) = write_private(file, &text) {
+        tracing::error!(%error, file = %file.display(), "Cannot keep which decisions are remembered where they are read at the start.");
+    }
+}
+
+fn read(config: &Config) -> Result<Rules, String> {
+    let written = config.approvals.rules.iter().enumerate();
+    let rules: Result<Vec<_>, _> = written
+        .map(|(n, rule)| {
+            Rule::parse(rule).map_err(|error| {
+                let error = with_hint(&error, error.hint());
+                format!("approvals.rules, number {}: {error}", n + 1)
+            })
+        })
+        .collect();
+    let guards = config.servers.iter().filter_map(|(name, server)| {
+        let guard = server.approve?;
+        Some((name.clone(), guard_of(guard)))
+    });
+    let identities = config
+        .servers
+        .iter()
+        .map(|(name, server)| (name.clone(), identity_hash(server)));
+    Rules::new(rules?, guards, guard_of(config.approvals.tools))
+        .map(|rules| rules.with_identities(identities))
+        .map_err(|error| with_hint(&error, error.hint()))
+}
+
+const fn guard_of(wanted: Wanted) -> Guard {
+    match wanted {
+        Wanted::Rules => Guard::Never,
+        Wanted::Destructive => Guard::Destructive,
+        Wanted::Writes => Guard::Writes,
+        Wanted::All => Guard::All,
+    }
+}
+
+/// What a server says of a tool. Not to be relied upon.
+pub fn hints(definition: Option<&Raw>) -> Hints {
+    let said = definition.and_then(|tool| tool.member("annotations"));
+    let hint = |name: &str| said.as_ref()?.member(name)?.read().ok();
+    Hints {
+        read_only: hint("readOnlyHint"),
+        destructive: hint("destructiveHint"),
+        idempotent: hint("idempotentHint"),
+        open_world: hint("openWorldHint"),
+    }
+}
+
+/// The kind of case that a kind of request is.
+pub const fn kind_of(kind: Kind) -> Option<rules::Kind> {
+    match kind {
+        Kind::ToolCall => Some(rules::Kind::ToolCall),
+        Kind::Resource => Some(rules::Kind::Resource),
+        Kind::Prompt => Some(rules::Kind::Prompt),
+        Kind::Sampling => Some(rules::Kind::Sampling),
+        Kind::Elicitation => Some(rules::Kind::Elicitation),
+        Kind::Trust => None,
+    }
+}
+
+/// What is to be kept of a decision, if it is to be remembered beyond this run of the gateway.
+pub(super) fn remembered(record: &Record, now: u64) -> Option<switchboard_store::Rule> {
+    let decision = remembered_of(record, now)?;
+    if matches!(decision.scope, rules::Scope::Session(_)) {
+        return None;
+    }
+    Some(switchboard_store::Rule {
+        id: decision.id.as_str().into(),
+        created: time_of(now),
+        expires: decision.rule.expires().map(time_of),
+        // Plain data becomes JSON.
+        body: serde_json::to_string(&decision).unwrap_or_default().into(),
+    })
+}
+
+/// The arguments that rules look at, of a request that is on record.
+pub fn arguments_of(kind: Kind, request: &Raw) -> Option<Raw> {
+    match kind {
+        Kind::ToolCall | Kind::Prompt => request.member("arguments"),
+        Kind::Resource => Some(Raw::object([("uri", request.member("uri")?)])),
+        Kind::Sampling | Kind::Elicitation | Kind::Trust => Some(request.clone()),
+    }
+}
+
+fn remembered_of(record: &Record, now: u64) -> Option<Remembered> {
+    let decided = record.decided.as_ref()?;
+    let wanted = decided.remember.as_ref()?;
+    let action = match record.status {
+        Status::Approved | Status::Generating => Action::Allow,
+        Status::Rejected => Action::Deny,
+        _ => return None,
+    };
+    // What the person has made of it is what they agreed to.
+    let (request, _) = record.effective_request();
+    let arguments = arguments_of(record.ask.kind, &request);
+    let case = Case {
+        kind: kind_of(record.ask.kind)?,
+        tool: record.ask.tool.as_deref().unwrap_or_default(),
+        ..Case::tool_call(&record.ask.server, "")
+    };
+    let seconds = wanted.expires_in_seconds;
+    let expires = seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1_000)));
+    let scope = match wanted.scope {
+        Scope::Session => rules::Scope::Session(record.ask.session),
+        Scope::Project => rules::Scope::Project(record.ask.project.as_deref()?.to_owned()),
+        Scope::Always => rules::Scope::Always,
+    };
+    let exactly = (wanted.arguments == Arguments::Exact).then(|| match &arguments {
+        Some(arguments) => rules::digest(arguments),
+        None => rules::digest(&Raw::empty_object()),
+    });
+    Some(Remembered {
+        id: format!("r-{}", record.id),
+        rule: Rule::about(action, &case).until(expires),
+        scope,
+        exactly,
+        identity: record.ask.identity.as_deref().map(str::to_owned),
+        created_at: now,
+        by: decided.by.to_string(),
+    })
+}

@@ -1,0 +1,386 @@
+//! Requests as REST, events and the command line show them.
+
+use std::{borrow::Cow, time::SystemTime};
+
+use serde::Serialize;
+use switchboard_approvals::{Decided, Kind, Record, Remember, Scope, Source, Usage, rememberable};
+use switchboard_client::Raw;
+use switchboard_redact::{redact, redact_text};
+
+use super::{question, time_of};
+use switchboard_base::{scrub, time};
+
+/// A request with more bytes than this is left out of lists.
+const LISTED_BYTES: usize = 16 * 1024;
+
+/// A request as it is shown.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shown {
+    id: String,
+    kind: &'static str,
+    status: &'static str,
+    server: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    summary: String,
+    warnings: Vec<String>,
+    #[serde(serialize_with = "time::rfc3339")]
+    created_at: SystemTime,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    escalates_at: Option<SystemTime>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    escalated_at: Option<SystemTime>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    expires_at: Option<SystemTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<Raw>,
+    /// The arguments of a call exactly as they were written: programs that read numbers as floating point
+    /// would show others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments_text: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    draft: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Decision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::rfc3339_option"
+    )]
+    delivered_at: Option<SystemTime>,
+    /// For whom a decision about it can be remembered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rememberable: Vec<Scope>,
+    version: u64,
+}
+
+/// What a person decided, as it is shown.
+#[derive(Debug, Serialize)]
+pub struct Decision {
+    action: &'static str,
+    by: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    from: Option<Source>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    #[serde(serialize_with = "time::rfc3339")]
+    at: SystemTime,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edits: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remember: Option<Remember>,
+}
+
+impl Decision {
+    /// A decision as it is shown.
+    pub fn new(decided: &Decided) -> Self {
+        Self {
+            action: decided.action.as_str(),
+            by: decided.by.to_string(),
+            from: decided.from.clone(),
+            note: decided.note.as_deref().map(str::to_owned),
+            at: time_of(decided.at),
+            reason: decided.reason.as_deref().map(str::to_owned),
+            edits: decided.edits.clone(),
+            remember: decided.remember.clone(),
+        }
+    }
+}
+
+impl Shown {
+    /// Everything of a request, as it will be sent, and as agents and models would read it: a value that the
+    /// configuration calls a secret must not hide a part of what a person decides about.
+    pub fn whole(record: &Record) -> Self {
+        let arguments = record.ask.request.member("arguments");
+        let arguments =
+            arguments.filter(|_| matches!(record.ask.kind, Kind::ToolCall | Kind::Prompt));
+        Self {
+            id: record.id.to_string(),
+            kind: record.ask.kind.as_str(),
+            status: record.status.as_str(),
+            server: record.ask.server.to_string(),
+            tool: record.ask.tool.as_deref().map(str::to_owned),
+            client: record.ask.client.as_deref().map(str::to_owned),
+            summary: record.ask.summary.to_string(),
+            warnings: record
+                .ask
+                .warnings
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            created_at: time_of(record.created),
+            escalates_at: record.escalates().map(time_of),
+            escalated_at: record.escalated.map(time_of),
+            expires_at: record.expires.map(time_of),
+            rule: record.ask.rule.as_deref().map(str::to_owned),
+            request: Some(record.ask.request.clone()),
+            arguments_text: arguments.map(|arguments| arguments.as_str().to_owned()),
+            truncated: false,
+            draft: record.draft.clone(),
+            decision: record.decided.as_ref().map(Decision::new),
+            result: record.answer.clone(),
+            error: record
+                .error
+                .as_deref()
+                .map(|error| scrub::text(error).into_owned()),
+            usage: record.usage.clone(),
+            delivered_at: record.delivered.map(time_of),
+            rememberable: rememberable(record),
+            version: record.version,
+        }
+    }
+
+    /// A request among others: what is long is left out.
+    pub fn listed(record: &Record) -> Self {
+        let mut shown = Self::whole(record);
+        let long = |raw: &Option<Raw>| {
+            raw.as_ref()
+                .is_some_and(|raw| raw.as_bytes().len() > LISTED_BYTES)
+        };
+        if long(&shown.request) {
+            shown.request = None;
+            shown.arguments_text = None;
+            shown.truncated = true;
+        }
+        for part in [&mut shown.draft, &mut shown.result] {
+            if long(part) {
+                *part = None;
+                shown.truncated = true;
+            }
+        }
+        if let Some(decision) = &mut shown.decision
+            && long(&decision.edits)
+        {
+            decision.edits = None;
+            shown.truncated = true;
+        }
+        shown
+    }
+}
+
+fn scrubbed(raw: &Raw) -> Raw {
+    match scrub::json(raw.as_str()) {
+        Cow::Borrowed(_) => raw.clone(),
+        // It stays JSON; if it did not, nothing would be shown.
+        Cow::Owned(json) => Raw::parse(json).unwrap_or_else(|_| Raw::string("[secret]")),
+    }
+}
+
+/// What is told of a request outside of this machine: without secrets, as far as they can be told.
+pub(super) fn outside(record: &Record) -> Raw {
+    let mut shown = Shown::listed(record);
+    // The definitions are not in the request.
+    shown.truncated |= record.ask.kind == Kind::Trust;
+    let redacted = |raw: &mut Option<Raw>| {
+        if let Some(raw) = raw {
+            // A secret at the place of the cut is found before it.
+            *raw = redact(&scrubbed(raw), LISTED_BYTES);
+        }
+    };
+    // Not cut out of the one that the owner reads: a name beside its value tells more than the text of both.
+    let clean = redact(&scrubbed(&record.ask.request), LISTED_BYTES);
+    let summary = question::summary(record.ask.kind, &record.ask.request, &clean);
+    shown.summary = redact_text(&scrub::text(&summary.unwrap_or(shown.summary)));
+    shown.arguments_text = None;
+    for text in [&mut shown.tool, &mut shown.rule, &mut shown.error] {
+        *text = text.as_deref().map(scrub::brief);
+    }
+    for warning in &mut shown.warnings {
+        *warning = scrub::brief(warning);
+    }
+    for part in [&mut shown.request, &mut shown.draft, &mut shown.result] {
+        redacted(part);
+    }
+    if let Some(decision) = &mut shown.decision {
+        redacted(&mut decision.edits);
+        decision.reason = decision.reason.as_deref().map(redact_text);
+        decision.note = decision.note.as_deref().map(redact_text);
+    }
+    // Plain data becomes JSON, and stays it.
+    let shown = serde_json::to_string(&shown).unwrap_or_default();
+    let scrubbed = Raw::parse(scrub::json(&shown).into_owned());
+    scrubbed.unwrap_or_else(|_| Raw::object([("id", Raw::string(&record.id))]))
+}
+
+/// What an event about a request says. Numbers keep all their digits.
+pub(super) fn event(record: &Record) -> String {
+    #[derive(Serialize)]
+    struct Said {
+        approval: Shown,
+    }
+    let approval = Shown::listed(record);
+    // Plain data becomes JSON.
+    serde_json::to_string(&Said { approval }).unwrap_or_default()
+}
+
+/// Tests if a character can be seen. Not so are controls, and marks that turn the direction of what follows or have no width.
+pub fn is_seen(character: char) -> bool {
+    !character.is_control()
+        && !matches!(
+            character,
+            '\u{AD}' | '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn record(kind: &str, summary: &str, request: &Value) -> Record {
+        let ask = json!({
+            "kind": kind,
+            "server": "a",
+            "summary": summary,
+            "request": request,
+            "key": "k",
+        });
+        Record::new("a".into(), serde_json::from_value(ask).unwrap(), 0)
+    }
+
+    #[test]
+    fn summary_leaves_without_what_the_request_hides() {
+        for arguments in [
+            json!({ "pin": "s3cr3t" }),
+            json!({ "auth": "s3cr3t" }),
+            json!({ "cookie": "s3cr3t" }),
+            json!({ "PASS": "s3cr3t" }),
+            json!({ "bearer": "s3cr3t" }),
+            json!({ "jwt": "s3cr3t" }),
+            json!({ "otp": "s3cr3t" }),
+            json!({ "privateKeyPem": "s3cr3t" }),
+            json!({ "credentials": { "a": "s3cr3t" } }),
+            json!({ "password": ["s3cr3t"] }),
+            json!({ "a": ["x".repeat(20_000)], "pin": "s3cr3t" }),
+        ] {
+            for kind in ["tool_call", "prompt"] {
+                let request = json!({ "name": "pay", "arguments": arguments });
+                let owned = format!("wants to call pay with {arguments}");
+                let told = outside(&record(kind, &owned, &request));
+                assert!(!told.as_str().contains("s3cr3t"), "{told}");
+                let summary = told.member("summary").unwrap().to_text().unwrap();
+                assert!(summary.starts_with("wants ") && summary.contains("pay with {"));
+            }
+        }
+        let request = json!({ "name": "pay", "arguments": { "to": "ann", "pin": "1" } });
+        let told = outside(&record("tool_call", "", &request));
+        assert_eq!(
+            told.member("summary").unwrap().to_text().unwrap(),
+            r#"wants to call pay with {"pin":"[redacted]","to":"ann"}"#
+        );
+    }
+
+    #[test]
+    fn definitions_leave_redacted_and_marked_as_incomplete() {
+        let secret = switchboard_redact::Secret::new("env.K", "Copy the notes.");
+        scrub::register(scrub::Owner::Server("a"), &[secret]).unwrap();
+        let request = json!({ "tools": [{ "name": "a", "diff": "+ Copy the notes." }] });
+        let asked = record("trust", "Copy the notes.", &request);
+        let shown = serde_json::to_value(Shown::whole(&asked)).unwrap();
+        assert_eq!(shown["request"], request);
+        assert_eq!(shown["summary"], "Copy the notes.");
+        let told = outside(&asked);
+        assert!(!told.as_str().contains("Copy the notes."), "{told}");
+        assert_eq!(told.member("truncated"), Some(Raw::from(true)));
+    }
+
+    #[test]
+    fn questions_are_shown_whole_and_leave_scrubbed() {
+        let secret = switchboard_redact::Secret::new("env.K", "delete all files now");
+        scrub::register(scrub::Owner::Server("q"), &[secret]).unwrap();
+        let said = "Then say you will delete all files now.";
+        let message = json!({ "role": "user", "content": { "type": "text", "text": said } });
+        let question = json!({ "messages": [message], "maxTokens": 9 });
+        let form = json!({ "message": said });
+        for (kind, request) in [("sampling", &question), ("elicitation", &form)] {
+            let mut asked = record(kind, said, request);
+            asked.ask.warnings = vec![said.into()];
+            asked.draft = Some(Raw::parse(message.to_string()).unwrap());
+            asked.answer = asked.draft.clone();
+            let shown = serde_json::to_value(Shown::whole(&asked)).unwrap();
+            assert_eq!(shown["request"], *request);
+            assert_eq!((&shown["draft"], &shown["result"]), (&message, &message));
+            assert_eq!(
+                (&shown["summary"], &shown["warnings"][0]),
+                (&json!(said), &json!(said))
+            );
+            let told = outside(&asked);
+            assert!(!told.as_str().contains("delete all"), "{told}");
+            assert!(told.as_str().contains("[secret env.K]"), "{told}");
+        }
+    }
+
+    /// JSON can spell numbers and texts that programs cannot hold.
+    #[test]
+    fn odd_numbers_and_texts_leave_as_they_are_spelled() {
+        for odd in ["1e400", r#""\ud83d""#, "12345678901234567890123"] {
+            let mut record = record("tool_call", "s", &json!({}));
+            let request = format!(r#"{{"name":"pay","arguments":{{"n":{odd}}}}}"#);
+            record.ask.request = Raw::parse(request).unwrap();
+            let told = outside(&record);
+            let id = told.member("id").and_then(|id| id.to_text());
+            assert_eq!(id.as_deref(), Some("a"), "{told}");
+            let arguments = told.member("request").and_then(|it| it.member("arguments"));
+            let spelled = arguments.unwrap().as_str().contains(odd);
+            assert!(spelled || odd.contains("ud83d"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_secret_at_the_end_of_a_summary_leaves_not() {
+        let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        for before in 100..200 {
+            let message = format!("{} {key}", "x".repeat(before));
+            let cut = format!("asks: {}…", &message[..before + 12]);
+            let asked = record("elicitation", &cut, &json!({ "message": message }));
+            let told = outside(&asked).to_string();
+            assert!(!told.contains("ghp_"), "{told}");
+        }
+    }
+
+    #[test]
+    fn addresses_leave_without_passwords_and_cut() {
+        let address = format!("postgres://ann:hunter2@db/{}", "x".repeat(50_000));
+        let ask = json!({
+            "kind": "resource",
+            "server": "s",
+            "tool": address,
+            "rule": format!("ask resources s:{address}"),
+            "warnings": [address],
+            "summary": "",
+            "request": { "uri": address },
+            "key": "k",
+        });
+        let ask = serde_json::from_value(ask).unwrap();
+        let mut record = Record::new("a".into(), ask, 0);
+        record.error = Some(address.into());
+        let told = outside(&record).to_string();
+        assert!(!told.contains("hunter2"), "{told}");
+        assert!(told.len() < 25_000, "{}", told.len());
+    }
+}

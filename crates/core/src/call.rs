@@ -1,0 +1,665 @@
+//! One request, from whoever asks to the server that answers.
+//!
+//! On the way the server may ask back. One of an older revision sends requests of its own while it
+//! works; one of 2026-07-28 answers with questions, and wants to be asked again with the answers. A
+//! client of an older revision is asked over its line, and never sees that its request was repeated; one
+//! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
+//! [parked](crate::suspended) until it comes back.
+
+mod answers;
+pub mod approval;
+pub(crate) mod asked;
+pub(crate) mod completion;
+pub(crate) mod extension;
+pub(crate) mod human;
+mod in_flight;
+mod record;
+pub(crate) mod resumable;
+mod rounds;
+pub(crate) mod ruling;
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
+
+use switchboard_catalog::Kind;
+use switchboard_client::{CallError, Error, InputRequired, Raw, Revision};
+use switchboard_wire::{Era, Name, code, method};
+use tokio::time::timeout_at;
+
+use self::{
+    human::{Bell, Opening},
+    in_flight::{Journey, Next},
+    record::Record,
+    rounds::Rounds,
+};
+use switchboard_base::{
+    backchannel::Line,
+    caller::{Caller, Guest},
+    extensions::is_foreign,
+    failure::Failure,
+    health::Reason,
+    view::View,
+};
+use switchboard_outbound::{
+    limiter::Permit,
+    live::Live,
+    memory,
+    questions::Question,
+    upstream::{Admission, Items, Upstream},
+};
+
+use crate::{
+    core::Core,
+    dispatch::handshake,
+    relay::Told,
+    suspended::{Ticket, request_digest},
+    translate,
+};
+
+/// What is asked of a server.
+#[derive(Debug)]
+pub(crate) struct Errand<'a> {
+    pub(crate) guest: &'a Guest,
+    pub(crate) line: Option<&'a Line>,
+    pub(crate) view: &'a View,
+    pub(crate) method: Cow<'static, str>,
+    /// The tool, prompt or resource, as the server knows it.
+    pub(crate) name: Arc<str>,
+    pub(crate) params: Option<Raw>,
+    /// Rings when a person is asked, for clients that are not kept waiting.
+    pub(crate) bell: Option<&'a Arc<Bell>>,
+    /// Whether it may come back with answers: what does not is not looked through again.
+    pub(crate) returns: bool,
+}
+
+impl Errand<'_> {
+    /// The items of the server that it is about. A completion may name a template or a resource.
+    pub(crate) fn items(&self) -> Items<'_> {
+        let named = |kind| [Some((kind, Cow::Borrowed(&*self.name))), None, None];
+        match &*self.method {
+            method::TOOLS_CALL => named(Kind::Tool),
+            method::PROMPTS_GET => named(Kind::Prompt),
+            method::RESOURCES_READ => named(Kind::Resource),
+            method::COMPLETE => {
+                let of = self.params.as_ref().and_then(|params| params.member("ref"));
+                let text = |member| -> Option<Cow<'_, str>> {
+                    Some(of.as_ref()?.member(member)?.to_text()?.into())
+                };
+                [
+                    text("name").map(|name| (Kind::Prompt, name)),
+                    text("uri").map(|uri| (Kind::Template, uri)),
+                    text("uri").map(|uri| (Kind::Resource, uri)),
+                ]
+            }
+            method if is_foreign(method) => {
+                let params = self.params.as_ref();
+                let uri = params.and_then(|params| params.member("uri")?.to_text());
+                let uri = uri.map(|uri| (Kind::Resource, uri.into()));
+                [uri, None, None]
+            }
+            _ => [None, None, None],
+        }
+    }
+}
+
+/// What is kept of a call while its client is away.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// The server waits for these answers.
+    Waiting {
+        journey: Box<Journey>,
+        asked: Vec<(String, Question)>,
+    },
+    /// The server has given up until a person has opened these addresses: then it is asked anew.
+    Again {
+        asked: Vec<(String, Raw)>,
+        /// What a person made of the arguments.
+        arguments: Option<Raw>,
+    },
+}
+
+/// Carries a request to the server and its answer back, in the words of the client's revision.
+/// Dropping the future withdraws the request.
+pub(crate) async fn carry(
+    core: &Arc<Core>,
+    caller: &Caller,
+    upstream: &Arc<Upstream>,
+    errand: Errand<'_>,
+) -> Result<Raw, Failure> {
+    // What can be answered with questions can also be answered with "come back".
+    let comes_back = matches!(
+        &*errand.method,
+        method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
+    ) || is_foreign(&errand.method);
+    match errand.guest.era() {
+        Era::Modern if comes_back => resumable::carry(core, caller, upstream, errand).await,
+        Era::Modern | Era::Legacy => walk(core, caller, upstream, errand).await,
+    }
+}
+
+async fn walk(
+    core: &Arc<Core>,
+    caller: &Caller,
+    upstream: &Arc<Upstream>,
+    errand: Errand<'_>,
+) -> Result<Raw, Failure> {
+    let mut record = Record::new(core, caller, upstream, &errand);
+    let way = match Way::new(core, caller, upstream, &errand) {
+        Ok(way) => way,
+        Err(failure) => return record.finish(Err(failure)),
+    };
+    let pass = match way.gate(&mut record).await {
+        Ok(pass) => pass,
+        Err(failure) => return record.finish(Err(failure)),
+    };
+    // What may not be read may not be read from memory either.
+    if let Some(kept) = remembered(core, caller, upstream, &errand) {
+        return record.finish(Ok(kept));
+    }
+    let mut lost = None;
+    let mut consented = false;
+    let patience = core.config.load().approvals.long_timeout;
+    // Time in which a person was asked does not count.
+    let mut rounds = Rounds::new(pass.params.clone(), patience, Instant::now());
+    loop {
+        let (live, place) = match way.arrive(rounds.since, lost.take()).await {
+            Ok(found) => found,
+            Err(failure) => return record.finish(Err(failure)),
+        };
+        let mut params = rounds.params();
+        // What the server asks is told through results.
+        let asks_later = errand.guest.era() == Era::Modern && live.era() == Era::Legacy;
+        let is_kept = asks_later || pass.parked;
+        let comes_back = is_kept && errand.returns && returns(params.as_ref());
+        if comes_back && !consented {
+            match way.kept(params.as_ref()) {
+                Err(failure) => return record.finish(Err(failure)),
+                Ok(Kept::Waiting { journey, asked }) => {
+                    // What is written down is the call that began earlier.
+                    record.forget();
+                    // Boxed, as all that few calls come to, so that the others need not carry room for it.
+                    return Box::pin(way.resume(*journey, place, asked)).await;
+                }
+                Ok(Kept::Again { asked, arguments }) => {
+                    if let Err(result) = way.again(&mut rounds, asked, arguments) {
+                        return record.finish(result);
+                    }
+                    params = rounds.params();
+                    consented = true;
+                }
+            }
+        }
+        if live.era() == Era::Modern
+            && let Err(failure) = answers::check(&way, &live, &pass).await
+        {
+            return record.finish(Err(failure));
+        }
+        params = translate::request(params, errand.guest, live.era(), way.has_person());
+        let mut journey = Journey::begin(&way, &live, place, params, record, rounds.since).await;
+        let ended = if asks_later {
+            match journey.with_answers(&way, comes_back).await {
+                Next::Ended(ended) => ended,
+                Next::Asked(asked) => return way.park(journey, asked),
+            }
+        } else {
+            journey.accompany(&way).await
+        };
+        record = journey.into_record();
+        let is_modern = errand.guest.era() == Era::Modern && live.era() == Era::Modern;
+        let asks = is_modern && ended.as_ref().is_ok_and(rounds::may_ask);
+        let wants_person = match &ended {
+            Ok(result) if asks => match rounds::wants_person(&way, result) {
+                Ok(wants) => wants,
+                Err(failure) => return record.finish(Err(failure)),
+            },
+            _ => false,
+        };
+        let result = match ended {
+            // The server had just been lost, and has not got the request: the next one gets it.
+            Err(Trouble { unsent: true, .. }) => {
+                lost = Some(live);
+                continue;
+            }
+            Err(Trouble {
+                failure: Failure::Answered(error),
+                ..
+            }) if error.code == code::URL_ELICITATION_REQUIRED => {
+                match Box::pin(way.open(&mut rounds, error, &mut record)).await {
+                    Some(failure) => Err(failure),
+                    None => continue,
+                }
+            }
+            Ok(result)
+                if live.era() == Era::Modern
+                    && (errand.guest.era() == Era::Legacy || wants_person) =>
+            {
+                match Box::pin(rounds.take(&way, &pass, result, &mut record)).await {
+                    Ok(Some(result)) => Ok(result),
+                    Ok(None) => continue,
+                    Err(failure) => Err(failure),
+                }
+            }
+            Ok(result) if asks => Box::pin(rounds::permit(&way, &pass, result)).await,
+            Ok(result) if errand.guest.era() == Era::Modern && pass.asked => {
+                way.with_pass(result, &pass, None)
+            }
+            ended => ended.map_err(|trouble| trouble.failure),
+        };
+        return record.finish(way.arrived(&live, result));
+    }
+}
+
+/// What has been read already, and may be given out again.
+fn remembered(
+    core: &Core,
+    caller: &Caller,
+    upstream: &Upstream,
+    errand: &Errand<'_>,
+) -> Option<Raw> {
+    if errand.method != method::RESOURCES_READ
+        || returns(errand.params.as_ref())
+        || !upstream.settings().enabled
+    {
+        return None;
+    }
+    let reads = &upstream.deps.reads;
+    let (kept, left) = reads.get(&upstream.name, &errand.name, caller.principal)?;
+    let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let kept = kept
+        .with_member("ttlMs", &Raw::number(left))
+        .unwrap_or(kept);
+    let client = errand.guest.revision();
+    let info = || handshake::info(core, errand.view);
+    let from = Revision::LATEST;
+    Some(translate::result(kept, &errand.method, from, client, info))
+}
+
+/// Whether a request of 2026-07-28 is one that comes back with answers.
+fn returns(params: Option<&Raw>) -> bool {
+    static REQUEST_STATE: Name = Name::new("requestState");
+    // Most do not, which a search in the bytes shows.
+    let params = params.filter(|params| params.may_name(&REQUEST_STATE));
+    params.is_some_and(|params| params.member("requestState").is_some())
+}
+
+/// One request on its way.
+pub(crate) struct Way<'a> {
+    pub(crate) core: &'a Arc<Core>,
+    pub(crate) caller: &'a Caller,
+    pub(crate) upstream: &'a Arc<Upstream>,
+    pub(crate) errand: &'a Errand<'a>,
+    /// What had been read when it began.
+    reads: u64,
+    /// The progress that the client was told of, if it wants to hear of it.
+    told: Option<Arc<Told>>,
+    /// What a person made of the arguments.
+    edited: OnceLock<Raw>,
+}
+
+impl<'a> Way<'a> {
+    fn new(
+        core: &'a Arc<Core>,
+        caller: &'a Caller,
+        upstream: &'a Arc<Upstream>,
+        errand: &'a Errand<'a>,
+    ) -> Result<Self, Failure> {
+        let names_progress = in_flight::names_progress(errand.params.as_ref())?;
+        Ok(Self {
+            core,
+            caller,
+            upstream,
+            errand,
+            reads: upstream.deps.reads.generation(),
+            told: names_progress.then(Arc::default),
+            edited: OnceLock::new(),
+        })
+    }
+}
+
+impl Way<'_> {
+    /// Waits for a place and for the server, on a connection in the client's era if there can be one.
+    /// The place comes first: a server that has given one is not stopped for being idle.
+    async fn arrive(
+        &self,
+        started: Instant,
+        mut lost: Option<Arc<Live>>,
+    ) -> Result<(Arc<Live>, Permit), Failure> {
+        let upstream = self.upstream;
+        let deadline = started + upstream.request_timeout();
+        let era = self.errand.guest.era();
+        // The server could not be reached in that era, or does not offer there what it is known for.
+        let mut is_bridged = false;
+        let mut kept = None;
+        let items = self.errand.items();
+        loop {
+            let place = match kept.take() {
+                Some(place) => place,
+                None => self.place(started, deadline).await?,
+            };
+            let alone = upstream.other_with(&items).filter(|_| !is_bridged);
+            let is_alone = alone.is_some();
+            let other = alone.or_else(|| {
+                let for_era = || upstream.other_for(era, || self.may_be_asked());
+                (!is_bridged).then(for_era).flatten()
+            });
+            let chosen = other.as_ref().unwrap_or(upstream);
+            let live = chosen.live();
+            let live =
+                live.filter(|live| lost.as_ref().is_none_or(|lost| !Arc::ptr_eq(live, lost)));
+            if let Some(live) = live {
+                let admitting = chosen.admit(&live, &items, deadline);
+                match admitting.await? {
+                    Admission::Yes => return Ok((live, place)),
+                    Admission::Ended => lost = Some(live),
+                    // The first does not list it.
+                    Admission::Elsewhere if is_alone => return Err(chosen.unheard()),
+                    Admission::Elsewhere => {
+                        is_bridged = true;
+                        kept = Some(place);
+                        continue;
+                    }
+                }
+            }
+            drop(place);
+            // The first connection has to have time left.
+            let now = Instant::now();
+            let until = match other {
+                None => deadline,
+                Some(_) => now + deadline.saturating_duration_since(now) / 2,
+            };
+            let ready = chosen.ready(until, lost.as_ref(), Some(era));
+            // Boxed, as all that few calls come to.
+            match Box::pin(self.while_starting(ready)).await {
+                Ok(_) => {}
+                Err(_) if other.is_some() && !is_alone => is_bridged = true,
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Waits for a place until then.
+    async fn place(&self, started: Instant, deadline: Instant) -> Result<Permit, Failure> {
+        let upstream = self.upstream;
+        let acquiring = upstream.limiter.acquire(self.caller.key);
+        let acquiring = acquiring.map_err(|full| Failure::Busy {
+            server: Arc::clone(&upstream.name),
+            waiting: full.waiting,
+        })?;
+        let place = timeout_at(deadline.into(), acquiring).await.ok();
+        // A place that is free is given late, too.
+        let place = place.filter(|_| Instant::now() < deadline);
+        place.ok_or_else(|| Failure::TimedOut {
+            server: Arc::clone(&upstream.name),
+            after: started.elapsed(),
+        })
+    }
+
+    /// Whether the server may ask its client, or a person, while it works on this request, in the way of the client's
+    /// revision. A client of 2026-07-28 has more that only servers of that revision have.
+    fn may_be_asked(&self) -> bool {
+        let can = |capabilities: &Raw| {
+            let mut kinds = ["elicitation", "sampling", "roots"].into_iter();
+            kinds.any(|kind| capabilities.member(kind).is_some())
+        };
+        match self.errand.guest {
+            Guest::Modern => true,
+            Guest::Legacy { about, .. } => can(&about.capabilities) || self.has_person(),
+        }
+    }
+
+    /// Waits for the server to start. A client that wants to hear of progress hears of that.
+    async fn while_starting<T>(&self, start: impl Future<Output = T>) -> T {
+        let token = in_flight::progress_token(self.errand.params.as_ref());
+        let client = human::Client::new(self.errand.line, token, self.told.clone());
+        let words = format!("starting {}", self.upstream.name);
+        client.wait_for_start(&words, start).await
+    }
+
+    fn capabilities(&self) -> Raw {
+        self.errand.guest.capabilities(self.errand.params.as_ref())
+    }
+
+    /// The name that results have in the client's view.
+    fn info(&self) -> Raw {
+        handshake::info(self.core, self.errand.view)
+    }
+
+    fn ticket(&self) -> Ticket {
+        ticket(self.caller, self.upstream, self.errand)
+    }
+
+    /// The call that this request comes back to.
+    fn kept(&self, params: Option<&Raw>) -> Result<Kept, Failure> {
+        let state = params
+            .and_then(|params| params.member("requestState"))
+            .and_then(|state| state.to_text())
+            .ok_or_else(|| Failure::invalid_params("`requestState` has to be a string"))?;
+        let kept = self.core.parking.take(&state, || self.ticket());
+        kept.map_err(Failure::Refused)
+    }
+
+    /// Goes on with a call that was parked: the server gets its answers.
+    async fn resume(
+        &self,
+        mut journey: Journey,
+        place: Permit,
+        asked: Vec<(String, Question)>,
+    ) -> Result<Raw, Failure> {
+        journey.take_up(self, place);
+        let mut given = rounds::answers_in(self.errand.params.as_ref());
+        let unanswered = rounds::hand_in(&mut given, asked);
+        if !unanswered.is_empty() {
+            return self.park(journey, unanswered);
+        }
+        let live = journey.live();
+        match journey.until_asked(self).await {
+            Next::Asked(asked) => self.park(journey, asked),
+            Next::Ended(ended) => {
+                let ended = match ended.map_err(|trouble| trouble.failure) {
+                    Err(Failure::Answered(error))
+                        if error.code == code::URL_ELICITATION_REQUIRED =>
+                    {
+                        // Only a call that begins can begin anew, once a person has opened them.
+                        let opening = self.permitted(error).await;
+                        Err(opening.map_or_else(|failure| failure, Opening::into_failure))
+                    }
+                    ended => ended,
+                };
+                let record = journey.into_record();
+                record.finish(self.arrived(&live, ended))
+            }
+        }
+    }
+
+    /// Leaves the call waiting, and asks the client.
+    fn park(&self, mut journey: Journey, asked: Vec<(String, Question)>) -> Result<Raw, Failure> {
+        journey.hang_up();
+        let questions = Raw::object(asked.iter().map(|(key, question)| {
+            let params = translate::question_for_modern(&question.method, question.params.clone());
+            (&**key, rounds::question(&question.method, params))
+        }));
+        let kept = Kept::Waiting {
+            journey: Box::new(journey),
+            asked,
+        };
+        self.keep(questions, kept)
+    }
+
+    /// Asks the client to have addresses opened, and to come again.
+    fn park_again(&self, elicitations: Vec<(String, Raw)>) -> Result<Raw, Failure> {
+        let questions = Raw::object(elicitations.iter().map(|(key, params)| {
+            let params = translate::question_for_modern(method::ELICITATION, Some(params.clone()));
+            (&**key, rounds::question(method::ELICITATION, params))
+        }));
+        let kept = Kept::Again {
+            asked: elicitations,
+            arguments: self.edited.get().cloned(),
+        };
+        self.keep(questions, kept)
+    }
+
+    /// Goes on with a call that begins anew, as a person has let it pass before. Else what to say instead.
+    fn again(
+        &self,
+        rounds: &mut Rounds,
+        asked: Vec<(String, Raw)>,
+        arguments: Option<Raw>,
+    ) -> Result<(), Result<Raw, Failure>> {
+        if let Some(arguments) = arguments {
+            let params = approval::with_arguments(rounds.params().as_ref(), &arguments);
+            rounds.begin_with(params.map_err(Err)?);
+            // It has been set before if at all, and to the same.
+            let _ = self.edited.set(arguments);
+        }
+        rounds::consent(rounds.params().as_ref(), asked)
+            .map_err(|again| again.and_then(|again| self.park_again(again)))?;
+        // The state and the answers were for the gateway.
+        let bare = rounds.params();
+        let bare = bare.map(|bare| bare.without(&["requestState", "inputResponses"]));
+        rounds.begin_with(bare);
+        Ok(())
+    }
+
+    fn keep(&self, questions: Raw, kept: Kept) -> Result<Raw, Failure> {
+        let patience = self.core.config.load().approvals.long_timeout;
+        let server = &self.upstream.name;
+        let parking = &self.core.parking;
+        let state = parking.put(server, self.ticket(), patience, kept);
+        // The call is dropped with what could not be kept, and withdrawn by that.
+        let state = state.map_err(|_| Failure::Crowded)?;
+        let asked = Raw::object([
+            ("resultType", Raw::string("input_required")),
+            ("inputRequests", questions),
+            ("requestState", Raw::string(&state)),
+        ]);
+        Ok(translate::modern(asked, || self.info()))
+    }
+
+    /// Keeps what was read, if the server lets it be kept. What came of questions is not, nor what may have some.
+    fn remember(&self, live: &Live, result: &Raw) {
+        let errand = self.errand;
+        if errand.method == method::RESOURCES_READ
+            && live.era() == Era::Modern
+            && !returns(errand.params.as_ref())
+            && !rounds::may_ask(result)
+            && InputRequired::of(result).is_ok_and(|input| input.is_none())
+        {
+            let (server, principal) = (&self.upstream.name, self.caller.principal);
+            let reads = &self.upstream.deps.reads;
+            reads.put(self.reads, server, &errand.name, principal, result);
+        }
+    }
+
+    /// What the server said, in the words of the client's revision.
+    fn arrived(&self, live: &Live, result: Result<Raw, Failure>) -> Result<Raw, Failure> {
+        let (of, client) = (&*self.errand.method, self.errand.guest.revision());
+        match result {
+            Ok(result) => {
+                self.remember(live, &result);
+                let info = || self.info();
+                Ok(translate::result(result, of, live.revision(), client, info))
+            }
+            Err(Failure::Answered(error))
+                if error.code == code::URL_ELICITATION_REQUIRED && client.era() == Era::Modern =>
+            {
+                let Some(elicitations) = rounds::addresses(&error, &self.capabilities()) else {
+                    let message = format!(
+                        "the server wants a person to open an address, and this client does not do that: {}",
+                        error.message
+                    );
+                    return Err(Failure::invalid_params(message));
+                };
+                self.park_again(elicitations)
+            }
+            Err(Failure::Answered(error)) => {
+                if error.code == code::URL_ELICITATION_REQUIRED
+                    && let Some(line) = self.errand.line
+                {
+                    for address in human::addresses(&error) {
+                        line.asked_for(&self.upstream.name, Some(&address));
+                    }
+                }
+                Err(Failure::Answered(translate::error(error, of, client.era())))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// Who may come back with this request.
+fn ticket(caller: &Caller, upstream: &Upstream, errand: &Errand<'_>) -> Ticket {
+    let place = format!("{}\0{}", errand.view.place(), upstream.name);
+    Ticket {
+        principal: caller.principal,
+        request: request_digest(&place, &errand.method, errand.params.as_ref()),
+    }
+}
+
+/// Why a request came to nothing.
+#[derive(Debug)]
+struct Trouble {
+    failure: Failure,
+    /// The server cannot have got it.
+    unsent: bool,
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            unsent: false,
+        }
+    }
+}
+
+/// What became of a request, once the connection has said so.
+fn outcome(upstream: &Upstream, result: Result<Raw, Error>) -> Result<Raw, Trouble> {
+    if result.as_ref().is_ok_and(|result| !result.is_object()) {
+        // Some readers take a list for the members of an object in their order.
+        return Err(Trouble::from(Failure::Broken {
+            server: Arc::clone(&upstream.name),
+            reason: Reason::plain("its result is not an object"),
+        }));
+    }
+    result.map_err(|error| {
+        let unsent = is_for_the_next(&error);
+        let failure = match error {
+            // What is wrong with the memory is wrong with a part of the gateway.
+            Error::Server(error) if memory::is_built_in(&upstream.settings()) => {
+                Failure::of_memory(error)
+            }
+            error => Failure::of(&upstream.name, error),
+        };
+        Trouble { failure, unsent }
+    })
+}
+
+/// Whether a server that had just been lost cannot have got the request, so that the next one may.
+fn is_for_the_next(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Call(
+            error @ (CallError::NotReady { .. }
+            | CallError::Failed { .. }
+            | CallError::Shutdown { .. }
+            | CallError::ConnectionLost { .. }
+            | CallError::RequestFailed(_))
+        ) if error.is_unsent()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_a_stop_kept_back_goes_on() {
+        let stopped = |sent| Error::Call(CallError::Shutdown { sent });
+        assert!(is_for_the_next(&stopped(false)));
+        assert!(!is_for_the_next(&stopped(true)));
+        assert!(!is_for_the_next(&Error::Call(CallError::Cancelled)));
+    }
+}

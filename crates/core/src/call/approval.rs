@@ -1,0 +1,531 @@
+//! Whether a call may go ahead: what rules say of it, and a person if they say so.
+//!
+//! A client of 2026-07-28 comes back with the same request while its server asks for input. So that
+//! nobody is asked again each time, what has been decided is kept under the state that it brings back: once,
+//! for the same principal and the same request.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use switchboard_approvals::{
+    Ask, Outcome,
+    broker::REQUEST_BYTES,
+    rules::{Action, Case, Kind, Verdict},
+};
+use switchboard_client::{InputRequired, Raw};
+use switchboard_wire::{Era, RawError, method};
+
+use super::{
+    Record, Way,
+    completion::{completed, expanded},
+    extension::may_pass,
+    rounds::{unclear, with_result_links},
+};
+use switchboard_base::{
+    audit::Event,
+    caller::Caller,
+    extensions::is_foreign,
+    failure::{Failure, cut},
+    scrub,
+};
+
+use crate::{
+    approvals::{policy::hints, question::About},
+    core::Core,
+    suspended::refused,
+};
+
+/// What is known of a call that goes ahead.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    /// What is sent to the server.
+    pub(super) params: Option<Raw>,
+    /// A person was asked.
+    pub(super) asked: bool,
+    /// The client came back with a state of the gateway.
+    pub(super) returned: bool,
+    /// The call that it comes back to is parked.
+    pub(super) parked: bool,
+    /// What the person made of the arguments.
+    arguments: Option<Raw>,
+}
+
+/// What is kept of a call that was let through, while its client answers what the server asks.
+#[derive(Debug)]
+pub(crate) struct Round {
+    arguments: Option<Raw>,
+    /// What a person has answered already. It is not for the client to see.
+    answers: Option<Raw>,
+    /// The state that the server gave.
+    state: Option<Raw>,
+    /// The names of the questions that the client was asked, if it may answer no others.
+    asked: Option<Vec<String>>,
+}
+
+impl Way<'_> {
+    /// Has the call judged, and a person asked if need be.
+    pub(super) async fn gate(&self, record: &mut Record) -> Result<Pass, Failure> {
+        let errand = self.errand;
+        let plain = Pass {
+            params: errand.params.clone(),
+            ..Pass::default()
+        };
+        if errand.guest.era() == Era::Modern && errand.returns {
+            if let Some(pass) = self.returned()? {
+                return Ok(pass);
+            }
+            // An older server has no states of its own, so that this one is nobody's: no person need be
+            // asked to find that out.
+            let live = self.upstream.live();
+            let is_older = live.is_some_and(|live| live.era() == Era::Legacy);
+            if is_older && !self.upstream.may_speak(Era::Modern) {
+                return Err(Failure::Refused(refused()));
+            }
+        }
+        let approvals = &self.core.approvals;
+        let Some(kind) = kind_of(&errand.method, errand.params.as_ref()) else {
+            if is_foreign(&errand.method) {
+                let (upstream, params) = (self.upstream, errand.params.as_ref());
+                let passing = may_pass(self.core, self.caller, upstream, &errand.method, params);
+                Box::pin(passing).await?;
+            }
+            return Ok(plain);
+        };
+        if approvals.policy().is_quiet(kind) {
+            return Ok(plain);
+        }
+        // Boxed, as all that few calls come to.
+        Box::pin(self.judged(kind, plain, record)).await
+    }
+
+    async fn judged(
+        &self,
+        kind: Kind,
+        mut pass: Pass,
+        record: &mut Record,
+    ) -> Result<Pass, Failure> {
+        let (server, name) = (&self.upstream.name, &self.errand.name);
+        let unasked = |why: &str| Failure::Unasked {
+            server: Arc::clone(server),
+            why: why.into(),
+        };
+        until_rules_are_known(self.core, server).await?;
+        let completes = self.errand.method == method::COMPLETE;
+        let (subject, arguments) = self.subject(kind, pass.params.as_ref());
+        let definition = match kind {
+            Kind::ToolCall => Some(self.definition().await?),
+            _ => None,
+        };
+        let case = Case {
+            kind,
+            arguments: arguments.as_ref(),
+            annotations: hints(definition.as_ref()),
+            ..case(self.caller, server, &subject)
+        };
+        let done = match kind {
+            _ if completes => "completed",
+            Kind::Resource => "read",
+            Kind::Prompt => "given",
+            _ => "called",
+        };
+        let verdict = self
+            .core
+            .approvals
+            .policy()
+            .judge(&case, self.core.approvals.now());
+        match verdict.action {
+            Action::Allow => return Ok(pass),
+            Action::Deny => {
+                let of = (&**server, &*subject);
+                record_denied(
+                    self.core,
+                    &self.errand.method,
+                    of,
+                    &self.caller.shown(),
+                    &verdict,
+                );
+                return Err(Failure::Denied {
+                    server: Arc::clone(server),
+                    tool: Arc::clone(name),
+                    done,
+                    why: verdict.why.into(),
+                });
+            }
+            Action::Ask if completes => {
+                return Err(unasked(&format!(
+                    "completions are not put to a person; a more specific rule, such as `allow {kind} {server}:{name}`, lets them pass"
+                )));
+            }
+            Action::Ask => {}
+        }
+        let annotations = definition.and_then(|tool| tool.member("annotations"));
+        let person = self.person().naming(name);
+        let mut ask = self.question(kind, person.about(), arguments, annotations)?;
+        ask.rule = Some(match verdict.rule {
+            Some(rule) => rule.text.into(),
+            None => verdict.why.into(),
+        });
+        record.begin_wait();
+        let outcome = tokio::select! {
+            biased;
+            outcome = person.ask(ask) => outcome,
+            // It is not configured any more.
+            () = self.upstream.ended() => return Err(self.upstream.not_connected()),
+        };
+        record.end_wait();
+        match outcome {
+            Outcome::Answer(edited) => {
+                pass.asked = true;
+                let edited = edited.and_then(|edited| edited.member("arguments"));
+                if let Some(arguments) = edited {
+                    pass.params = with_arguments(pass.params.as_ref(), &arguments)?;
+                    // There is one person's word for one call.
+                    let _ = self.edited.set(arguments.clone());
+                    pass.arguments = Some(arguments);
+                }
+                Ok(pass)
+            }
+            Outcome::Rejected(reason) => Err(Failure::Rejected {
+                server: Arc::clone(server),
+                tool: Arc::clone(name),
+                done,
+                reason,
+            }),
+            Outcome::TimedOut(after) => Err(Failure::Unanswered {
+                server: Arc::clone(server),
+                tool: Arc::clone(name),
+                done,
+                after: Duration::from_millis(after),
+            }),
+            Outcome::Failed(why) | Outcome::Unavailable(why) => Err(unasked(&why)),
+        }
+    }
+
+    /// The name and the arguments that rules look at.
+    fn subject(&self, kind: Kind, params: Option<&Raw>) -> (String, Option<Raw>) {
+        let name = &self.errand.name;
+        let completes = self.errand.method == method::COMPLETE;
+        match kind {
+            Kind::Resource => {
+                let uri = if completes {
+                    expanded(name, params)
+                } else {
+                    name.to_string()
+                };
+                let arguments = of_resource(&uri);
+                (uri, Some(arguments))
+            }
+            Kind::Prompt if completes => (name.to_string(), Some(completed(params))),
+            Kind::ToolCall | Kind::Prompt | Kind::Sampling | Kind::Elicitation => {
+                let arguments = params.and_then(|params| params.member("arguments"));
+                (name.to_string(), arguments)
+            }
+        }
+    }
+
+    /// The tool as its server defines it.
+    async fn definition(&self) -> Result<Raw, Failure> {
+        self.known().await?;
+        let (server, tool) = (&self.upstream.name, &self.errand.name);
+        let catalogue = self.core.shelf.catalogue();
+        let definition = catalogue
+            .server(server)
+            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
+        // Rules go by names: one that a server takes without offering it is none of theirs.
+        definition.map(|tool| tool.raw().clone()).ok_or_else(|| {
+            let message = format!("server '{server}' offers no tool '{}'", cut(tool));
+            Failure::invalid_params(message)
+        })
+    }
+
+    /// The question for a person, if one can be shown all of the request.
+    fn question(
+        &self,
+        kind: Kind,
+        about: &About,
+        arguments: Option<Raw>,
+        annotations: Option<Raw>,
+    ) -> Result<Ask, Failure> {
+        let unasked = |why: &str| Failure::Unasked {
+            server: Arc::clone(&self.upstream.name),
+            why: why.into(),
+        };
+        if let Some(arguments) = &arguments {
+            if arguments.as_bytes().len() > REQUEST_BYTES {
+                return Err(unasked("the arguments are too long to be shown"));
+            }
+            if switchboard_approvals::says_twice(arguments) {
+                // What a person is shown would not be what the server reads.
+                return Err(unasked("the arguments say something twice"));
+            }
+        }
+        let settings = self.core.config.load().approvals.clone();
+        Ok(match kind {
+            Kind::Resource => about.read(&settings),
+            Kind::Prompt => about.prompt(&settings, arguments),
+            _ => about.call(&settings, arguments, annotations),
+        })
+    }
+
+    /// Waits until it is known what the server offers: rules are about that.
+    async fn known(&self) -> Result<(), Failure> {
+        let (shelf, server) = (&self.core.shelf, &self.upstream.name);
+        if shelf.catalogue().server(server).is_some() {
+            return Ok(());
+        }
+        let until = Instant::now() + self.upstream.request_timeout();
+        let era = Some(self.errand.guest.era());
+        let offered = self.upstream.offered(until, era);
+        // Boxed, as all that few calls come to.
+        Box::pin(self.while_starting(offered)).await.map(drop)
+    }
+
+    /// What a client that comes back brings along, if it was let through before: once.
+    fn returned(&self) -> Result<Option<Pass>, Failure> {
+        let params = self.errand.params.as_ref();
+        let state = params.and_then(|params| params.member("requestState")?.to_text());
+        let (Some(params), Some(state)) = (params, state) else {
+            return Ok(None);
+        };
+        if self.core.parking.knows(&state, || self.ticket()) {
+            return Ok(Some(Pass {
+                params: Some(params.clone()),
+                asked: true,
+                returned: true,
+                parked: true,
+                arguments: None,
+            }));
+        }
+        if self.core.parking.origin(&state).is_some() {
+            return Err(Failure::Refused(refused()));
+        }
+        if self.core.rounds.origin(&state).is_none() {
+            return Ok(None);
+        }
+        let round = self.core.rounds.take(&state, || self.ticket());
+        let round = round.map_err(Failure::Refused)?;
+        if let Some(asked) = &round.asked {
+            answered_only(params, asked)?;
+        }
+        let pass = resumed(params, round);
+        // What was taken apart here can be put together again.
+        pass.map(Some).ok_or_else(|| Failure::Refused(refused()))
+    }
+
+    /// A result that asks the client for input, with links that lead to its server, and under a state of our own: what
+    /// has been decided is kept for when it comes back with that, once.
+    pub(super) fn with_pass(
+        &self,
+        result: Raw,
+        pass: &Pass,
+        answers: Option<Raw>,
+    ) -> Result<Raw, Failure> {
+        let result = with_result_links(self, result);
+        let is_ruled = self.rules_answers();
+        if !pass.asked && answers.is_none() && !is_ruled {
+            return Ok(result);
+        }
+        let input = InputRequired::of(&result).map_err(|error| unclear(self, &error))?;
+        let Some(input) = input else {
+            return Ok(result);
+        };
+        let asked = is_ruled.then(|| {
+            let keys = input.questions().iter().map(|(key, _)| key.clone());
+            keys.collect()
+        });
+        let patience = self.core.config.load().approvals.long_timeout;
+        let round = Round {
+            arguments: pass.arguments.clone(),
+            answers,
+            state: result.member("requestState"),
+            asked,
+        };
+        let (rounds, server) = (&self.core.rounds, &self.upstream.name);
+        let state = rounds.put(server, self.ticket(), patience, round);
+        let state = state.map_err(|_| Failure::Crowded)?;
+        let bare = result.without(&["requestState"]);
+        Ok(bare
+            .with_member("requestState", &Raw::string(&state))
+            .unwrap_or(bare))
+    }
+}
+
+/// Refuses answers to anything but what was asked, and answers that a reader may find elsewhere.
+fn answered_only(params: &Raw, asked: &[String]) -> Result<(), Failure> {
+    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
+    let given = params.distinct_member(&["inputResponses"]);
+    let Some(given) = given.map_err(unclear)? else {
+        return Ok(());
+    };
+    let given = given
+        .members()
+        .ok_or_else(|| Failure::invalid_params("`inputResponses` has to be an object"))?;
+    match given.iter().find(|(name, _)| !asked.contains(name)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let message = format!("`inputResponses` has '{}', which was not asked", cut(name));
+            Err(Failure::invalid_params(message))
+        }
+    }
+}
+
+/// A request as it goes on, with what was decided before.
+fn resumed(params: &Raw, round: Round) -> Option<Pass> {
+    let mut own = params.without(&["requestState"]);
+    if let Some(state) = &round.state {
+        own = own.with_member("requestState", state).ok()?;
+    }
+    if let Some(answers) = &round.answers {
+        let given = own
+            .member("inputResponses")
+            .and_then(|given| given.members());
+        let mut all = answers.members().unwrap_or_default();
+        let is_new = |name: &str| all.iter().all(|(known, _)| known != name);
+        let given = given.unwrap_or_default().into_iter();
+        let given: Vec<_> = given.filter(|(name, _)| is_new(name)).collect();
+        all.extend(given);
+        let all = Raw::object(all.iter().map(|(name, answer)| (&**name, answer.clone())));
+        own = own
+            .without(&["inputResponses"])
+            .with_member("inputResponses", &all)
+            .ok()?;
+    }
+    if let Some(arguments) = &round.arguments {
+        own = with_arguments(Some(&own), arguments).ok()??;
+    }
+    Some(Pass {
+        params: Some(own),
+        asked: true,
+        returned: true,
+        parked: false,
+        arguments: round.arguments,
+    })
+}
+
+/// The kind of request that rules are about; `None` if they are not about this one.
+fn kind_of(of: &str, params: Option<&Raw>) -> Option<Kind> {
+    match of {
+        method::TOOLS_CALL => Some(Kind::ToolCall),
+        method::RESOURCES_READ => Some(Kind::Resource),
+        method::PROMPTS_GET => Some(Kind::Prompt),
+        method::COMPLETE => {
+            let of = params?.member("ref")?.member("type")?.to_text()?;
+            Some(match &*of {
+                "ref/resource" => Kind::Resource,
+                _ => Kind::Prompt,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a client may watch a resource. A person is not asked: a subscription has no end to wait for.
+pub async fn may_watch(
+    core: &Core,
+    caller: &Caller,
+    server: &Arc<str>,
+    uri: &str,
+) -> Result<(), Failure> {
+    if core.approvals.policy().is_quiet(Kind::Resource) {
+        return Ok(());
+    }
+    until_rules_are_known(core, server).await?;
+    let verdict = judged_resource(core, caller, server, uri);
+    match verdict.action {
+        Action::Allow => Ok(()),
+        Action::Deny => {
+            let of = (&**server, uri);
+            record_denied(core, method::RESOURCES_SUBSCRIBE, of, &caller.shown(), &verdict);
+            Err(Failure::Denied {
+                server: Arc::clone(server),
+                tool: uri.into(),
+                done: "watched",
+                why: verdict.why.into(),
+            })
+        }
+        Action::Ask => Err(Failure::Unasked {
+            server: Arc::clone(server),
+            why: format!(
+                "subscriptions are not put to a person; a more specific rule, such as `allow resources {server}:{uri}`, lets them pass"
+            )
+            .into(),
+        }),
+    }
+}
+
+/// Tests if a client that watches a resource may hear that this one, which may be a part of it, has changed.
+pub(crate) fn may_hear(core: &Core, caller: &Caller, server: &str, uri: &str) -> bool {
+    core.approvals.policy().is_quiet(Kind::Resource)
+        || judged_resource(core, caller, server, uri).action == Action::Allow
+}
+
+pub(super) fn judged_resource(core: &Core, caller: &Caller, server: &str, uri: &str) -> Verdict {
+    let arguments = of_resource(uri);
+    let case = Case {
+        kind: Kind::Resource,
+        arguments: Some(&arguments),
+        ..case(caller, server, uri)
+    };
+    let approvals = &core.approvals;
+    approvals.policy().judge(&case, approvals.now())
+}
+
+/// Records a request that a rule has denied.
+pub(super) fn record_denied(
+    core: &Core,
+    method: &str,
+    (server, name): (&str, &str),
+    client: &str,
+    verdict: &Verdict,
+) {
+    let name = scrub::brief(name);
+    core.audit.record(Event {
+        what: "denied",
+        subject: format!("{server}:{name}").into(),
+        actor: None,
+        details: serde_json::json!({
+            "method": method,
+            "server": server,
+            "tool": name,
+            "client": client,
+            "rule": verdict.rule.as_ref().map(|rule| scrub::brief(&rule.text)),
+            "reason": scrub::brief(&verdict.why),
+        }),
+    });
+}
+
+/// Waits until it is known which decisions are remembered.
+pub(super) async fn until_rules_are_known(core: &Core, server: &Arc<str>) -> Result<(), Failure> {
+    let known = core.approvals.until_rules_are_known().await;
+    known.map_err(|why| Failure::Unasked {
+        server: Arc::clone(server),
+        why: why.into(),
+    })
+}
+
+pub(super) fn case<'a>(caller: &'a Caller, server: &'a str, name: &'a str) -> Case<'a> {
+    Case {
+        client: &caller.client,
+        session: caller.session(),
+        project: caller.project.as_deref(),
+        ..Case::tool_call(server, name)
+    }
+}
+
+fn of_resource(uri: &str) -> Raw {
+    Raw::object([("uri", Raw::string(uri))])
+}
+
+pub(super) fn with_arguments(
+    params: Option<&Raw>,
+    arguments: &Raw,
+) -> Result<Option<Raw>, Failure> {
+    let params = params.cloned().unwrap_or_else(Raw::empty_object);
+    let params = params
+        .without(&["arguments"])
+        .with_member("arguments", arguments);
+    let params = params.map_err(|error| Failure::invalid_params(error.to_string()))?;
+    Ok(Some(params))
+}

@@ -1,0 +1,139 @@
+//! Requests of servers of the older revisions, answered by the client of a call or by a person.
+
+use std::{sync::Arc, time::Duration};
+
+use switchboard_client::{Asked, ErrorObject, Raw};
+use switchboard_wire::{code, method};
+use tokio::{sync::oneshot, time::timeout};
+
+use super::{
+    human::{Answerer, Person},
+    ruling::{self, Asker},
+};
+use switchboard_base::{
+    caller::answers,
+    extensions::{declares, is_foreign},
+    tasks,
+};
+use switchboard_outbound::questions::{
+    Located, Owner, Question, Questions, Ruling, UnderWay, unanswerable,
+};
+
+use crate::core::Core;
+
+/// How long a client may take to say where it works, if no call waits for that.
+const ROOTS_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Has a request of a server answered, with the calls that were under way when it was read. Dropping the future
+/// takes it back.
+pub(crate) async fn answer(
+    core: &Arc<Core>,
+    questions: &Questions,
+    server: &Arc<str>,
+    asked: Asked,
+    under_way: UnderWay,
+) -> Result<Raw, ErrorObject> {
+    if core.shelf.permits(server, None).is_err() {
+        let message = "nothing of this server is approved yet, so nothing that it asks is answered";
+        return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
+    }
+    let answerer = |client_can, ruling: &Ruling| {
+        let route = core.config.load().approvals.route;
+        Answerer::of(route, &asked.method, client_can, ruling)
+    };
+    let refused = |exceeded| {
+        let asking = &core.approvals.asking;
+        asking.refuse(server, &asked.method, exceeded)
+    };
+    let Located {
+        owner,
+        task,
+        is_sure,
+        is_of_one,
+    } = questions.locate(&asked, under_way).await;
+    let call = match &owner {
+        Owner::Call(owner) => Some(owner),
+        Owner::Several | Owner::Nobody => None,
+    };
+    if let Some(call) = call {
+        let counted = call.count().question(&core.config.load().approvals);
+        counted.map_err(refused)?;
+    }
+    let asker = Asker {
+        server,
+        tool: call.and_then(|call| call.tool.as_deref().filter(|_| is_sure)),
+        caller: call.map(|call| &call.caller).filter(|_| is_of_one),
+    };
+    let params = asked.params.as_ref();
+    let ruling = ruling::judge(core, asker, &asked.method, params).await;
+    let ruling = ruling.map_err(ruling::untold)?;
+    let owner = match owner {
+        Owner::Call(owner) => owner,
+        Owner::Several | Owner::Nobody if answerer(false, &ruling) == Answerer::Person => {
+            let person = Person::alone(core, server);
+            return person.answer(&asked.method, params, &ruling).await;
+        }
+        Owner::Several => {
+            tracing::warn!(%server, question = %asked.method, "Cannot tell which client a question is for.");
+            let message = "several clients use this server, and nothing says for which of them this is; ask again when fewer have calls under way";
+            return Err(ErrorObject::new(code::INTERNAL, message));
+        }
+        Owner::Nobody => return answer_roots(core, questions, server, &asked).await,
+    };
+    let client_can = answers(&owner.capabilities, &asked.method, params)
+        || owner.is_alone()
+            && is_foreign(&asked.method)
+            && declares(&owner.capabilities)
+            && core.shelf.declares_extension(server);
+    let to_person = match answerer(client_can, &ruling) {
+        Answerer::Client => None,
+        Answerer::Person => Some(ruling),
+        Answerer::Nobody => return Err(unanswerable(&asked.method)),
+    };
+    let params = asked.params.map(|params| match &to_person {
+        Some(_) => params,
+        None => tasks::expose_related(params, &core.seal, owner.caller.principal, server),
+    });
+    let (reply, answer) = oneshot::channel();
+    owner.ask(Question {
+        method: asked.method.clone(),
+        params,
+        name: asked.name,
+        to_person,
+        is_sure,
+        count: Arc::clone(owner.count()),
+        reply,
+    });
+    drop(owner);
+    // An error means that the call is over, and nobody there to answer.
+    let answer = answer
+        .await
+        .unwrap_or_else(|_| Err(unanswerable(&asked.method)))?;
+    Ok(match task {
+        Some(task) => tasks::rename_related(answer, &|_| task.clone()),
+        None => answer,
+    })
+}
+
+/// Answers a request that belongs to no call. Only one about roots has a client to go to.
+async fn answer_roots(
+    core: &Arc<Core>,
+    questions: &Questions,
+    server: &Arc<str>,
+    asked: &Asked,
+) -> Result<Raw, ErrorObject> {
+    let is_for_roots = asked.method == method::ROOTS_LIST && !asked.of_request;
+    let Some(line) = questions.roots().filter(|_| is_for_roots) else {
+        return Err(unanswerable(&asked.method));
+    };
+    // There is no call whose count could bound it.
+    let settings = &core.config.load().approvals;
+    let counted = core.approvals.asking.question(server, settings);
+    counted.map_err(|exceeded| {
+        let asking = &core.approvals.asking;
+        asking.refuse(server, &asked.method, exceeded)
+    })?;
+    let asking = line.ask(server, &asked.method, asked.params.as_ref());
+    let late = |_| Err(unanswerable(&asked.method));
+    timeout(ROOTS_PATIENCE, asking).await.unwrap_or_else(late)
+}

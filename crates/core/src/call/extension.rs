@@ -1,0 +1,171 @@
+//! Rules about requests and notifications of extensions, which the gateway hands on without knowing what they do.
+
+use std::sync::Arc;
+
+use switchboard_approvals::rules::{Action, Case, Kind, Verdict};
+use switchboard_catalog::Kind as Item;
+use switchboard_client::Raw;
+use switchboard_wire::Era;
+
+use super::Way;
+use super::approval::{case, judged_resource, record_denied, until_rules_are_known};
+use switchboard_base::{
+    caller::Caller,
+    failure::{Failure, cut},
+    view::View,
+};
+use switchboard_outbound::upstream::Upstream;
+
+use crate::{approvals::policy::hints, core::Core};
+
+/// Whether a client may send this to a server. It is judged as a call of a tool that has the name of the method, also by
+/// the `tools` of the server's settings, and besides by the tool, the prompt and the resource that its parameters name
+/// as the protocol does. A method in another spelling than `words/in/lower/case` is judged in that, too, and the stricter counts: a
+/// server may not tell them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason no person
+/// is asked.
+pub(crate) async fn may_pass(
+    core: &Core,
+    caller: &Caller,
+    upstream: &Upstream,
+    method: &str,
+    params: Option<&Raw>,
+) -> Result<(), Failure> {
+    let server = &upstream.name;
+    let shelf = &core.shelf;
+    let permitted = shelf.permits(server, None);
+    permitted.map_err(|unapproved| unapproved.failure(server, None))?;
+    let plain = plain(method);
+    let tools = &upstream.settings().tools;
+    if !tools.permits(method) || tools.denies(&plain) {
+        return Err(Failure::method_not_found(method));
+    }
+    let named = Named::read(params)?;
+    if let Some(uri) = &named.uri {
+        let item = Some((Item::Resource, &**uri));
+        let permitted = shelf.permits(server, item);
+        permitted.map_err(|unapproved| unapproved.failure(server, item))?;
+    }
+    let mut items = Vec::new();
+    for kind in [Item::Tool, Item::Prompt] {
+        let Some(name) = &named.name else { break };
+        // A server may not tell letter cases apart.
+        for known in shelf.offered_as(server, kind, name) {
+            if !shelf.lists(server, kind, &known) {
+                // It is held back, or the settings hide it.
+                let message = format!("server '{server}' shows nothing called '{}'", cut(name));
+                return Err(Failure::invalid_params(message));
+            }
+            items.push((kind, known));
+        }
+    }
+    let policy = core.approvals.policy();
+    let all = [Kind::ToolCall, Kind::Resource, Kind::Prompt];
+    if all.into_iter().all(|kind| policy.is_quiet(kind)) {
+        return Ok(());
+    }
+    drop(policy);
+    until_rules_are_known(core, server).await?;
+    let judge = |case: &Case<'_>| {
+        let approvals = &core.approvals;
+        approvals.policy().judge(case, approvals.now())
+    };
+    let judge_method = |method| {
+        let of_method = Case {
+            arguments: params,
+            ..case(caller, server, method)
+        };
+        judge(&of_method)
+    };
+    let mut verdicts: Vec<(&str, Verdict)> = vec![(method, judge_method(method))];
+    if plain != method {
+        verdicts.push((&plain, judge_method(&plain)));
+    }
+    for (kind, name) in &items {
+        let catalogue = shelf.catalogue();
+        let part = catalogue.server(server);
+        let definition = part.and_then(|part| Some(part.find(*kind, name)?.raw().clone()));
+        let of_name = Case {
+            kind: match kind {
+                Item::Prompt => Kind::Prompt,
+                _ => Kind::ToolCall,
+            },
+            arguments: named.arguments.as_ref(),
+            annotations: hints(definition.as_ref()),
+            ..case(caller, server, name)
+        };
+        verdicts.push((name, judge(&of_name)));
+    }
+    if let Some(uri) = named.uri.as_deref() {
+        verdicts.push((uri, judged_resource(core, caller, server, uri)));
+    }
+    let denied = verdicts.iter().find(|(_, it)| it.action == Action::Deny);
+    if let Some((subject, verdict)) = denied {
+        let of = (&**server, *subject);
+        record_denied(core, method, of, &caller.shown(), verdict);
+        return Err(Failure::Denied {
+            server: Arc::clone(server),
+            tool: (*subject).into(),
+            done: "called",
+            why: verdict.why.as_str().into(),
+        });
+    }
+    let asked = verdicts.iter().find(|(_, it)| it.action == Action::Ask);
+    match asked {
+        None => Ok(()),
+        Some((subject, _)) => Err(Failure::Unasked {
+            server: Arc::clone(server),
+            why: format!(
+                "requests of extensions are not put to a person; a more specific rule, such as `allow {server}:{}`, lets them pass",
+                cut(subject)
+            )
+            .into(),
+        }),
+    }
+}
+
+/// A method as most spell theirs: `skills/get` for `Skills.get`.
+fn plain(method: &str) -> String {
+    let words = method.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("/").to_ascii_lowercase()
+}
+
+impl Way<'_> {
+    /// Tests if the client sees the server alone and is asked by requests: one of 2026-07-28 is asked by results, which have
+    /// no words for what extensions ask.
+    pub(super) fn is_alone(&self) -> bool {
+        let errand = self.errand;
+        matches!(errand.view, View::Server(_))
+            && errand.guest.era() == Era::Legacy
+            && errand.line.is_some()
+    }
+}
+
+/// What a request of an extension is about, as far as its parameters say it in the words of the protocol.
+struct Named {
+    uri: Option<String>,
+    name: Option<String>,
+    arguments: Option<Raw>,
+}
+
+impl Named {
+    /// Parameters that say one of them twice, or in another letter case, are refused: the server might read the other one.
+    fn read(params: Option<&Raw>) -> Result<Self, Failure> {
+        let member = |name: &str| match params.map(|params| params.distinct_member(&[name])) {
+            None => Ok(None),
+            Some(found) => found.map_err(|error| Failure::invalid_params(error.to_string())),
+        };
+        let text = |name: &str| match member(name)? {
+            None => Ok(None),
+            Some(found) => found
+                .to_text()
+                .map(Some)
+                .ok_or_else(|| Failure::invalid_params(format!("`{name}` has to be a string"))),
+        };
+        Ok(Self {
+            uri: text("uri")?,
+            name: text("name")?,
+            arguments: member("arguments")?,
+        })
+    }
+}

@@ -1,0 +1,510 @@
+//! A person on the way of a call: asked before it begins, or while it is under way.
+//!
+//! While somebody thinks, the client is shown every ten seconds that its call is alive. The call's own
+//! time stands still.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use switchboard_approvals::{Ask, Outcome, broker::SAMPLING_BYTES, form::Form};
+use switchboard_client::{ErrorObject, InputRequired, Raw, Reason};
+use switchboard_config::Route;
+use switchboard_wire::{Era, code, meta, method};
+use tokio::{
+    sync::{Notify, OwnedSemaphorePermit},
+    time::{MissedTickBehavior, interval_at, timeout},
+};
+
+use super::{
+    Way,
+    ruling::{self, Asker, REJECTED},
+};
+use switchboard_base::{
+    backchannel::{Line, Outlet},
+    failure::{Failure, codes},
+    view::View,
+};
+use switchboard_outbound::{
+    identity::identity_hash,
+    questions::{CallCount, Ruling},
+};
+
+use crate::{approvals::question::About, core::Core, relay::Told};
+
+/// How often a client is shown that its call is alive.
+pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+/// How soon a client that wants to hear of progress is told that its server is being started.
+const START_SIGN: Duration = Duration::from_secs(1);
+/// A client is not sent away for what takes no longer than this.
+const AT_ONCE: Duration = Duration::from_millis(100);
+/// Who answers what a server asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answerer {
+    Client,
+    Person,
+    Nobody,
+}
+
+impl Answerer {
+    /// Who answers this, if the client can or cannot. A rule that wants a person asked goes before the route.
+    pub(crate) fn of(route: Route, question: &str, client_can: bool, ruling: &Ruling) -> Self {
+        let person_can = matches!(question, method::SAMPLING | method::ELICITATION);
+        match route {
+            _ if person_can && matches!(ruling, Ruling::Ask(_)) => Self::Person,
+            Route::Human if person_can => Self::Person,
+            _ if client_can => Self::Client,
+            Route::Auto if person_can => Self::Person,
+            Route::Auto | Route::Client | Route::Human => Self::Nobody,
+        }
+    }
+}
+
+/// The addresses that a server wants opened, as questions.
+pub(super) fn addresses(error: &ErrorObject) -> Vec<Raw> {
+    let said = error
+        .data
+        .as_ref()
+        .and_then(|data| data.member("elicitations"));
+    let said = said.and_then(|said| said.elements()).unwrap_or_default();
+    let asked = said.iter().take(InputRequired::QUESTIONS_MAX);
+    asked.filter_map(address).collect()
+}
+
+/// An address that a server wants opened, as a question.
+fn address(said: &Raw) -> Option<Raw> {
+    let bare = said.without(&["mode"]);
+    bare.with_member("mode", &Raw::string("url")).ok()
+}
+
+/// Addresses that may be opened, and the error that tells a client of them.
+pub(super) struct Opening {
+    error: ErrorObject,
+    /// Each as a question.
+    addresses: Vec<(Raw, Ruling)>,
+}
+
+impl Opening {
+    /// The failure that the client hears, if no person is to open the addresses, or has done so before.
+    pub(super) fn into_failure(self) -> Failure {
+        let mut rulings = self.addresses.iter().map(|(_, ruling)| ruling);
+        if rulings.any(|ruling| matches!(ruling, Ruling::Ask(_))) {
+            return Failure::advised(
+                "the server wants addresses opened once more, which a rule leaves to a person",
+                "call again",
+            );
+        }
+        Failure::Answered(self.error)
+    }
+}
+
+/// Rings when a person is asked, so that a client that is not to be kept waiting can be sent away.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: Notify,
+    /// The client has been sent away: it hears nothing until it comes back.
+    away: AtomicBool,
+}
+
+impl Bell {
+    pub(super) async fn rung(&self) {
+        self.rung.notified().await;
+    }
+
+    pub(super) fn send_away(&self) {
+        self.away.store(true, Relaxed);
+    }
+
+    /// The same line, on which nothing is said once the client has been sent away.
+    pub(super) fn line(self: &Arc<Self>, line: &Line, reason: &Reason) -> Line {
+        let outlet = Muted {
+            line: line.clone(),
+            bell: Arc::clone(self),
+        };
+        Line::new(Arc::new(outlet), None, Arc::clone(reason))
+    }
+}
+
+struct Muted {
+    line: Line,
+    bell: Arc<Bell>,
+}
+
+impl Outlet for Muted {
+    fn put(&self, message: Bytes) -> bool {
+        !self.bell.away.load(Relaxed) && self.line.put(message)
+    }
+
+    fn begin(&self) {
+        if !self.bell.away.load(Relaxed) {
+            self.line.begin();
+        }
+    }
+}
+
+/// Asks people for one call.
+#[derive(Debug, Clone)]
+pub(crate) struct Person {
+    core: Arc<Core>,
+    about: About,
+    client: Client,
+    bell: Option<Arc<Bell>>,
+    /// What the call has asked for so far.
+    count: Arc<CallCount>,
+}
+
+/// Whoever waits for the call.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Client {
+    line: Option<Line>,
+    token: Option<Raw>,
+    told: Option<Arc<Told>>,
+}
+
+impl Client {
+    pub(super) fn new(line: Option<&Line>, token: Option<Raw>, told: Option<Arc<Told>>) -> Self {
+        Self {
+            line: line.cloned(),
+            token,
+            told,
+        }
+    }
+
+    /// Waits, and shows every now and then that the call is alive, in these words.
+    pub(super) async fn wait<T>(&self, words: &str, what: impl Future<Output = T>) -> T {
+        self.wait_from(SIGN_OF_LIFE, words, what).await
+    }
+
+    /// The same for the start of a server. A client that wants to hear of progress hears soon why it waits.
+    pub(super) async fn wait_for_start<T>(&self, words: &str, what: impl Future<Output = T>) -> T {
+        let first = match (&self.token, &self.told) {
+            (Some(_), Some(_)) => START_SIGN,
+            _ => SIGN_OF_LIFE,
+        };
+        self.wait_from(first, words, what).await
+    }
+
+    async fn wait_from<T>(&self, first: Duration, words: &str, what: impl Future<Output = T>) -> T {
+        let mut what = std::pin::pin!(what);
+        let first = tokio::time::Instant::now() + first;
+        let mut signs = interval_at(first, SIGN_OF_LIFE);
+        signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut what => return done,
+                _ = signs.tick() => self.show_life(words),
+            }
+        }
+    }
+
+    fn show_life(&self, words: &str) {
+        let Some(line) = &self.line else { return };
+        line.begin();
+        if let (Some(token), Some(told)) = (&self.token, &self.told)
+            && let Some(sign) = told.sign()
+            && let Ok(progress) = Raw::from_value(&sign)
+        {
+            let params = Raw::object([
+                (meta::PROGRESS_TOKEN, token.clone()),
+                ("progress", progress),
+                ("message", Raw::string(words)),
+            ]);
+            line.tell(method::PROGRESS, &params);
+        }
+    }
+}
+
+impl Person {
+    /// Asks for no call in particular.
+    pub(crate) fn alone(core: &Arc<Core>, server: &Arc<str>) -> Self {
+        Self {
+            core: Arc::clone(core),
+            about: About {
+                identity: identity_of(core, server),
+                server: Arc::clone(server),
+                tool: None,
+                caller: None,
+                client_info: None,
+            },
+            client: Client::default(),
+            bell: None,
+            count: Arc::default(),
+        }
+    }
+
+    /// Asks about this, by its name.
+    pub(super) fn naming(mut self, name: &Arc<str>) -> Self {
+        self.about.tool = Some(Arc::clone(name));
+        self
+    }
+
+    /// Counts what is asked with what the call has asked before.
+    pub(super) fn counting(mut self, count: &Arc<CallCount>) -> Self {
+        self.count = Arc::clone(count);
+        self
+    }
+
+    /// It is not known for which call it is.
+    pub(super) fn forget_tool(&mut self) {
+        self.about.tool = None;
+    }
+
+    pub(super) fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Asks. Dropping the future withdraws the question.
+    pub(super) async fn ask(&self, ask: Ask) -> Outcome {
+        let mut asking = std::pin::pin!(self.core.approvals.ask(ask));
+        if let Some(bell) = &self.bell {
+            // An answer that was kept is there at once.
+            match timeout(AT_ONCE, &mut asking).await {
+                Ok(outcome) => return outcome,
+                Err(_) => bell.rung.notify_one(),
+            }
+        }
+        self.client
+            .wait("waiting for a person to answer", asking)
+            .await
+    }
+
+    /// Has a person answer what the server asks, which the rules do not deny.
+    pub(crate) async fn answer(
+        &self,
+        asked: &str,
+        params: Option<&Raw>,
+        ruling: &Ruling,
+    ) -> Result<Raw, ErrorObject> {
+        let refused = |code, message: &str| Err(ErrorObject::new(code, message));
+        if params.is_some_and(|params| params.as_bytes().len() > SAMPLING_BYTES) {
+            return refused(
+                code::INVALID_PARAMS,
+                "this is too long to be put to a person",
+            );
+        }
+        let settings = self.core.config.load().approvals.clone();
+        let Some(mut ask) = self.about.question(&settings, asked, params) else {
+            return refused(code::METHOD_NOT_FOUND, "a person cannot answer this");
+        };
+        if asked == method::SAMPLING && self.core.config.load().sampling.provider.is_none() {
+            let warning = "no model is configured: answer it yourself, or set `sampling.provider`";
+            ask.warnings.push(warning.to_owned());
+        }
+        let (asking, server) = (&self.core.approvals.asking, &self.about.server);
+        asking
+            .question(server, &settings)
+            .map_err(|exceeded| asking.refuse(server, asked, exceeded))?;
+        ask.rule = ruling.rule().cloned();
+        // A rule can let a model answer; it cannot fill in a form.
+        if asked == method::SAMPLING && matches!(ruling, Ruling::Allow(_)) {
+            ask.allowed_by = ask.rule.clone();
+        }
+        let _place = match &ask.allowed_by {
+            Some(_) => self.within_budget(asked, &ask).await?,
+            None => None,
+        };
+        match self.ask(ask).await {
+            Outcome::Answer(answer) => Ok(answer.unwrap_or_else(Raw::empty_object)),
+            Outcome::Rejected(reason) => {
+                let mut message = match asked {
+                    method::SAMPLING => "User rejected sampling request".to_owned(),
+                    _ => "User rejected the request".to_owned(),
+                };
+                if let Some(reason) = reason {
+                    message = format!("{message}: {reason}");
+                }
+                refused(REJECTED, &message)
+            }
+            Outcome::TimedOut(after) => {
+                let message = format!("no person answered within {} s", after / 1_000);
+                refused(codes::TIMEOUT, &message)
+            }
+            // Why is for the person to know: it may name what is nobody else's business.
+            Outcome::Failed(_) => refused(code::INTERNAL, "the model could not answer"),
+            Outcome::Unavailable(why) => {
+                refused(code::INTERNAL, &format!("nobody could be asked: {why}"))
+            }
+        }
+    }
+
+    /// Waits for a place, if there is a budget left for what no person approves.
+    async fn within_budget(
+        &self,
+        asked: &str,
+        ask: &Ask,
+    ) -> Result<Option<OwnedSemaphorePermit>, ErrorObject> {
+        let core = &self.core;
+        let budget = core.config.load().sampling.budget;
+        let bytes = ask.request.as_bytes().len();
+        let admitted = core
+            .approvals
+            .asking
+            .sample(&ask.server, &budget, &self.count, bytes)
+            .await;
+        admitted.map_err(|exceeded| core.approvals.asking.refuse(&ask.server, asked, exceeded))
+    }
+}
+
+/// The fingerprint of the server that has this name.
+pub(crate) fn identity_of(core: &Core, server: &str) -> Option<Arc<str>> {
+    let config = core.config.load();
+    config
+        .servers
+        .get(server)
+        .map(|server| identity_hash(server).into())
+}
+
+impl Way<'_> {
+    /// Who asks people for this call.
+    pub(super) fn person(&self) -> Person {
+        let errand = self.errand;
+        Person {
+            core: Arc::clone(self.core),
+            about: About {
+                identity: Some(identity_hash(&self.upstream.settings()).into()),
+                server: Arc::clone(&self.upstream.name),
+                tool: self.tool().cloned(),
+                caller: Some(self.caller.clone()),
+                client_info: errand.guest.info(errand.params.as_ref()),
+            },
+            client: Client::new(
+                errand.line,
+                super::in_flight::progress_token(errand.params.as_ref()),
+                self.told.clone(),
+            ),
+            bell: errand.bell.cloned(),
+            count: Arc::default(),
+        }
+    }
+
+    /// The tool that is called, if it is one.
+    pub(super) fn tool(&self) -> Option<&Arc<str>> {
+        (self.errand.method == method::TOOLS_CALL).then_some(&self.errand.name)
+    }
+
+    /// Judges what the server asks by the rules.
+    pub(super) async fn judge(
+        &self,
+        asked: &str,
+        params: Option<&Raw>,
+    ) -> Result<Ruling, ErrorObject> {
+        let asker = Asker {
+            server: &self.upstream.name,
+            tool: self.tool().map(|tool| &**tool),
+            caller: Some(self.caller),
+        };
+        ruling::judge(self.core, asker, asked, params).await
+    }
+
+    /// Whether the server is told that a person answers what the client does not. In a server's own view nothing
+    /// stands between it and a client of 2026-07-28, which says with each request what may be asked.
+    pub(super) fn has_person(&self) -> bool {
+        let is_plain =
+            matches!(self.errand.view, View::Server(_)) && self.errand.guest.era() == Era::Modern;
+        match self.core.config.load().approvals.route {
+            Route::Human => true,
+            Route::Auto => !is_plain,
+            Route::Client => false,
+        }
+    }
+
+    /// Whether a person is to open these addresses.
+    pub(super) fn is_for_person(&self, opening: &Opening) -> bool {
+        opening.addresses.iter().any(|(params, ruling)| {
+            self.answerer(method::ELICITATION, Some(params), ruling) == Answerer::Person
+        })
+    }
+
+    /// The addresses that a server wants opened, without those that are denied and those that no browser is to
+    /// open. If none is left, the call fails.
+    pub(super) async fn permitted(&self, error: ErrorObject) -> Result<Opening, Failure> {
+        let data = error.data.clone().unwrap_or_else(Raw::empty_object);
+        let said = data.distinct_member(&["elicitations"]);
+        let said = said.map_err(|error| Failure::invalid_params(error.to_string()))?;
+        let said = said.and_then(|said| said.elements()).unwrap_or_default();
+        if said.is_empty() {
+            let message = "the server wants an address opened and does not list any";
+            return Err(Failure::invalid_params(message));
+        }
+        let (mut kept, mut addresses, mut refused) = (Vec::new(), Vec::new(), None);
+        for one in said.iter().take(InputRequired::QUESTIONS_MAX) {
+            let params = address(one).filter(|params| {
+                params.distinct_member(&["url"]).is_ok() && Form::read(params).host().is_some()
+            });
+            let Some(params) = params else {
+                refused.get_or_insert_with(|| {
+                    "the server wants an address opened that is not a plain address of http or https".to_owned()
+                });
+                continue;
+            };
+            match self.judge(method::ELICITATION, Some(&params)).await {
+                Ok(ruling) => {
+                    kept.push(one.clone());
+                    addresses.push((params, ruling));
+                }
+                Err(denied) => drop(refused.get_or_insert(denied.message)),
+            }
+        }
+        let error = match refused {
+            Some(why) if kept.is_empty() => return Err(Failure::invalid_params(why)),
+            _ if kept.len() == said.len() => error,
+            _ => {
+                let bare = data.without(&["elicitations"]);
+                let data = bare.with_member("elicitations", &Raw::array(kept));
+                let data = data.map_err(|error| Failure::invalid_params(error.to_string()))?;
+                error.with_data(data)
+            }
+        };
+        Ok(Opening { error, addresses })
+    }
+
+    /// Has a person open these addresses.
+    pub(super) async fn have_opened(&self, opening: &Opening) -> Result<(), Failure> {
+        let person = self.person();
+        let refused = |error: ErrorObject| Failure::invalid_params(error.message);
+        for (params, ruling) in &opening.addresses {
+            self.count_question(method::ELICITATION, &person.count)
+                .map_err(refused)?;
+            let answer = person.answer(method::ELICITATION, Some(params), ruling);
+            let answer = answer.await.map_err(refused)?;
+            let action = answer.member("action").and_then(|action| action.to_text());
+            if action.as_deref() != Some("accept") {
+                return Err(Failure::invalid_params(
+                    "the address that the server wants opened was declined",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a question of the server, unless it has asked too much.
+    pub(super) fn count_question(
+        &self,
+        question: &str,
+        count: &CallCount,
+    ) -> Result<(), ErrorObject> {
+        let (core, server) = (self.core, &self.upstream.name);
+        let settings = &core.config.load().approvals;
+        count
+            .question(settings)
+            .map_err(|exceeded| core.approvals.asking.refuse(server, question, exceeded))
+    }
+
+    /// Who answers what the server asks.
+    pub(super) fn answerer(
+        &self,
+        question: &str,
+        params: Option<&Raw>,
+        ruling: &Ruling,
+    ) -> Answerer {
+        let can = switchboard_base::caller::answers(&self.capabilities(), question, params);
+        let route = self.core.config.load().approvals.route;
+        Answerer::of(route, question, can, ruling)
+    }
+}

@@ -1,0 +1,668 @@
+//! A call under way on a server's connection.
+
+use std::{
+    borrow::Cow,
+    future::{IntoFuture, pending},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use switchboard_client::{Answering, Call, CallError, Client, Error, ErrorObject, Id, Raw, Reason};
+use switchboard_wire::{Era, Name, RawError, code, meta, method};
+use tokio::{
+    sync::oneshot,
+    task::JoinSet,
+    time::{sleep, sleep_until, timeout},
+};
+
+use super::{
+    Record, Trouble, Way, outcome,
+    rounds::{answers_in, hand_in, with_links},
+};
+use switchboard_base::{backchannel::Line, caller::Logs, failure::Failure, tasks::is_about_task};
+use switchboard_outbound::{
+    limiter::Permit,
+    live::Live,
+    questions::{Ear, Question},
+    upstream::Upstream,
+};
+
+use crate::relay::Relay;
+
+/// A call under way. Dropping it withdraws the call.
+#[derive(Debug)]
+pub(crate) struct Journey {
+    upstream: Arc<Upstream>,
+    live: Arc<Live>,
+    call: Sent,
+    wants: Wants,
+    /// Why the call is withdrawn, if it is.
+    reason: Reason,
+    /// Hears what a server of an older revision asks.
+    ear: Option<Ear>,
+    relay: Option<Arc<Relay>>,
+    task: Option<Task>,
+    record: Record,
+    /// By when the server has to answer, and how long a report of progress gives it.
+    deadline: Instant,
+    patience: Duration,
+    /// How long a client may take to answer a question.
+    ask_patience: Duration,
+    /// Given back while the client is away: the server waits, and does not work.
+    place: Option<Permit>,
+    /// Whoever is being asked for the server. Few servers ask, so that it is made when one does.
+    asking: Option<JoinSet<()>>,
+}
+
+/// How a call goes on.
+pub(super) enum Next {
+    /// The server asks this, each question under a name.
+    Asked(Vec<(String, Question)>),
+    Ended(Result<Raw, Trouble>),
+}
+
+/// What the client wants to hear of the call on the way.
+#[derive(Debug, Clone, Copy)]
+struct Wants {
+    progress: bool,
+    logs: bool,
+}
+
+/// A request under way.
+#[derive(Debug)]
+enum Sent {
+    Call(Answering<Raw>),
+    /// The same, of which a task is to come.
+    Creation(oneshot::Receiver<Result<Created, Error>>),
+}
+
+impl Future for Sent {
+    type Output = Result<Created, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Call(call) => Pin::new(call).poll(cx).map_ok(Created::Result),
+            Self::Creation(created) => {
+                // It is always told, unless everything ends.
+                let lost = |_| Err(CallError::Shutdown { sent: true }.into());
+                let created = Pin::new(created).poll(cx);
+                created.map(|created| created.unwrap_or_else(lost))
+            }
+        }
+    }
+}
+
+/// A call that reports progress may take so many times its limit, each report giving it a full one.
+const PROGRESS_PATIENCE: u32 = 10;
+/// After so long without a word, the client is shown that somebody is there.
+const SILENCE: Duration = Duration::from_secs(20);
+/// Questions that come so soon after one another are asked together.
+const TOGETHER: Duration = Duration::from_millis(30);
+
+impl Journey {
+    /// Sends the request.
+    pub(super) async fn begin(
+        way: &Way<'_>,
+        live: &Arc<Live>,
+        place: Permit,
+        params: Option<Raw>,
+        record: Record,
+        since: Instant,
+    ) -> Self {
+        let Way {
+            errand,
+            upstream,
+            core,
+            ..
+        } = way;
+        let patience = upstream.request_timeout();
+        let questions = &upstream.questions;
+        questions.note(way.caller.principal);
+        let ear = (live.era() == Era::Legacy)
+            .then(|| questions.open(way.caller, way.tool(), way.capabilities()));
+        if let Some(ear) = ear.as_ref().filter(|_| is_about_task(&errand.method)) {
+            ear.set_task(errand.name.to_string());
+        }
+        if let Some(ear) = ear.as_ref().filter(|_| way.is_alone()) {
+            ear.set_alone();
+        }
+        let progress = way.told.is_some();
+        let wanted = match errand.line {
+            Some(_) if live.may_log() => errand.guest.logs(errand.params.as_ref()),
+            _ => Logs::None,
+        };
+        if let Logs::From(level) = wanted {
+            Box::pin(live.want_level(level)).await;
+        }
+        // An older server that has not been asked for a level logs as it likes, to nobody else.
+        let logs = wanted != Logs::None || (errand.line.is_some() && live.logs());
+        let wants = Wants { progress, logs };
+        let relay = (progress || logs).then(|| {
+            Relay::new(
+                errand.line.cloned(),
+                progress_token(errand.params.as_ref()),
+                way.told.clone(),
+                wanted,
+                errand.guest.era(),
+                live.revision(),
+            )
+        });
+        let reason = errand
+            .line
+            .map_or_else(Reason::default, |line| Arc::clone(line.reason()));
+        let send = |method: Cow<'static, str>, params, wants| {
+            let call = request(live, method, params, ear.as_ref());
+            heard(call, relay.as_ref(), wants).reason(&reason)
+        };
+        let call = if way.wants_task(live) {
+            if let Some(ear) = &ear {
+                ear.becomes_task();
+            }
+            let wants = Wants {
+                progress: false,
+                ..wants
+            };
+            let creation = send(
+                method::TOOLS_CALL.into(),
+                Some(Task::asked_for(params)),
+                wants,
+            );
+            Sent::Creation(Task::create(live, creation, patience))
+        } else {
+            Sent::Call(send(errand.method.clone(), params, wants).into_future())
+        };
+        Self {
+            upstream: Arc::clone(upstream),
+            live: Arc::clone(live),
+            call,
+            wants,
+            reason,
+            ear,
+            relay,
+            task: None,
+            deadline: since + patience,
+            record,
+            patience,
+            ask_patience: core.config.load().approvals.long_timeout,
+            place: Some(place),
+            asking: None,
+        }
+    }
+
+    pub(super) fn live(&self) -> Arc<Live> {
+        Arc::clone(&self.live)
+    }
+
+    fn is_asking(&self) -> bool {
+        self.asking
+            .as_ref()
+            .is_some_and(|asking| !asking.is_empty())
+    }
+
+    /// Waits for the answer; whoever is on the line answers what the server asks, or a person.
+    pub(super) async fn accompany(&mut self, way: &Way<'_>) -> Result<Raw, Trouble> {
+        let line = way.errand.line;
+        let mut silent = Some(Instant::now() + SILENCE);
+        loop {
+            let is_asking = self.is_asking();
+            // Time in which somebody is asked does not count.
+            let deadline = (!is_asking).then(|| self.deadline());
+            let wake = deadline.into_iter().chain(silent).min();
+            tokio::select! {
+                biased;
+                result = &mut self.call => if let Some(ended) = self.settled(result) {
+                    return ended;
+                },
+                question = next_question(way, self.ear.as_ref()) => match (&question.to_person, line) {
+                    (Some(_), _) => self.ask_person(way, question),
+                    (None, Some(line)) => {
+                        self.record.begin_wait();
+                        let asking = self.asking.get_or_insert_default();
+                        let server = Arc::clone(&self.upstream.name);
+                        asking.spawn(ask(line.clone(), server, question, self.ask_patience));
+                    }
+                    (None, None) => question.refuse(),
+                },
+                () = one_of(self.asking.as_mut()), if is_asking => self.renew(),
+                () = at(wake) => {
+                    show_life(&mut silent, line);
+                    if deadline.is_some() && let Some(overdue) = self.overdue() {
+                        return Err(overdue.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for the answer, or for questions that the request does not answer itself: a client may know what
+    /// it will be asked. One that comes back has answered something else.
+    pub(super) async fn with_answers(&mut self, way: &Way<'_>, comes_back: bool) -> Next {
+        let given = way.errand.params.as_ref().filter(|_| !comes_back);
+        let mut given = answers_in(given);
+        loop {
+            let asked = match self.until_asked(way).await {
+                Next::Asked(asked) => asked,
+                ended @ Next::Ended(_) => return ended,
+            };
+            let unanswered = hand_in(&mut given, asked);
+            if !unanswered.is_empty() {
+                return Next::Asked(unanswered);
+            }
+        }
+    }
+
+    /// Waits for the answer, or for questions.
+    pub(super) async fn until_asked(&mut self, way: &Way<'_>) -> Next {
+        let line = way.errand.line;
+        let mut asked: Vec<(String, Question)> = Vec::new();
+        let mut all_by = None;
+        let mut silent = Some(Instant::now() + SILENCE);
+        loop {
+            let is_asking = self.is_asking();
+            // Time in which a person is asked does not count.
+            let deadline = all_by.or_else(|| (!is_asking).then(|| self.deadline()));
+            let wake = deadline.into_iter().chain(silent).min();
+            tokio::select! {
+                biased;
+                result = &mut self.call => if let Some(ended) = self.settled(result) {
+                    return Next::Ended(ended);
+                },
+                question = next_question(way, self.ear.as_ref()) => {
+                    if question.to_person.is_some() {
+                        self.ask_person(way, question);
+                        continue;
+                    }
+                    let key = key(&question, &asked);
+                    asked.push((key, question));
+                    all_by.get_or_insert_with(|| Instant::now() + TOGETHER);
+                }
+                () = one_of(self.asking.as_mut()), if is_asking => self.renew(),
+                () = at(wake) => {
+                    show_life(&mut silent, line);
+                    if deadline.is_none_or(|deadline| deadline > Instant::now()) {
+                        continue;
+                    }
+                    // Some may have been taken back in the meantime.
+                    asked.retain(|(_, question)| !question.reply.is_closed());
+                    all_by = None;
+                    if !asked.is_empty() {
+                        return Next::Asked(asked);
+                    }
+                    if !is_asking && let Some(overdue) = self.overdue() {
+                        return Next::Ended(Err(overdue.into()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has a person answer, beside everything else.
+    fn ask_person(&mut self, way: &Way<'_>, question: Question) {
+        let mut person = way.person().counting(&question.count);
+        if !question.is_sure {
+            person.forget_tool();
+        }
+        self.record.begin_wait();
+        self.asking.get_or_insert_default().spawn(async move {
+            let Question {
+                method,
+                params,
+                to_person,
+                mut reply,
+                ..
+            } = question;
+            let ruling = to_person.unwrap_or_default();
+            let answer = tokio::select! {
+                answer = person.answer(&method, params.as_ref(), &ruling) => answer,
+                // The server has taken its question back.
+                () = reply.closed() => return,
+            };
+            let _ = reply.send(answer);
+        });
+    }
+
+    /// Nobody hears of the call for now.
+    pub(super) fn hang_up(&mut self) {
+        self.place = None;
+        self.record.begin_wait();
+        if let Some(ear) = &self.ear {
+            ear.set_away(true);
+        }
+        if let Some(relay) = &self.relay {
+            relay.hang_up();
+        }
+    }
+
+    /// The client is back, with this errand.
+    pub(super) fn take_up(&mut self, way: &Way<'_>, place: Permit) {
+        let errand = way.errand;
+        self.place = Some(place);
+        self.renew();
+        if let Some(ear) = &self.ear {
+            ear.set_away(false);
+        }
+        if let Some(relay) = &self.relay {
+            let params = errand.params.as_ref();
+            let token = progress_token(params);
+            let logs = errand.guest.logs(params);
+            relay.take_up(errand.line.cloned(), token, way.told.clone(), logs);
+        }
+    }
+
+    pub(super) fn into_record(mut self) -> Record {
+        self.record.end_wait();
+        self.record
+    }
+
+    /// The end of the call. `None` if it has only become a task, whose result is asked for now.
+    fn settled(&mut self, result: Result<Created, Error>) -> Option<Result<Raw, Trouble>> {
+        let result = match result {
+            Ok(Created::Task(task)) => {
+                if let (Some(ear), Some(id)) = (&self.ear, task.id.to_text()) {
+                    ear.set_task(id);
+                }
+                let params = Some(task.params());
+                let call = request(&self.live, method::TASKS_RESULT, params, self.ear.as_ref());
+                let call = heard(call, self.relay.as_ref(), self.wants).reason(&self.reason);
+                self.call = Sent::Call(call.into_future());
+                self.task = Some(*task);
+                return None;
+            }
+            Ok(Created::Result(result)) => Ok(result),
+            Err(error) => Err(error),
+        };
+        if let (Some(ear), Ok(_) | Err(Error::Server(_))) = (&self.ear, &result) {
+            ear.set_answered();
+        }
+        let mut ended = outcome(&self.upstream, result);
+        if let Some(task) = &mut self.task {
+            task.over = true;
+            // The server has got the call itself.
+            if let Err(trouble) = &mut ended {
+                trouble.unsent = false;
+            }
+        }
+        Some(ended)
+    }
+
+    fn deadline(&self) -> Instant {
+        let Some(heard) = self.relay.as_ref().and_then(|relay| relay.heard()) else {
+            return self.deadline;
+        };
+        let last = self.record.started + self.patience.saturating_mul(PROGRESS_PATIENCE);
+        (heard + self.patience).min(last).max(self.deadline)
+    }
+
+    /// The server has a full measure of time from now on.
+    fn renew(&mut self) {
+        if !self.is_asking() {
+            self.record.end_wait();
+        }
+        self.deadline = self.deadline.max(Instant::now() + self.patience);
+    }
+
+    fn overdue(&self) -> Option<Failure> {
+        if self.deadline() > Instant::now() {
+            return None;
+        }
+        // Nobody else says why.
+        let _ = self.reason.set("deadline passed".into());
+        Some(Failure::TimedOut {
+            server: Arc::clone(&self.upstream.name),
+            after: self.record.started.elapsed(),
+        })
+    }
+}
+
+/// A request to the server. How long it may take is decided elsewhere: time in which a person is asked does not count.
+fn request(
+    live: &Live,
+    method: impl Into<Cow<'static, str>>,
+    params: Option<Raw>,
+    ear: Option<&Ear>,
+) -> Call<Raw> {
+    let client = live.client();
+    let call = client.request(method, params).no_timeout().fail_fast();
+    match ear {
+        Some(ear) => call.tag(ear.tag()),
+        None => call,
+    }
+}
+
+/// The same, with what is said of it on the way handed on.
+fn heard(mut call: Call<Raw>, relay: Option<&Arc<Relay>>, wants: Wants) -> Call<Raw> {
+    if let Some(relay) = relay.filter(|_| wants.progress) {
+        let relay = Arc::clone(relay);
+        call = call.on_raw_progress(move |params| relay.progress(&params));
+    }
+    if let Some(relay) = relay.filter(|_| wants.logs) {
+        let relay = Arc::clone(relay);
+        call = call.on_raw_log(move |params| relay.log(&params));
+    }
+    call
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => pending().await,
+    }
+}
+
+/// Shows the client that somebody is there, once, if it is time to.
+fn show_life(silent: &mut Option<Instant>, line: Option<&Line>) {
+    let due = silent.take_if(|silent| *silent <= Instant::now());
+    if let Some(line) = line.filter(|_| due.is_some()) {
+        line.begin();
+    }
+}
+
+/// Waits for one of the clients' answers.
+async fn one_of(asking: Option<&mut JoinSet<()>>) {
+    if let Some(asking) = asking {
+        asking.join_next().await;
+    }
+}
+
+async fn next_question(way: &Way<'_>, ear: Option<&Ear>) -> Question {
+    let Some(ear) = ear else {
+        return pending().await;
+    };
+    let question = ear.next().await;
+    if question.to_person.is_some() {
+        return question;
+    }
+    let params = question.params.as_ref();
+    let params = params.map(|params| with_links(way, &question.method, params));
+    Question { params, ..question }
+}
+
+/// Asks the client, and hands its answer to the server.
+async fn ask(line: Line, server: Arc<str>, question: Question, patience: Duration) {
+    let Question {
+        method,
+        params,
+        mut reply,
+        ..
+    } = question;
+    let answer = tokio::select! {
+        answer = timeout(patience, line.ask(&server, &method, params.as_ref())) => answer,
+        // The server has taken its question back.
+        () = reply.closed() => return,
+    };
+    let late = |_| Err(ErrorObject::new(code::INTERNAL, "nobody answered in time"));
+    let _ = reply.send(answer.unwrap_or_else(late));
+}
+
+/// The name of a question: what the server calls it, if that is a word that is free.
+fn key(question: &Question, asked: &[(String, Question)]) -> String {
+    let is_free = |name: &str| asked.iter().all(|(key, _)| key != name);
+    let is_word = |name: &str| {
+        (1..=64).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+    };
+    match &question.name {
+        Some(name) if is_word(name) && is_free(name) => name.clone(),
+        _ => {
+            let kind = question.method.split('/').next().unwrap_or_default();
+            let names = (1..).map(|n| format!("{kind}_{n}"));
+            // One of the first names is free: there are fewer questions than names.
+            names
+                .take(asked.len() + 1)
+                .find(|name| is_free(name))
+                .unwrap_or_default()
+        }
+    }
+}
+
+/// Whether a client asked for progress. Its token must not reach the server even if nobody hears: our
+/// own are numbers as well, and the server's reports could be taken for those of another call.
+///
+/// Servers differ in which of two tokens they take, and some ignore letter case: then the parameters are refused.
+pub(super) fn names_progress(params: Option<&Raw>) -> Result<bool, Failure> {
+    static PROGRESS_TOKEN: Name = Name::any_case(meta::PROGRESS_TOKEN);
+    let Some(params) = params.filter(|params| params.may_name(&PROGRESS_TOKEN)) else {
+        return Ok(false);
+    };
+    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
+    let said = params.distinct_member(&[meta::META]).map_err(unclear)?;
+    let token = said.map(|said| said.distinct_member(&[meta::PROGRESS_TOKEN]));
+    Ok(token.transpose().map_err(unclear)?.flatten().is_some())
+}
+
+/// Parameters without the client's token for progress, for a request that is not accompanied.
+pub(super) fn without_progress_token(params: Raw) -> Raw {
+    if !names_progress(Some(&params)).unwrap_or_default() {
+        return params;
+    }
+    let meta = params.member(meta::META).unwrap_or_else(Raw::empty_object);
+    let meta = meta.without(&[meta::PROGRESS_TOKEN]);
+    params.with_member(meta::META, &meta).unwrap_or(params)
+}
+
+/// The token under which a client wants to hear of progress.
+pub(super) fn progress_token(params: Option<&Raw>) -> Option<Raw> {
+    let token = params?.member(meta::META)?.member(meta::PROGRESS_TOKEN)?;
+    // A string or a number; what is neither could not be matched by anyone.
+    Id::from_raw(token.clone()).is_some().then_some(token)
+}
+
+/// Work that a server of 2025-11-25 does only as a task, which it is asked for here so that any client
+/// can have it.
+#[derive(Debug)]
+struct Task {
+    client: Client,
+    id: Raw,
+    over: bool,
+}
+
+#[derive(Debug)]
+enum Created {
+    Task(Box<Task>),
+    /// The server has done it at once.
+    Result(Raw),
+}
+
+impl Task {
+    /// The parameters of a call that is to become a task.
+    fn asked_for(params: Option<Raw>) -> Raw {
+        let params = without_progress_token(params.unwrap_or_else(Raw::empty_object));
+        // What is no object is refused by the connection.
+        params
+            .with_member("task", &Raw::empty_object())
+            .unwrap_or(params)
+    }
+
+    /// Has a task created. One whose client has left by then is cancelled: until it has a name, nobody can do that.
+    fn create(
+        live: &Live,
+        call: Call<Raw>,
+        patience: Duration,
+    ) -> oneshot::Receiver<Result<Created, Error>> {
+        let (mut created, receiver) = oneshot::channel();
+        let client = live.client().clone();
+        tokio::spawn(async move {
+            let left = async {
+                created.closed().await;
+                sleep(patience).await;
+            };
+            let result = tokio::select! {
+                result = call.into_future() => result,
+                () = left => return,
+            };
+            let of = |result: Raw| {
+                let id = result.member("task").and_then(|task| task.member("taskId"));
+                match id {
+                    None => Created::Result(result),
+                    Some(id) => Created::Task(Box::new(Self {
+                        client,
+                        id,
+                        over: false,
+                    })),
+                }
+            };
+            // To drop it is to cancel it.
+            drop(created.send(result.map(of)));
+        });
+        receiver
+    }
+
+    fn params(&self) -> Raw {
+        Raw::object([("taskId", self.id.clone())])
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let cancel = self.client.request(method::TASKS_CANCEL, self.params());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            // The server may refuse; there is nothing more to be done about it.
+            runtime.spawn(async move { drop(cancel.fail_fast().await) });
+        }
+    }
+}
+
+impl Way<'_> {
+    /// Whether this tool works only as a task, which this client does not ask for.
+    fn wants_task(&self, live: &Live) -> bool {
+        if self.errand.method != method::TOOLS_CALL || !live.tasks() {
+            return false;
+        }
+        let catalogue = self.core.shelf.catalogue();
+        let tool = catalogue
+            .server(&self.upstream.name)
+            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, &self.errand.name));
+        let asks = |params: &Raw| params.member("task").is_some();
+        tool.is_some_and(|tool| requires_task(tool.raw()))
+            && !self.errand.params.as_ref().is_some_and(asks)
+    }
+}
+
+/// Tests if a tool, by its definition, works only as a task.
+fn requires_task(tool: &Raw) -> bool {
+    static TASK_SUPPORT: Name = Name::new("taskSupport");
+    if !tool.may_name(&TASK_SUPPORT) {
+        return false;
+    }
+    let support = tool.member("execution");
+    let support = support.and_then(|execution| execution.member("taskSupport")?.to_text());
+    support.as_deref() == Some("required")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_task_support_is_read() {
+        let tool = r#"{"execution":{"task\u0053upport":"required"}}"#;
+        assert!(requires_task(&Raw::parse(tool).unwrap()));
+    }
+}

@@ -1,0 +1,556 @@
+//! The rounds that a request goes through when its server asks for input.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use switchboard_client::{ErrorObject, InputRequired, Raw, UnclearInput};
+use switchboard_wire::{code, method};
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use super::{Record, Way, approval::Pass, human::Answerer, ruling::is_ruled};
+use switchboard_base::{
+    backchannel::Line,
+    caller::{Guest, answers},
+    failure::{Failure, cut},
+    tasks::is_about_task,
+    view::View,
+};
+use switchboard_outbound::questions::{CallCount, Question, Ruling};
+
+use crate::translate;
+
+/// The rounds of one request of an older client to a server of 2026-07-28.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    /// As the client sent it. Every round is this with something added.
+    first: Option<Raw>,
+    next: Option<Raw>,
+    asked: u32,
+    /// Made when the server first asks, which few do.
+    count: Option<Arc<CallCount>>,
+    pauses: u32,
+    /// A person has opened addresses, which a server may ask for once.
+    opened: bool,
+    /// How long the client may take to answer.
+    patience: Duration,
+    /// From when on the server's time counts: not that in which the client was asked.
+    pub(super) since: Instant,
+}
+
+impl Rounds {
+    pub(super) fn new(params: Option<Raw>, patience: Duration, since: Instant) -> Self {
+        Self {
+            next: params.clone(),
+            first: params,
+            asked: 0,
+            count: None,
+            pauses: 0,
+            opened: false,
+            patience,
+            since,
+        }
+    }
+
+    /// These are the parameters, from now on.
+    pub(super) fn begin_with(&mut self, params: Option<Raw>) {
+        self.next.clone_from(&params);
+        self.first = params;
+    }
+
+    /// The parameters of the round that comes next.
+    pub(super) fn params(&self) -> Option<Raw> {
+        self.next.clone()
+    }
+
+    /// Takes in a result of the server. `None` if it asked for input, which has been had, so that
+    /// another round is due.
+    pub(super) async fn take(
+        &mut self,
+        way: &Way<'_>,
+        pass: &Pass,
+        result: Raw,
+        record: &mut Record,
+    ) -> Result<Option<Raw>, Failure> {
+        let server = &way.upstream.name;
+        let input = InputRequired::of(&result).map_err(|error| unclear(way, &error))?;
+        let Some(input) = input else {
+            return Ok(Some(match way.errand.guest {
+                // It has no words for questions in a result that waits for no answers.
+                Guest::Legacy { .. } if may_ask(&result) => translate::without_questions(&result),
+                Guest::Legacy { .. } | Guest::Modern => result,
+            }));
+        };
+        let endless = || Failure::Input {
+            server: Arc::clone(server),
+            reason: "it keeps asking for input".into(),
+        };
+        let answers = if input.is_pause() {
+            self.pauses += 1;
+            if self.pauses > InputRequired::PAUSES_MAX {
+                return Err(endless());
+            }
+            sleep(InputRequired::pause(self.pauses)).await;
+            Raw::empty_object()
+        } else {
+            self.asked += 1;
+            if self.asked > InputRequired::ROUNDS_MAX {
+                return Err(endless());
+            }
+            let count = self.count.get_or_insert_default();
+            record.begin_wait();
+            let gathered = gather(way, &input, self.patience, count).await;
+            record.end_wait();
+            self.since = Instant::now();
+            let gathered = gathered.map_err(|reason| Failure::Input {
+                server: Arc::clone(server),
+                reason: reason.into(),
+            })?;
+            if gathered.left.len() == input.questions().len() {
+                // Nothing is to be changed.
+                return way.with_pass(result, pass, None).map(Some);
+            }
+            if !gathered.left.is_empty() {
+                // The rest is the client's to answer, when it comes back.
+                let left = gathered.left.iter();
+                let left = left.map(|(key, question)| (&**key, question.clone()));
+                let bare = result.without(&["inputRequests"]);
+                let asked = bare.with_member("inputRequests", &Raw::object(left));
+                let asked = asked.map_err(|error| Failure::invalid_params(error.to_string()))?;
+                let asked = way.with_pass(asked, pass, Some(gathered.answers))?;
+                return Ok(Some(asked));
+            }
+            gathered.answers
+        };
+        let next = input.answered(self.first.as_ref(), &answers);
+        self.next = Some(next.map_err(|error| Failure::invalid_params(error.to_string()))?);
+        Ok(None)
+    }
+}
+
+/// What has come of questions.
+struct Gathered {
+    answers: Raw,
+    /// What a client of 2026-07-28 is to answer itself.
+    left: Vec<(String, Raw)>,
+}
+
+/// Tests if a person is to answer something that this result asks, or rules are about it. A result that programs
+/// would read in different ways is an error.
+pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> Result<bool, Failure> {
+    if is_task(way, result) {
+        // The result of a task is that of a call that is over.
+        let inner = result.distinct_member(&["result"]);
+        let inner = inner.map_err(|error| unclear(way, &error.into()))?;
+        if inner.is_some_and(|inner| translate::names_questions(&inner)) {
+            return Err(Failure::Input {
+                server: Arc::clone(&way.upstream.name),
+                reason: "it asks for input in the result of a task that is over".into(),
+            });
+        }
+    }
+    let input = InputRequired::of(result).map_err(|error| unclear(way, &error))?;
+    Ok(input.is_some_and(|input| {
+        input.questions().iter().any(|(_, question)| {
+            let (asked, params) = read(question);
+            is_ruled(way.core, &asked)
+                || way.answerer(&asked, params.as_ref(), &Ruling::Unruled) == Answerer::Person
+        })
+    }))
+}
+
+/// Tests if a result may have questions in it. Most results ask nothing, and many are long.
+pub(super) fn may_ask(result: &Raw) -> bool {
+    InputRequired::may_be_in(result)
+}
+
+/// The failure of a call whose result programs would read in different ways.
+pub(super) fn unclear(way: &Way<'_>, error: &UnclearInput) -> Failure {
+    Failure::Input {
+        server: Arc::clone(&way.upstream.name),
+        reason: error.to_string().into(),
+    }
+}
+
+/// Judges the questions in a result that does not wait for their answers, such as the state of a task. They are
+/// the client's to answer: what a rule leaves to a person is refused.
+pub(super) async fn permit(way: &Way<'_>, pass: &Pass, result: Raw) -> Result<Raw, Failure> {
+    let refused = |reason: String| Failure::Input {
+        server: Arc::clone(&way.upstream.name),
+        reason: reason.into(),
+    };
+    let questions = InputRequired::requests_in(&result).map_err(|error| unclear(way, &error))?;
+    let is_waiting = InputRequired::of(&result).is_ok_and(|input| input.is_some());
+    for (_, question) in questions {
+        let judged = judge(way, &question).await.map_err(refused)?;
+        let Judged {
+            asked,
+            params,
+            ruling,
+        } = &judged;
+        // Some clients answer whatever a result asks, of whichever kind it says it is.
+        let is_plain = !is_waiting && !is_task(way, &result) && !matches!(ruling, Ruling::Ask(_));
+        if is_plain && way.answerer(asked, params.as_ref(), ruling) == Answerer::Person {
+            return Err(refused(format!(
+                "it asked `{asked}`, which a person answers, in a result that waits for no answer"
+            )));
+        }
+        leave_to_client(way, &judged).map_err(refused)?;
+    }
+    way.with_pass(result, pass, None)
+}
+
+/// Refuses a question that is not the client's to answer, where no person is asked.
+pub(super) fn leave_to_client(way: &Way<'_>, judged: &Judged) -> Result<(), String> {
+    let Judged { asked, ruling, .. } = judged;
+    if let Ruling::Ask(rule) = ruling {
+        return Err(format!(
+            "it asked `{asked}`, which the rule `{rule}` leaves to a person, who is not asked for a task"
+        ));
+    }
+    let route = way.core.config.load().approvals.route;
+    if Answerer::of(route, asked, true, ruling) == Answerer::Person {
+        return Err(format!(
+            "it asked `{asked}`, which `approvals.route` leaves to a person, who is not asked for a task"
+        ));
+    }
+    Ok(())
+}
+
+/// Tests if a result is about a task, which waits for its input by itself.
+fn is_task(way: &Way<'_>, result: &Raw) -> bool {
+    let kind = result.member("resultType").and_then(|kind| kind.to_text());
+    asks_of_task(way) || kind.as_deref() == Some("task")
+}
+
+fn asks_of_task(way: &Way<'_>) -> bool {
+    is_about_task(&way.errand.method)
+}
+
+/// The links in a question to a model lead to the server that asks, as those in its results do, where names are the
+/// gateway's.
+pub(super) fn with_links(way: &Way<'_>, asked: &str, params: &Raw) -> Raw {
+    match way.errand.view {
+        View::All(_) if asked == method::SAMPLING => {
+            switchboard_catalog::expose_content(&way.upstream.name, params)
+        }
+        View::All(_) | View::Server(_) => params.clone(),
+    }
+}
+
+/// The same for the questions in a result, which can be read.
+pub(super) fn with_result_links(way: &Way<'_>, result: Raw) -> Raw {
+    if matches!(way.errand.view, View::Server(_)) || !may_ask(&result) {
+        return result;
+    }
+    let questions = result.member("inputRequests");
+    let questions = questions.and_then(|questions| questions.members());
+    let mut is_same = true;
+    let mut exposed = Vec::new();
+    for (key, question) in questions.unwrap_or_default() {
+        let (asked, params) = read(&question);
+        let linked = params
+            .as_ref()
+            .map(|params| with_links(way, &asked, params));
+        let question = match linked.filter(|linked| Some(linked) != params.as_ref()) {
+            Some(linked) => {
+                is_same = false;
+                question.with_member("params", &linked).unwrap_or(question)
+            }
+            None => question,
+        };
+        exposed.push((key, question));
+    }
+    if is_same {
+        return result;
+    }
+    let exposed = exposed.iter().map(|(key, one)| (&**key, one.clone()));
+    let exposed = result.with_member("inputRequests", &Raw::object(exposed));
+    exposed.unwrap_or(result)
+}
+
+/// A question that the rules do not deny.
+pub(super) struct Judged {
+    asked: String,
+    params: Option<Raw>,
+    ruling: Ruling,
+}
+
+/// Judges a question by the rules. The error says, for a person, why it is denied.
+pub(super) async fn judge(way: &Way<'_>, question: &Raw) -> Result<Judged, String> {
+    let (asked, params) = read(question);
+    let ruling = way.judge(&asked, params.as_ref()).await;
+    let ruling = ruling.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
+    Ok(Judged {
+        asked,
+        params,
+        ruling,
+    })
+}
+
+fn read(question: &Raw) -> (String, Option<Raw>) {
+    let asked = question.member("method").and_then(|name| name.to_text());
+    (asked.unwrap_or_default(), question.member("params"))
+}
+
+/// Asks everything at a time. The error says, for a person, what could not be had.
+async fn gather(
+    way: &Way<'_>,
+    input: &InputRequired,
+    patience: Duration,
+    count: &Arc<CallCount>,
+) -> Result<Gathered, String> {
+    let questions = input.questions();
+    // Nothing is asked if some of it is denied.
+    let mut judged = Vec::with_capacity(questions.len());
+    for (_, question) in questions {
+        judged.push(judge(way, question).await?);
+    }
+    let mut asking = JoinSet::new();
+    let mut left = Vec::new();
+    for (n, ((key, question), judged)) in questions.iter().zip(judged).enumerate() {
+        let Judged {
+            asked,
+            params,
+            ruling,
+        } = judged;
+        let answerer = way.answerer(&asked, params.as_ref(), &ruling);
+        // A client of 2026-07-28 answers what its own request comes back with.
+        if !matches!(
+            (answerer, way.errand.guest),
+            (Answerer::Client, Guest::Modern)
+        ) {
+            let counted = way.count_question(&asked, count);
+            counted.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
+        }
+        match (answerer, way.errand.guest) {
+            (Answerer::Person, _) => {
+                let person = way.person().counting(count);
+                asking.spawn(async move {
+                    let answer = person.answer(&asked, params.as_ref(), &ruling).await;
+                    let refused =
+                        |error: ErrorObject| format!("it asked `{asked}`: {}", error.message);
+                    (n, answer.map_err(refused))
+                });
+            }
+            (Answerer::Client, Guest::Modern) => left.push((key.clone(), question.clone())),
+            (Answerer::Client, Guest::Legacy { .. }) => {
+                let Some(line) = way.errand.line.cloned() else {
+                    return Err("it asks for input, and this client cannot be asked".to_owned());
+                };
+                let server = Arc::clone(&way.upstream.name);
+                let params = params.map(|params| with_links(way, &asked, &params));
+                asking.spawn(async move {
+                    let late = |_| Err("it asked, and nobody answered in time".to_owned());
+                    let asking = timeout(patience, ask(&line, &server, &asked, params));
+                    (n, asking.await.unwrap_or_else(late))
+                });
+            }
+            (Answerer::Nobody, _) => {
+                return Err(format!(
+                    "it asks `{}`, which this client does not answer",
+                    cut(&asked)
+                ));
+            }
+        }
+    }
+    let mut given = vec![None; questions.len()];
+    while let Some(asked) = asking.join_next().await {
+        // Nothing in there panics.
+        let Ok((n, answer)) = asked else { continue };
+        given[n] = Some(answer?);
+    }
+    let given = questions.iter().zip(given);
+    let answers = Raw::object(given.filter_map(|((key, _), answer)| Some((&**key, answer?))));
+    Ok(Gathered { answers, left })
+}
+
+async fn ask(
+    line: &Line,
+    server: &Arc<str>,
+    asked: &str,
+    params: Option<Raw>,
+) -> Result<Raw, String> {
+    let params = translate::question_for_legacy(asked, params);
+    let answer = line.ask(server, asked, params.as_ref()).await;
+    answer.map_err(|error| {
+        format!(
+            "it asked `{asked}`, and the client refused: {}",
+            error.message
+        )
+    })
+}
+
+/// A question as it stands in a result of 2026-07-28.
+pub(super) fn question(asked: &str, params: Option<Raw>) -> Raw {
+    let members = [("method", Raw::string(asked))].into_iter();
+    Raw::object(members.chain(params.map(|params| ("params", params))))
+}
+
+/// The answers that a request brings along, each under the name of its question.
+pub(super) fn answers_in(params: Option<&Raw>) -> HashMap<String, Raw> {
+    let given = params.and_then(|params| params.member("inputResponses")?.members());
+    given.unwrap_or_default().into_iter().collect()
+}
+
+/// Hands a client's answers to the server that waits for them, each once. What is not answered comes back,
+/// to be asked again.
+pub(super) fn hand_in(
+    given: &mut HashMap<String, Raw>,
+    asked: Vec<(String, Question)>,
+) -> Vec<(String, Question)> {
+    let mut unanswered = Vec::new();
+    for (key, question) in asked {
+        let answer = given.remove(&key);
+        match answer.filter(|answer| fits(&question.method, answer)) {
+            Some(answer) => drop(question.reply.send(Ok(answer))),
+            None if question.reply.is_closed() => {}
+            None => unanswered.push((key, question)),
+        }
+    }
+    unanswered
+}
+
+/// Whether this can be an answer to a question of this kind.
+fn fits(question: &str, answer: &Raw) -> bool {
+    let has = |name: &str| answer.member(name);
+    answer.is_object()
+        && match question {
+            method::ELICITATION => has("action").is_some_and(|action| {
+                let action = action.to_text();
+                matches!(action.as_deref(), Some("accept" | "decline" | "cancel"))
+            }),
+            method::SAMPLING => has("content").is_some(),
+            method::ROOTS_LIST => has("roots").is_some(),
+            _ => true,
+        }
+}
+
+/// The addresses that a server of 2025-11-25 wants opened, for a client of 2026-07-28 that can have it
+/// done.
+pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(String, Raw)>> {
+    let named: Vec<_> = super::human::addresses(error)
+        .into_iter()
+        .enumerate()
+        .filter(|(_, params)| answers(capabilities, method::ELICITATION, Some(params)))
+        .map(|(n, params)| (format!("address_{}", n + 1), params))
+        .collect();
+    (!named.is_empty()).then_some(named)
+}
+
+impl Way<'_> {
+    /// Has a person open the addresses that a server wants opened first: then the call may begin anew. Else gives
+    /// the failure that the client hears.
+    pub(super) async fn open(
+        &self,
+        rounds: &mut Rounds,
+        error: ErrorObject,
+        record: &mut Record,
+    ) -> Option<Failure> {
+        let opening = match self.permitted(error).await {
+            Ok(opening) => opening,
+            Err(failure) => return Some(failure),
+        };
+        if rounds.opened || !self.is_for_person(&opening) {
+            return Some(opening.into_failure());
+        }
+        record.begin_wait();
+        let opened = self.have_opened(&opening).await;
+        record.end_wait();
+        if let Err(failure) = opened {
+            return Some(failure);
+        }
+        rounds.opened = true;
+        rounds.since = Instant::now();
+        None
+    }
+}
+
+/// Whether a person has agreed to open the addresses. If some are unanswered, those are given back.
+pub(super) fn consent(
+    params: Option<&Raw>,
+    asked: Vec<(String, Raw)>,
+) -> Result<(), Result<Vec<(String, Raw)>, Failure>> {
+    let given = params.and_then(|params| params.member("inputResponses"));
+    let mut unanswered = Vec::new();
+    for (key, params) in asked {
+        let answer = given.as_ref().and_then(|given| given.member(&key));
+        let action = answer.and_then(|answer| answer.member("action")?.to_text());
+        match action.as_deref() {
+            Some("accept") => {}
+            Some("decline" | "cancel") => {
+                let message = "the address that the server wants opened was declined";
+                let error = ErrorObject::new(code::INVALID_PARAMS, message);
+                return Err(Err(Failure::Refused(error)));
+            }
+            _ => unanswered.push((key, params)),
+        }
+    }
+    if unanswered.is_empty() {
+        Ok(())
+    } else {
+        Err(Ok(unanswered))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_answered_is_asked_again() {
+        let open = |method: &str| {
+            let (reply, answer) = oneshot::channel();
+            let question = Question {
+                method: method.to_owned(),
+                params: None,
+                name: None,
+                to_person: None,
+                is_sure: true,
+                count: Arc::default(),
+                reply,
+            };
+            (question, answer)
+        };
+        let (form, mut form_answer) = open(method::ELICITATION);
+        let (roots, mut roots_answer) = open(method::ROOTS_LIST);
+        let (gone, gone_answer) = open(method::SAMPLING);
+        drop(gone_answer);
+        let params = Raw::parse(
+            r#"{"inputResponses":{"a":{"action":"accept","content":{}},"b":{"action":"x"},"z":1}}"#,
+        )
+        .unwrap();
+        let asked = vec![
+            ("a".to_owned(), form),
+            ("b".to_owned(), roots),
+            ("c".to_owned(), gone),
+        ];
+        let mut given = answers_in(Some(&params));
+        let unanswered = hand_in(&mut given, asked);
+        let keys: Vec<_> = unanswered.iter().map(|(key, _)| &**key).collect();
+        assert_eq!(keys, ["b"]);
+        // Whatever is asked under this name from now on has not been answered.
+        assert!(!given.contains_key("a"));
+        assert!(form_answer.try_recv().unwrap().is_ok());
+        assert!(roots_answer.try_recv().is_err());
+    }
+
+    #[test]
+    fn an_address_is_opened_only_with_consent() {
+        let asked = || vec![("a".to_owned(), Raw::empty_object())];
+        let said = |json: &'static str| consent(Some(&Raw::parse(json).unwrap()), asked());
+        assert!(said(r#"{"inputResponses":{"a":{"action":"accept"}}}"#).is_ok());
+        assert!(matches!(
+            said(r#"{"inputResponses":{"a":{"action":"decline"}}}"#),
+            Err(Err(Failure::Refused(_)))
+        ));
+        assert!(matches!(said("{}"), Err(Ok(again)) if again.len() == 1));
+    }
+}

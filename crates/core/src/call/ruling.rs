@@ -1,0 +1,95 @@
+//! Rules about the questions of servers. A question is judged once, before it is known who answers it.
+
+use switchboard_approvals::rules::{Action, Case, Kind};
+use switchboard_client::{ErrorObject, Raw};
+use switchboard_config::Route;
+use switchboard_wire::{code, method};
+
+use super::{Way, approval::record_denied};
+use switchboard_base::caller::Caller;
+use switchboard_outbound::questions::Ruling;
+
+use crate::core::Core;
+
+/// A person, or a rule, does not want this answered.
+pub(super) const REJECTED: i64 = -1;
+
+/// The server that asks, and the call that it asks for, as far as that is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) caller: Option<&'a Caller>,
+}
+
+/// Tests if rules are about this question, or may be.
+pub(super) fn is_ruled(core: &Core, asked: &str) -> bool {
+    kind_of(asked).is_some_and(|kind| !core.approvals.policy().is_quiet(kind))
+}
+
+impl Way<'_> {
+    /// Tests if a client may answer only what it was asked through the gateway: a rule may deny what this server asks, or
+    /// leave it to a person, or the route does.
+    pub(super) fn rules_answers(&self) -> bool {
+        let core = self.core;
+        let policy = core.approvals.policy();
+        let holds_back = |kind| policy.holds_back(kind, &self.upstream.name);
+        core.config.load().approvals.route == Route::Human
+            || holds_back(Kind::Sampling)
+            || holds_back(Kind::Elicitation)
+    }
+}
+
+/// Judges a question of a server. A denial is recorded, and is an error that names the rule.
+pub(crate) async fn judge(
+    core: &Core,
+    asker: Asker<'_>,
+    asked: &str,
+    params: Option<&Raw>,
+) -> Result<Ruling, ErrorObject> {
+    let Some(kind) = kind_of(asked).filter(|_| is_ruled(core, asked)) else {
+        return Ok(Ruling::Unruled);
+    };
+    let approvals = &core.approvals;
+    let known = approvals.until_rules_are_known().await;
+    known.map_err(|why| ErrorObject::new(code::INTERNAL, why))?;
+    let empty = Raw::empty_object();
+    let name = asker.tool.unwrap_or_default();
+    let client = asker.caller.map_or("", |caller| &*caller.client);
+    let case = Case {
+        kind,
+        client,
+        session: asker.caller.map(Caller::session).unwrap_or_default(),
+        project: asker.caller.and_then(|caller| caller.project.as_deref()),
+        arguments: Some(params.unwrap_or(&empty)),
+        ..Case::tool_call(asker.server, name)
+    };
+    let verdict = approvals.policy().judge(&case, approvals.now());
+    if verdict.action == Action::Deny {
+        record_denied(core, asked, (asker.server, name), client, &verdict);
+        return Err(ErrorObject::new(REJECTED, verdict.why));
+    }
+    // Without a rule, `approvals.route` says who answers.
+    Ok(match (verdict.action, verdict.rule) {
+        (_, None) | (Action::Deny, _) => Ruling::Unruled,
+        (Action::Ask, Some(rule)) => Ruling::Ask(rule.text.into()),
+        (Action::Allow, Some(rule)) => Ruling::Allow(rule.text.into()),
+    })
+}
+
+/// A denial as the server is told it: rules are not for servers to read.
+pub(crate) fn untold(error: ErrorObject) -> ErrorObject {
+    if error.code == REJECTED {
+        return ErrorObject::new(REJECTED, "a rule of the user denies it");
+    }
+    error
+}
+
+/// The kind of question that rules are about; `None` if they are not about this one.
+fn kind_of(asked: &str) -> Option<Kind> {
+    match asked {
+        method::SAMPLING => Some(Kind::Sampling),
+        method::ELICITATION => Some(Kind::Elicitation),
+        _ => None,
+    }
+}

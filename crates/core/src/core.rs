@@ -1,0 +1,264 @@
+//! The core: what is done with a request, whichever way it came in.
+
+mod configuration;
+mod lifecycle;
+
+pub use self::{
+    configuration::{ChangeError, Configuration},
+    lifecycle::Lifecycle,
+};
+
+use std::{
+    sync::{Arc, OnceLock, Weak},
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use switchboard_client::{Asked, Raw};
+use switchboard_config::{Config, Environment, Home};
+use switchboard_store::Store;
+use switchboard_wire::method;
+
+use switchboard_base::{
+    audit::Audit, caller::Caller, events::Events, metrics::Metrics, signed_token::Seal,
+};
+use switchboard_outbound::{
+    deps::{Answering, Deps, Handler, Source},
+    live_catalog::Shelf,
+    questions::UnderWay,
+    supervisor::{Supervisor, Upstreams},
+    upstream::Upstream,
+};
+
+use crate::{
+    approvals::{self, Approvals, driver::Driver},
+    call::{
+        Kept,
+        approval::{Round, may_hear},
+        asked,
+        resumable::Running,
+    },
+    dispatch::fit::Results,
+    finder::Finder,
+    session::{Audience, Session},
+    suspended::{Parking, Room},
+};
+
+/// The servers, the rules, and the calls between them.
+#[derive(Debug)]
+pub struct Core {
+    /// The servers.
+    pub servers: Arc<Supervisor>,
+    /// The folders of this gateway.
+    pub home: Arc<Home>,
+    /// The environment of this process.
+    pub environment: Arc<Environment>,
+    /// The configuration that holds.
+    pub config: Arc<ArcSwap<Config>>,
+    /// Changes of the configuration.
+    pub configuration: Configuration,
+    /// Whether the gateway runs or stops.
+    pub lifecycle: Lifecycle,
+    /// What happens.
+    pub events: Events,
+    /// The audit log.
+    pub audit: Arc<Audit>,
+    /// Counts of calls.
+    pub metrics: Arc<Metrics>,
+    /// What is written down.
+    pub store: Store,
+    /// What the servers offer.
+    pub shelf: Arc<Shelf>,
+    /// The search for tools.
+    pub finder: Arc<Finder>,
+    /// What was too long for an answer.
+    pub results: Results,
+    /// Clients that can be told things unasked.
+    pub audience: Audience,
+    /// Asking a person.
+    pub approvals: Arc<Approvals>,
+    /// Calls that go on while their clients are away.
+    pub(crate) waiting: Arc<Parking<Running>>,
+    /// What was decided about calls whose clients are to come back.
+    pub(crate) rounds: Arc<Parking<Round>>,
+    /// Calls that wait for their clients.
+    pub(crate) parking: Arc<Parking<Kept>>,
+    pub(crate) seal: Seal,
+    status: OnceLock<Weak<dyn Status>>,
+    methods: [Arc<str>; METHODS.len()],
+}
+
+/// Describes the gateway to agents. A layer above implements it, since it knows more than the core does.
+pub trait Status: std::fmt::Debug + Send + Sync {
+    /// The state of the gateway and its servers, without what servers said.
+    fn for_agents(&self) -> Raw;
+}
+
+/// The most calls that are parked at a time, and of one server: it must have room for other questions.
+const PARKED: Room = Room {
+    all: 1_024,
+    each: 32,
+};
+/// The most calls whose clients are away until a person has answered.
+const WAITING: Room = Room {
+    all: 4_096,
+    each: 2_048,
+};
+
+/// How long the store may take to write what it still has.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The methods that are carried to servers.
+const METHODS: [&str; 4] = [
+    method::TOOLS_CALL,
+    method::PROMPTS_GET,
+    method::RESOURCES_READ,
+    method::COMPLETE,
+];
+
+impl Core {
+    /// The core over these servers, none of which has been started. `None` if there is no randomness.
+    pub fn new(deps: &Arc<Deps>, store: Store, finder: Arc<Finder>) -> Option<(Arc<Self>, Driver)> {
+        let home = Arc::clone(&deps.home);
+        let (approvals, driver) = Approvals::new(approvals::Deps {
+            home: Arc::clone(&home),
+            environment: Arc::clone(&deps.environment),
+            config: Arc::clone(&deps.config),
+            events: deps.events.clone(),
+            audit: Arc::clone(&deps.audit),
+            store: store.clone(),
+        });
+        let core = Arc::new(Self {
+            environment: Arc::clone(&deps.environment),
+            config: Arc::clone(&deps.config),
+            configuration: Configuration::default(),
+            lifecycle: Lifecycle::default(),
+            events: deps.events.clone(),
+            audit: Arc::clone(&deps.audit),
+            metrics: Arc::clone(&deps.metrics),
+            store,
+            shelf: Arc::clone(&deps.shelf),
+            finder,
+            results: Results::new(home.results()),
+            audience: Audience::default(),
+            approvals,
+            waiting: Parking::new(Seal::kept(&home.seal_key())?, WAITING)?,
+            rounds: Parking::new(Seal::new()?, WAITING)?,
+            parking: Parking::new(Seal::new()?, PARKED)?,
+            seal: Seal::new()?,
+            status: OnceLock::new(),
+            methods: METHODS.map(Arc::from),
+            servers: Arc::new(Supervisor::new(Arc::clone(deps))),
+            home,
+        });
+        let handler: Weak<Self> = Arc::downgrade(&core);
+        deps.set_handler(handler);
+        Some((core, driver))
+    }
+
+    /// How long a call waits for a part that is not ready.
+    pub fn wait(&self) -> Duration {
+        self.config.load().wait
+    }
+
+    /// The name of a method, without making it anew for each call.
+    pub(crate) fn method(&self, method: &str) -> Arc<str> {
+        self.methods
+            .iter()
+            .find(|known| &***known == method)
+            .map_or_else(|| method.into(), Arc::clone)
+    }
+
+    /// All servers, by name.
+    pub fn upstreams(&self) -> Arc<Upstreams> {
+        self.servers.all()
+    }
+
+    /// The server of this name.
+    pub fn upstream(&self, name: &str) -> Option<Arc<Upstream>> {
+        self.servers.get(name)
+    }
+
+    /// What the servers share.
+    pub fn deps(&self) -> &Arc<Deps> {
+        self.servers.deps()
+    }
+
+    /// Describes the gateway to agents from now on.
+    pub fn set_status(&self, status: Weak<dyn Status>) {
+        // It is set once, by the assembly.
+        let _ = self.status.set(status);
+    }
+
+    /// The state of the gateway and its servers, as agents see it.
+    pub(crate) fn status_for_agents(&self) -> Raw {
+        let status = self.status.get().and_then(Weak::upgrade);
+        status.map_or_else(Raw::empty_object, |status| status.for_agents())
+    }
+
+    /// Stops: refuses new work, answers what is under way, ends every server, closes the store. Stopping twice is the
+    /// same as stopping once.
+    pub async fn stop(&self) {
+        // Before anybody is sent away: who leaves from now on withdraws nothing.
+        self.approvals.stop();
+        if !self.lifecycle.begin_stop() {
+            return self.lifecycle.ended().await;
+        }
+        tracing::info!("Stopping.");
+        let deps = self.deps();
+        deps.pace.pause();
+        self.servers.cut_off();
+        self.events
+            .tell("gateway.stopping", || serde_json::json!({}));
+        let total = self.config.load().shutdown.total_timeout;
+        self.servers.stop(total, self.lifecycle.hurried()).await;
+        let (finder, deps) = (Arc::clone(&self.finder), Arc::clone(deps));
+        let closing = tokio::task::spawn_blocking(move || {
+            finder.close();
+            deps.logs.flush();
+            deps.first_contact.save(&deps.config.load());
+        });
+        let _ = closing.await;
+        self.audit.flush().await;
+        self.store.close();
+        let _ = tokio::time::timeout(CLOSE_PATIENCE, self.store.closed()).await;
+        self.lifecycle.end();
+        tracing::info!("Stopped.");
+    }
+
+    /// A client says that its roots have changed: the servers that it sees are told.
+    pub fn roots_changed(&self, session: &Session) {
+        for (name, upstream) in self.upstreams().iter() {
+            if session.view.sees(name) {
+                let (upstream, line) = (Arc::clone(upstream), session.line());
+                let principal = session.caller.principal;
+                tokio::spawn(async move { upstream.roots_changed(principal, line).await });
+            }
+        }
+    }
+}
+
+impl Handler for Core {
+    fn configured(&self, config: &Config) {
+        self.approvals.set_policy(|policy| policy.under(config));
+    }
+
+    fn answer(self: Arc<Self>, from: Source<'_>, asked: Asked, under_way: UnderWay) -> Answering {
+        let (questions, server) = (Arc::clone(from.questions), Arc::clone(from.server));
+        Box::pin(async move { asked::answer(&self, &questions, &server, asked, under_way).await })
+    }
+
+    fn notified(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
+        match (said, params) {
+            (method::RESOURCE_UPDATED, Some(params)) => {
+                let server = from.server;
+                let may_hear = |caller: &Caller, uri: &str| may_hear(self, caller, server, uri);
+                from.watched.updated(server, params, may_hear);
+            }
+            (method::LOG_MESSAGE | method::ELICITATION_COMPLETE, _) => {
+                self.audience.hear(from, said, params);
+            }
+            _ => self.audience.hand_on(from, said, params),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The life of the gateway: running, stopping, stopped.
+
+use std::time::SystemTime;
+
+use tokio::sync::watch;
+
+/// How far the gateway has come. Stages only ever advance.
+#[derive(Debug)]
+pub struct Lifecycle {
+    /// When the gateway started.
+    pub started: SystemTime,
+    stage: watch::Sender<Stage>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Running,
+    Stopping,
+    /// A second wish to stop: no more waiting.
+    Hurrying,
+    Stopped,
+}
+
+impl Default for Lifecycle {
+    fn default() -> Self {
+        Self {
+            started: SystemTime::now(),
+            stage: watch::Sender::new(Stage::Running),
+        }
+    }
+}
+
+impl Lifecycle {
+    /// Begins to stop. Says whether this was the first wish to.
+    pub(crate) fn begin_stop(&self) -> bool {
+        self.advance(Stage::Running, Stage::Stopping)
+    }
+
+    /// A second wish to stop: whatever has not left is ended now.
+    pub fn hurry(&self) {
+        self.advance(Stage::Stopping, Stage::Hurrying);
+    }
+
+    /// The gateway has stopped.
+    pub(crate) fn end(&self) {
+        self.stage.send_replace(Stage::Stopped);
+    }
+
+    fn advance(&self, from: Stage, to: Stage) -> bool {
+        self.stage.send_if_modified(|stage| {
+            let advances = *stage == from;
+            if advances {
+                *stage = to;
+            }
+            advances
+        })
+    }
+
+    /// Tests if the gateway stops, or has stopped.
+    pub fn is_stopping(&self) -> bool {
+        *self.stage.borrow() >= Stage::Stopping
+    }
+
+    /// Waits for the end of the gateway to begin.
+    pub fn stopped(&self) -> impl Future<Output = ()> + use<> {
+        self.reached(Stage::Stopping)
+    }
+
+    /// Waits for a second wish to stop.
+    pub(crate) fn hurried(&self) -> impl Future<Output = ()> + use<> {
+        self.reached(Stage::Hurrying)
+    }
+
+    /// Waits until the gateway has stopped altogether.
+    pub fn ended(&self) -> impl Future<Output = ()> + use<> {
+        self.reached(Stage::Stopped)
+    }
+
+    fn reached(&self, stage: Stage) -> impl Future<Output = ()> + use<> {
+        let mut stages = self.stage.subscribe();
+        async move {
+            // An error means that the gateway is gone, which is as stopped as can be.
+            let _ = stages.wait_for(|now| *now >= stage).await;
+        }
+    }
+}

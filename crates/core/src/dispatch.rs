@@ -1,0 +1,735 @@
+//! Where every request of a client is answered, whichever way it came in.
+//!
+//! A client sees one of two views: everything of every server under names of the gateway's making, or
+//! one server with its names as they are. In the first, tools may be behind a menu.
+
+pub mod extension;
+pub mod fit;
+pub mod handshake;
+pub mod menu;
+mod tasks;
+
+use std::{
+    borrow::Cow,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use switchboard_base::{
+    apps,
+    backchannel::Line,
+    caller::{Caller, Guest, read_level},
+    failure::{Failure, cut},
+    view::{Face, View},
+};
+use switchboard_catalog::{BadCursor, Catalogue, Kind, Page, ServerPart, Target};
+use switchboard_client::{ErrorObject, Raw};
+use switchboard_outbound::{builtin, upstream::Upstream};
+use switchboard_results::Structured;
+use switchboard_wire::{Era, Name, code, header::ParamHeaders, meta, method};
+use tokio::{task::JoinSet, time::timeout};
+
+use crate::{
+    answer,
+    call::{self, Errand},
+    core::Core,
+    session::Session,
+    translate,
+};
+
+/// A request, as the edges hand it in: everything that is known of it.
+#[derive(Debug)]
+pub struct Inquiry {
+    /// What the client said of itself.
+    pub guest: Guest,
+    /// Of a client of an older revision, if it keeps one.
+    pub session: Option<Arc<Session>>,
+    /// To whoever hears and answers while the request is under way.
+    pub line: Option<Line>,
+    /// The method that is called.
+    pub method: String,
+    /// Its parameters.
+    pub params: Option<Raw>,
+}
+
+/// How long a client may keep a list before asking again (2026-07-28), if its server does not say.
+pub(crate) const LIST_TTL: Duration = Duration::from_secs(5);
+/// A list that is out of date is waited for so long.
+const REFRESH_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the wish for a log level waits for servers to hear of it.
+const LEVEL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Answers one request, in the way of the client's era.
+pub async fn answer(
+    core: &Arc<Core>,
+    view: &View,
+    caller: &Caller,
+    inquiry: Inquiry,
+) -> Result<Raw, ErrorObject> {
+    let era = inquiry.guest.era();
+    let is_call = inquiry.method == method::TOOLS_CALL;
+    match serve(core, view, caller, inquiry).await {
+        Ok(result) => Ok(result),
+        Err(failure @ Failure::Input { .. }) if is_call && era == Era::Legacy => {
+            failure.into_tool_result()
+        }
+        Err(failure) if is_call && era == Era::Modern => {
+            let result = failure.into_tool_result()?;
+            Ok(translate::modern(result, || handshake::info(core, view)))
+        }
+        Err(failure) => Err(failure.into_error(era)),
+    }
+}
+
+/// Answers one request, or says what became of it.
+pub async fn serve(
+    core: &Arc<Core>,
+    view: &View,
+    caller: &Caller,
+    inquiry: Inquiry,
+) -> Result<Raw, Failure> {
+    let Inquiry {
+        guest,
+        session,
+        line,
+        method,
+        params,
+    } = inquiry;
+    let era = guest.era();
+    let room = Room {
+        core,
+        view,
+        caller,
+        guest,
+        line,
+    };
+    match (&*method, era) {
+        (method::TOOLS_CALL, _) => room.call_tool(params).await,
+        // All but calls are boxed, so that a call need not carry room for them.
+        (method::TOOLS_LIST, _) => Box::pin(room.list(Kind::Tool, params)).await,
+        (method::PROMPTS_LIST, _) => Box::pin(room.list(Kind::Prompt, params)).await,
+        (method::RESOURCES_LIST, _) => Box::pin(room.list(Kind::Resource, params)).await,
+        (method::RESOURCE_TEMPLATES_LIST, _) => Box::pin(room.list(Kind::Template, params)).await,
+        (method::PROMPTS_GET, _) => Box::pin(room.get_prompt(params)).await,
+        (method::RESOURCES_READ, _) => Box::pin(room.read_resource(params)).await,
+        (method::COMPLETE, _) => Box::pin(room.complete(params)).await,
+        (method::DISCOVER, Era::Modern) => handshake::discover(core, view),
+        (method::TASKS_GET, _) => Box::pin(room.task(method::TASKS_GET, params)).await,
+        (method::TASKS_CANCEL, _) => Box::pin(room.task(method::TASKS_CANCEL, params)).await,
+        (method::TASKS_UPDATE, Era::Modern) => {
+            Box::pin(room.task(method::TASKS_UPDATE, params)).await
+        }
+        (method::TASKS_RESULT, Era::Legacy) => {
+            Box::pin(room.task(method::TASKS_RESULT, params)).await
+        }
+        (method::TASKS_LIST, Era::Legacy) => Box::pin(room.list_tasks(params)).await,
+        (method::PING, Era::Legacy) => Ok(Raw::empty_object()),
+        (method::SET_LEVEL, Era::Legacy) => {
+            Box::pin(room.set_level(session.as_deref(), params)).await
+        }
+        (method::RESOURCES_SUBSCRIBE, Era::Legacy) => {
+            Box::pin(room.subscribe(session.as_ref(), params)).await
+        }
+        (method::RESOURCES_UNSUBSCRIBE, Era::Legacy) => {
+            let uri = text(&required(params)?, "uri")?;
+            if let Some(session) = session {
+                session.stop_watching(&uri);
+            }
+            Ok(Raw::empty_object())
+        }
+        _ => Box::pin(room.extension(method, params)).await,
+    }
+}
+
+/// One request in its view.
+struct Room<'a> {
+    core: &'a Arc<Core>,
+    view: &'a View,
+    caller: &'a Caller,
+    guest: Guest,
+    line: Option<Line>,
+}
+
+/// Where something of a server is known by a name.
+type Find = for<'a> fn(&'a Catalogue, &'a str) -> Option<Target<'a>>;
+
+impl Room<'_> {
+    async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Failure> {
+        let cursor = params
+            .as_ref()
+            .and_then(|params| params.member("cursor"))
+            .filter(|cursor| cursor.as_bytes() != b"null");
+        let cursor = match &cursor {
+            None => None,
+            Some(cursor) => Some(cursor.to_text().ok_or_else(bad_cursor)?),
+        };
+        let cursor = cursor.as_deref();
+        let is_menu = || kind == Kind::Tool && menu::is_shown(self.core, self.view);
+        if cursor.is_none() && matches!(self.view, View::All(_)) && !is_menu() {
+            self.core.servers.delay_list().await;
+        }
+        match self.view {
+            View::All(_) if is_menu() => {
+                self.refresh_all(kind);
+                self.core.finder.wake();
+                let page = menu::part().page(kind, cursor).map_err(bad_page)?;
+                Ok(self.encode(kind, page, None, params.as_ref()))
+            }
+            View::All(_) => {
+                self.refresh_all(kind);
+                let catalogue = self.core.shelf.catalogue();
+                let page = catalogue.page(kind, cursor).map_err(bad_page)?;
+                let hints = self.all_hints(kind);
+                Ok(self.encode(kind, page, hints, params.as_ref()))
+            }
+            View::Server(name) => {
+                let upstream = upstream(self.core, name)?;
+                if cursor.is_none() && upstream.is_stale(kind) {
+                    // What is out of date is better than nothing.
+                    let refreshing = upstream.refresh(kind);
+                    let _ = timeout(REFRESH_PATIENCE, refreshing).await;
+                }
+                let part = part(self.core, name).await?;
+                let page = part.page(kind, cursor).map_err(bad_page)?;
+                let hints = upstream.freshness.of(kind).map(|fresh| fresh.hints());
+                Ok(self.encode(kind, page, hints, params.as_ref()))
+            }
+        }
+    }
+
+    /// Has lists that are out of date asked for, for whoever asks next.
+    fn refresh_all(&self, kind: Kind) {
+        for upstream in self.core.upstreams().values() {
+            if upstream.is_stale(kind) {
+                let upstream = Arc::clone(upstream);
+                tokio::spawn(async move { upstream.refresh(kind).await });
+            }
+        }
+    }
+
+    /// How long, and for whom, the lists of all servers together may be kept; `None` if some do not
+    /// say.
+    fn all_hints(&self, kind: Kind) -> Option<(Duration, bool)> {
+        if self.guest.era() == Era::Legacy {
+            return None;
+        }
+        let hints = self.core.upstreams();
+        let hints = hints.values().map(|upstream| {
+            let fresh = upstream.freshness.of(kind);
+            fresh.map_or((LIST_TTL, false), |fresh| fresh.hints())
+        });
+        hints.reduce(|(one, all), (other, public)| (one.min(other), all && public))
+    }
+
+    fn encode(
+        &self,
+        kind: Kind,
+        page: Page<'_>,
+        hints: Option<(Duration, bool)>,
+        params: Option<&Raw>,
+    ) -> Raw {
+        let list = self.spell(kind, page, hints);
+        match (self.view, kind) {
+            (View::All(_), Kind::Tool) => apps::list_for(list, || self.guest.capabilities(params)),
+            _ => list,
+        }
+    }
+
+    fn spell(&self, kind: Kind, page: Page<'_>, hints: Option<(Duration, bool)>) -> Raw {
+        if self.guest.era() == Era::Legacy {
+            let list = page.encoded(&[]);
+            return match kind {
+                Kind::Tool => readable(list, matches!(self.view, View::Server(_))),
+                _ => list,
+            };
+        }
+        let info = handshake::info(self.core, self.view);
+        let info = Raw::object([(meta::SERVER_INFO, info)]);
+        let (ttl, public) = hints.unwrap_or((LIST_TTL, false));
+        let scope = if public { "public" } else { "private" };
+        page.encoded(&[
+            ("ttlMs", Raw::number(coarse_millis(ttl))),
+            ("cacheScope", Raw::string(scope)),
+            ("resultType", Raw::string("complete")),
+            (meta::META, info),
+        ])
+    }
+
+    async fn call_tool(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+        let params = required(params)?;
+        let exposed = distinct_text(&params, &["name", "arguments"])?;
+        match self.view {
+            View::All(face) => {
+                // The menu is served wherever it can have been shown: what `auto` shows may change.
+                if *face != Face::Direct
+                    && let Some(result) = self.call_menu(&exposed, &params).await
+                {
+                    return result;
+                }
+                let (server, name) = match self.find_tool(&exposed, &params) {
+                    Ok(found) => found,
+                    Err(unknown) => Box::pin(self.learn_of(&exposed, &params, unknown)).await?,
+                };
+                if &*server == builtin::SERVER {
+                    return Box::pin(self.own_tool(&name, &params)).await;
+                }
+                let params = renamed(&params, "name", &name)?;
+                let result = self
+                    .errand(&server, method::TOOLS_CALL, name, params)
+                    .await?;
+                self.deliver(&server, result, None, Structured::Keep).await
+            }
+            View::Server(server) => {
+                let upstream = upstream(self.core, server)?;
+                let shelf = &self.core.shelf;
+                let item = Some((Kind::Tool, exposed.as_str()));
+                shelf
+                    .permits(server, item)
+                    .map_err(|unapproved| unapproved.failure(server, item))?;
+                if !upstream.settings().tools.permits(&exposed) {
+                    let message = format!("there is no tool '{}'", cut(&exposed));
+                    return Err(Failure::invalid_params(message));
+                }
+                let name = exposed.as_str().into();
+                let result = self
+                    .errand(server, method::TOOLS_CALL, name, params)
+                    .await?;
+                self.deliver(server, result, None, Structured::Keep).await
+            }
+        }
+    }
+
+    /// Whose tool it is, and what that server calls it.
+    fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Failure> {
+        let catalogue = self.core.shelf.catalogue();
+        let of_app = || {
+            let shows_apps = apps::are_shown(&self.guest.capabilities(Some(params)));
+            let tool = shows_apps.then(|| apps::own_tool(&catalogue, exposed));
+            tool.flatten().map(Target::from)
+        };
+        let target = catalogue
+            .tool(exposed)
+            .or_else(of_app)
+            .ok_or_else(|| unknown_tool(&catalogue, exposed))?;
+        Ok((Arc::clone(target.server), target.name.into()))
+    }
+
+    /// A tool that nobody knows may be one of a server that has not been seen yet, which is waited for, or of one whose
+    /// list cannot be had.
+    async fn learn_of(
+        &self,
+        exposed: &str,
+        params: &Raw,
+        mut unknown: Failure,
+    ) -> Result<(Arc<str>, Arc<str>), Failure> {
+        let named = exposed.split_once("__").and_then(|(server, tool)| {
+            let upstream = self.core.upstream(server)?;
+            Some((upstream, Some((Kind::Tool, tool))))
+        });
+        let Some((upstream, tool)) = named else {
+            return Err(unknown);
+        };
+        let server = &upstream.name;
+        let shelf = &self.core.shelf;
+        shelf
+            .permits(server, tool)
+            .map_err(|unapproved| unapproved.failure(server, tool))?;
+        if shelf.catalogue().server(server).is_none() {
+            part(self.core, server).await?;
+            match self.find_tool(exposed, params) {
+                Ok(found) => return Ok(found),
+                Err(still) => unknown = still,
+            }
+        }
+        Err(upstream.lacks(Kind::Tool).unwrap_or(unknown))
+    }
+
+    async fn own_tool(&self, name: &str, params: &Raw) -> Result<Raw, Failure> {
+        let result = match name {
+            builtin::GET_STATUS => self.get_status(),
+            builtin::READ_RESULT => self.read_result(params).await?,
+            _ => return Err(Failure::invalid_params("there is no such tool")),
+        };
+        Ok(self.own_result(result))
+    }
+
+    fn get_status(&self) -> Raw {
+        let status = self.core.status_for_agents();
+        answer::result(status.as_str(), status.clone())
+    }
+
+    async fn get_prompt(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+        let find: Find = |catalogue, name| catalogue.prompt(name);
+        let (server, result) = self
+            .named(method::PROMPTS_GET, "name", params, find)
+            .await?;
+        Ok(match server {
+            Some(server) => switchboard_catalog::expose_content(&server, &result),
+            None => result,
+        })
+    }
+
+    async fn read_resource(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+        let find: Find = |catalogue, uri| catalogue.resource(uri);
+        let (server, result) = self
+            .named(method::RESOURCES_READ, "uri", params, find)
+            .await?;
+        Ok(match server {
+            Some(server) => switchboard_catalog::expose_read_result(&server, &result),
+            None => result,
+        })
+    }
+
+    /// Asks the server of what is named in this member. Tells whose it is where names are the gateway's.
+    async fn named(
+        &self,
+        method: &'static str,
+        member: &str,
+        params: Option<Raw>,
+        find: Find,
+    ) -> Result<(Option<Arc<str>>, Raw), Failure> {
+        let params = required(params)?;
+        let exposed = distinct_text(&params, &[member, "arguments"])?;
+        let View::Server(server) = self.view else {
+            let (server, own) = {
+                let catalogue = self.core.shelf.catalogue();
+                let target = find(&catalogue, &exposed)
+                    .ok_or_else(|| unknown(self.guest.era(), member, &exposed))?;
+                (Arc::clone(target.server), Arc::<str>::from(target.name))
+            };
+            let params = renamed(&params, member, &own)?;
+            let result = self.errand(&server, method, own, params).await?;
+            return Ok((Some(server), result));
+        };
+        let name = exposed.as_str().into();
+        Ok((None, self.errand(server, method, name, params).await?))
+    }
+
+    async fn complete(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+        let params = required(params)?;
+        let of = params
+            .distinct_member(&["ref", "argument", "context"])
+            .map_err(|error| Failure::invalid_params(error.to_string()))?
+            .ok_or_else(|| Failure::invalid_params("`ref` is missing"))?;
+        call::completion::check(&params)?;
+        let member = match of.member("type").and_then(|kind| kind.to_text()).as_deref() {
+            Some("ref/prompt") => "name",
+            Some("ref/resource") => "uri",
+            _ => {
+                let message = "`ref.type` has to be \"ref/prompt\" or \"ref/resource\"";
+                return Err(Failure::invalid_params(message));
+            }
+        };
+        let others = ["type", "name", "uri"];
+        let exposed = distinct_text(&of, &[&[member][..], &others].concat())?;
+        let View::Server(server) = self.view else {
+            return self.complete_direct(params, &of, member, &exposed).await;
+        };
+        let name = exposed.as_str().into();
+        self.errand(server, method::COMPLETE, name, params).await
+    }
+
+    async fn complete_direct(
+        &self,
+        params: Raw,
+        of: &Raw,
+        member: &str,
+        exposed: &str,
+    ) -> Result<Raw, Failure> {
+        let (server, name) = {
+            let catalogue = self.core.shelf.catalogue();
+            let target = match member {
+                "name" => catalogue.prompt(exposed),
+                _ => catalogue.template(exposed),
+            };
+            let target = target.ok_or_else(|| {
+                Failure::invalid_params(format!("there is nothing called '{}'", cut(exposed)))
+            })?;
+            (Arc::clone(target.server), Arc::<str>::from(target.name))
+        };
+        let of = renamed(of, member, &name)?;
+        let params = params
+            .with_member("ref", &of)
+            .map_err(|error| Failure::invalid_params(error.to_string()))?;
+        self.errand(&server, method::COMPLETE, name, params).await
+    }
+
+    async fn subscribe(
+        &self,
+        session: Option<&Arc<Session>>,
+        params: Option<Raw>,
+    ) -> Result<Raw, Failure> {
+        let uri = distinct_text(&required(params)?, &["uri"])?;
+        let Some(session) = session else {
+            let message = "only a session can subscribe";
+            return Err(Failure::advised(message, "open one with `initialize`"));
+        };
+        let (upstream, own) = locate_resource(self.core, self.view, &uri)?;
+        if !session.is_watching(&uri) {
+            let exposed = matches!(self.view, View::All(_));
+            let core = self.core;
+            call::approval::may_watch(core, self.caller, &upstream.name, &own).await?;
+            let watching = upstream.watch(self.caller, &own, &session.mailbox, exposed);
+            if !session.keep_watching(&uri, watching.await?) {
+                let message = "this session watches too many resources already";
+                return Err(Failure::invalid_params(message));
+            }
+        }
+        Ok(Raw::empty_object())
+    }
+
+    async fn set_level(
+        &self,
+        session: Option<&Session>,
+        params: Option<Raw>,
+    ) -> Result<Raw, Failure> {
+        let level = required(params)?.member("level");
+        let level = level.and_then(|level| read_level(&level)).ok_or_else(|| {
+            Failure::invalid_params("`level` has to be one of debug, info, notice, warning, error, critical, alert, emergency")
+        })?;
+        let Some(session) = session else {
+            return Ok(Raw::empty_object());
+        };
+        session.set_level(level);
+        let mut telling = JoinSet::new();
+        for (name, upstream) in self.core.upstreams().iter() {
+            if self.view.sees(name) {
+                let upstream = Arc::clone(upstream);
+                telling.spawn(async move { upstream.want_level(level).await });
+            }
+        }
+        // Who is slow hears of it all the same, a little later.
+        let _ = timeout(LEVEL_PATIENCE, async {
+            while telling.join_next().await.is_some() {}
+        })
+        .await;
+        telling.detach_all();
+        Ok(Raw::empty_object())
+    }
+
+    async fn errand(
+        &self,
+        server: &str,
+        method: impl Into<Cow<'static, str>>,
+        name: Arc<str>,
+        params: Raw,
+    ) -> Result<Raw, Failure> {
+        let upstream = upstream(self.core, server)?;
+        let errand = Errand {
+            guest: &self.guest,
+            line: self.line.as_ref(),
+            view: self.view,
+            method: method.into(),
+            name,
+            params: Some(params),
+            bell: None,
+            returns: false,
+        };
+        let shelf = &self.core.shelf;
+        let permitted = |item| {
+            let permitted = shelf.permits(server, item);
+            permitted.map_err(|unapproved| unapproved.failure(server, item))
+        };
+        let items = errand.items();
+        if items.iter().all(Option::is_none) {
+            permitted(None)?;
+        }
+        for (kind, name) in items.iter().flatten() {
+            permitted(Some((*kind, &**name)))?;
+        }
+        let carrying = call::carry(self.core, self.caller, &upstream, errand);
+        let result = carrying.await?;
+        Ok(match self.view {
+            View::All(_) => translate::as_own(result),
+            View::Server(_) => result,
+        })
+    }
+}
+
+/// Which arguments of a tool travel as headers, too; `None` if none do.
+pub fn param_headers(core: &Core, view: &View, tool: &str) -> Option<ParamHeaders> {
+    let catalogue = core.shelf.catalogue();
+    let tool = match view {
+        View::All(_) => catalogue.find(Kind::Tool, tool),
+        View::Server(name) => catalogue.server(name)?.find(Kind::Tool, tool),
+    };
+    headers_of(tool?.raw())
+}
+
+/// The arguments of a tool that travel as headers, by its definition.
+fn headers_of(tool: &Raw) -> Option<ParamHeaders> {
+    static KEYWORD: Name = Name::new("x-mcp-header");
+    if !tool.may_name(&KEYWORD) {
+        return None;
+    }
+    ParamHeaders::from_schema(tool.member("inputSchema")?.as_str()).ok()
+}
+
+/// The server of a resource, and its name there.
+pub fn locate_resource(
+    core: &Core,
+    view: &View,
+    uri: &str,
+) -> Result<(Arc<Upstream>, String), Failure> {
+    let (upstream, own) = match view {
+        View::Server(server) => (upstream(core, server)?, uri.to_owned()),
+        View::All(_) => {
+            let catalogue = core.shelf.catalogue();
+            let target = catalogue
+                .resource(uri)
+                .ok_or_else(|| unknown(Era::Legacy, "uri", uri))?;
+            (upstream(core, target.server)?, target.name.to_owned())
+        }
+    };
+    let item = Some((Kind::Resource, own.as_str()));
+    let permitted = core.shelf.permits(&upstream.name, item);
+    permitted.map_err(|unapproved| unapproved.failure(&upstream.name, item))?;
+    Ok((upstream, own))
+}
+
+/// Milliseconds, not to the last one: pages that say the same are spelled once.
+pub(crate) fn coarse_millis(time: Duration) -> u64 {
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    if millis > 1_000 {
+        millis / 1_000 * 1_000
+    } else {
+        millis / 100 * 100
+    }
+}
+
+/// A list of tools as older clients can read it.
+fn readable(list: Raw, with_tasks: bool) -> Raw {
+    static OUTPUT_SCHEMA: Name = Name::new("outputSchema");
+    static TASK_SUPPORT: Name = Name::new("taskSupport");
+    if !list.may_name(&OUTPUT_SCHEMA) && (with_tasks || !list.may_name(&TASK_SUPPORT)) {
+        return list;
+    }
+    let Some(tools) = list.member("tools").and_then(|tools| tools.elements()) else {
+        return list;
+    };
+    let readable: Vec<Raw> = tools
+        .iter()
+        .map(|tool| translate::tool(tool.clone(), with_tasks))
+        .collect();
+    if readable == tools {
+        return list;
+    }
+    list.with_member("tools", &Raw::array(readable))
+        .unwrap_or(list)
+}
+
+/// What one server offers. One that has never been seen is waited for as long as for the answer to a call.
+pub(crate) async fn part(core: &Core, name: &str) -> Result<Arc<ServerPart>, Failure> {
+    part_within(core, name, Duration::MAX).await
+}
+
+/// The same, waited for no longer than this.
+pub async fn part_within(
+    core: &Core,
+    name: &str,
+    patience: Duration,
+) -> Result<Arc<ServerPart>, Failure> {
+    let upstream = upstream(core, name)?;
+    let until = Instant::now() + upstream.request_timeout().min(patience);
+    upstream.offered(until, None).await
+}
+
+fn upstream(core: &Core, name: &str) -> Result<Arc<Upstream>, Failure> {
+    core.upstream(name)
+        .ok_or_else(|| Failure::invalid_params(format!("there is no server '{}'", cut(name))))
+}
+
+fn required(params: Option<Raw>) -> Result<Raw, Failure> {
+    params
+        .filter(Raw::is_object)
+        .ok_or_else(|| Failure::invalid_params("`params` has to be an object"))
+}
+
+fn text(params: &Raw, member: &str) -> Result<String, Failure> {
+    params
+        .member(member)
+        .and_then(|name| name.to_text())
+        .ok_or_else(|| Failure::invalid_params(format!("`{member}` has to be a string")))
+}
+
+/// The text of the first of these members. Servers that ignore letter case would read another one that differs in
+/// nothing else, or the second of two.
+fn distinct_text(params: &Raw, names: &[&str]) -> Result<String, Failure> {
+    let member = params
+        .distinct_member(names)
+        .map_err(|error| Failure::invalid_params(error.to_string()))?;
+    let text = member.and_then(|text| text.to_text());
+    text.ok_or_else(|| {
+        let name = names.first().unwrap_or(&"");
+        Failure::invalid_params(format!("`{name}` has to be a string"))
+    })
+}
+
+fn renamed(params: &Raw, member: &str, name: &str) -> Result<Raw, Failure> {
+    params
+        .with_member(member, &Raw::string(name))
+        .map_err(|error| Failure::invalid_params(error.to_string()))
+}
+
+fn bad_cursor() -> Failure {
+    Failure::advised(BadCursor.to_string(), BadCursor::HINT)
+}
+
+fn bad_page(_: BadCursor) -> Failure {
+    bad_cursor()
+}
+
+fn unknown_tool(catalogue: &Catalogue, exposed: &str) -> Failure {
+    let message = format!("there is no tool '{}'", cut(exposed));
+    let near = catalogue.suggest_tool(exposed);
+    let is_for_models = |near: &&str| {
+        let tool = catalogue.find(Kind::Tool, near);
+        tool.is_some_and(|tool| !apps::is_for_apps_alone(tool.raw()))
+    };
+    match near.filter(is_for_models) {
+        Some(near) => Failure::advised(message, &format!("did you mean '{near}'?")),
+        None => Failure::invalid_params(message),
+    }
+}
+
+/// Nothing is called this.
+fn unknown(era: Era, member: &str, name: &str) -> Failure {
+    if member != "uri" {
+        return Failure::invalid_params(format!("there is no prompt '{}'", cut(name)));
+    }
+    let code = match era {
+        Era::Legacy => code::RESOURCE_NOT_FOUND,
+        Era::Modern => code::INVALID_PARAMS,
+    };
+    let message = format!("there is no resource '{}'", cut(name));
+    let data = Raw::object([("uri", Raw::string(name))]);
+    Failure::Refused(ErrorObject::new(code, message).with_data(data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &'static str) -> Raw {
+        Raw::parse(json).unwrap()
+    }
+
+    #[test]
+    fn escaped_header_keyword_makes_headers() {
+        let tool = raw(
+            r#"{"inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-\u0068eader":"A"}}}}"#,
+        );
+        assert!(!headers_of(&tool).unwrap().is_empty());
+    }
+
+    #[test]
+    fn escaped_output_schema_is_removed_for_older_clients() {
+        let list = raw(
+            r#"{"tools":[{"name":"a","output\u0053chema":{"type":"array"}},{"name":"b","\u0065xecution":{"task\u0053upport":"required"}}]}"#,
+        );
+        assert_eq!(
+            readable(list, false).as_str(),
+            r#"{"tools":[{"name":"a"},{"name":"b"}]}"#
+        );
+    }
+}

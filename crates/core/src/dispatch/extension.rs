@@ -1,0 +1,112 @@
+//! Requests and notifications that the gateway does not know, for a server that has declared an extension.
+
+use std::sync::Arc;
+
+use switchboard_client::Raw;
+use switchboard_wire::Notification;
+use tokio::time::timeout;
+
+use super::{Room, part};
+use switchboard_base::{
+    caller::{Caller, Guest},
+    extensions::{Told, declares, is_foreign},
+    failure::Failure,
+    view::View,
+};
+use switchboard_outbound::{live::Live, upstream::Upstream};
+
+use crate::{call::extension::may_pass, core::Core, translate};
+
+/// The most bytes of the parameters of a notification to a server.
+const NOTIFICATION_BYTES: usize = 64 * 1024;
+
+impl Room<'_> {
+    /// Hands a request on to the server of this view. It takes a place, a deadline and a record like any call.
+    pub(super) async fn extension(
+        &self,
+        method: String,
+        params: Option<Raw>,
+    ) -> Result<Raw, Failure> {
+        let unknown = Failure::method_not_found(&method);
+        let View::Server(server) = self.view else {
+            return Err(unknown);
+        };
+        if !is_foreign(&method) {
+            return Err(unknown);
+        }
+        let part = part(self.core, server).await?;
+        if !part.offers().capabilities.as_ref().is_some_and(declares) {
+            return Err(unknown);
+        }
+        let params = params.unwrap_or_else(Raw::empty_object);
+        let text = |name: &str| params.member(name).and_then(|text| text.to_text());
+        let name = text("name").or_else(|| text("uri")).unwrap_or_default();
+        self.errand(server, method, Arc::from(name), params).await
+    }
+}
+
+/// Hands a notification of a client on to the server that it is connected to. A server that does not run, or has too
+/// many of them to take, misses it.
+pub fn hand_on(core: &Arc<Core>, view: &View, caller: &Caller, guest: Guest, told: &Notification) {
+    let View::Server(server) = view else {
+        return;
+    };
+    let fits = |params: &Raw| params.is_object() && params.as_bytes().len() <= NOTIFICATION_BYTES;
+    if !is_foreign(&told.method)
+        || !told.params.as_ref().is_none_or(fits)
+        || !core.shelf.declares_extension(server)
+    {
+        return;
+    }
+    let Some(upstream) = core.upstream(server) else {
+        return;
+    };
+    if upstream.lives().next().is_none() {
+        return;
+    }
+    let told = Told {
+        caller: caller.clone(),
+        guest,
+        method: told.method.clone(),
+        // On its own: a frame may be a batch.
+        params: told.params.as_ref().map(Raw::detached),
+    };
+    if upstream.outbound.put(told) {
+        tokio::spawn(move_all(Arc::clone(core), upstream));
+    }
+}
+
+/// Hands on what waits for a server, one after another.
+async fn move_all(core: Arc<Core>, upstream: Arc<Upstream>) {
+    while let Some(told) = upstream.outbound.next() {
+        let moving = move_one(&core, &upstream, told);
+        // It is a notification: nobody waits to hear what became of it.
+        let _ = timeout(upstream.request_timeout(), moving).await;
+    }
+}
+
+async fn move_one(core: &Core, upstream: &Upstream, told: Told) -> Option<()> {
+    let Told {
+        caller,
+        guest,
+        method,
+        params,
+    } = told;
+    let passing = may_pass(core, &caller, upstream, &method, params.as_ref());
+    passing.await.ok()?;
+    let _place = upstream.limiter.acquire(caller.key).ok()?.await;
+    let live = connection(upstream, &guest)?;
+    // A question that this leads to must not reach a client of another principal.
+    upstream.questions.note(caller.principal);
+    let params = match guest {
+        Guest::Modern => translate::request(params, &guest, live.era(), false),
+        Guest::Legacy { .. } => params,
+    };
+    live.client().notify(method, params).await.ok()
+}
+
+/// The connection that requests of this client go to, or else another one.
+fn connection(upstream: &Upstream, guest: &Guest) -> Option<Arc<Live>> {
+    let of_era = upstream.lives().find(|live| live.era() == guest.era());
+    of_era.or_else(|| upstream.lives().next())
+}

@@ -1,0 +1,324 @@
+//! Results that fit: what is too long for an agent is cut, and can be read on.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, LazyLock, OnceLock},
+    time::SystemTime,
+};
+
+use serde::Deserialize;
+use switchboard_client::{Raw, throttle::Limited};
+use switchboard_config::Config;
+use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structured, fit};
+use switchboard_wire::{Era, Name, RawError, with_hint};
+
+use super::{Room, menu};
+use switchboard_base::{caller::Principal, failure::Failure, health::Reason, tasks, view::View};
+use switchboard_outbound::builtin;
+
+use crate::{answer, core::Core, translate};
+
+/// The results that were cut, whole. Clients without a token have a store of their own: what they keep makes room for
+/// nothing but their own.
+#[derive(Debug)]
+pub struct Results {
+    owner: LazyStore,
+    strangers: LazyStore,
+}
+
+/// A store that is opened when the first result is cut.
+#[derive(Debug)]
+struct LazyStore {
+    folder: PathBuf,
+    store: OnceLock<Store>,
+    limits: Limits,
+}
+
+/// The folder within that of the results for those of clients without a token.
+const STRANGERS: &str = "strangers";
+
+/// What is longer is looked at away from those who wait behind it.
+const QUICK_BYTES: usize = 32 * 1024;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    id: String,
+    #[serde(default)]
+    offset: usize,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+impl Results {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        let all = Limits::default();
+        let half = Limits {
+            memory_bytes: all.memory_bytes / 2,
+            disk_bytes: all.disk_bytes / 2,
+            ..all
+        };
+        Self {
+            strangers: LazyStore::new(folder.join(STRANGERS), half),
+            owner: LazyStore::new(folder, all),
+        }
+    }
+
+    fn of(&self, principal: Principal) -> &LazyStore {
+        match principal {
+            Principal::Owner => &self.owner,
+            Principal::Anyone => &self.strangers,
+        }
+    }
+
+    /// Gives back the room of what was kept long enough, also by an earlier process. It may remove files.
+    pub fn sweep(&self, config: &Config) {
+        self.owner.sweep(config);
+        self.strangers.sweep(config);
+    }
+}
+
+impl LazyStore {
+    fn new(folder: PathBuf, limits: Limits) -> Self {
+        Self {
+            folder,
+            store: OnceLock::new(),
+            limits,
+        }
+    }
+
+    /// It reads files when it is first asked for.
+    fn store(&self, config: &Config) -> &Store {
+        self.store.get_or_init(|| {
+            let limits = Limits {
+                ttl: config.results.keep,
+                ..self.limits
+            };
+            Store::open(&self.folder, limits, SystemTime::now())
+        })
+    }
+
+    fn sweep(&self, config: &Config) {
+        let holds_some =
+            std::fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_some());
+        if holds_some {
+            self.store(config).sweep(SystemTime::now());
+        }
+    }
+}
+
+impl Room<'_> {
+    /// A tool's result as this view gives it out: with names of tasks and addresses that lead back to its server,
+    /// in the words of the client's revision, and no longer than an agent takes. A task that programs would read in
+    /// different ways is an error.
+    pub(super) async fn deliver(
+        &self,
+        server: &str,
+        result: Raw,
+        own_bytes: Option<usize>,
+        structured: Structured,
+    ) -> Result<Raw, Failure> {
+        if !self.is_task(server, &result)? {
+            return Ok(self.shown(server, result, own_bytes, structured).await);
+        }
+        if let Some(upstream) = self.core.upstream(server) {
+            upstream.begun.add(self.caller.principal, &result);
+        }
+        let task = self.expose_tasks(server, result);
+        Box::pin(self.deliver_task(server, task)).await
+    }
+
+    /// The state of a task as this view gives it out, with its result if it has one.
+    pub(super) async fn deliver_task(&self, server: &str, task: Raw) -> Result<Raw, Failure> {
+        let unclear = |error: RawError| tasks::unclear(server, &error);
+        let inner = task.distinct_member(&["result", "error"]);
+        let inner = inner.map_err(unclear)?;
+        let mut task = tasks::without_opening(task);
+        if let Some(inner) = inner.filter(Raw::is_object) {
+            if self.is_task(server, &inner)? {
+                return Err(Failure::Broken {
+                    server: server.into(),
+                    reason: Reason::plain("the result of its task is a task"),
+                });
+            }
+            let inner = self.shown(server, inner, None, Structured::Keep).await;
+            task = task.with_member("result", &inner).map_err(unclear)?;
+        }
+        Ok(self.shown(server, task, None, Structured::Keep).await)
+    }
+
+    /// Tests if the result of a call is a task to come back for.
+    fn is_task(&self, server: &str, result: &Raw) -> Result<bool, Failure> {
+        let is_task = is_task(result, self.guest.era());
+        is_task.map_err(|error| tasks::unclear(server, &error))
+    }
+
+    async fn shown(
+        &self,
+        server: &str,
+        result: Raw,
+        own_bytes: Option<usize>,
+        structured: Structured,
+    ) -> Raw {
+        let revision = self.guest.revision();
+        match self.view {
+            View::Server(_) => translate::content(result, revision),
+            View::All(_) => {
+                let result = switchboard_catalog::expose_content(server, &result);
+                let result = translate::content(result, revision);
+                self.fit(server, result, own_bytes, structured).await
+            }
+        }
+    }
+
+    /// The result of a server's tool, cut if it is too long for the agent. One that cannot be kept is not
+    /// cut: nothing is lost.
+    async fn fit(
+        &self,
+        server: &str,
+        result: Raw,
+        own_bytes: Option<usize>,
+        structured: Structured,
+    ) -> Raw {
+        let budget = self.budget(Some(server), own_bytes);
+        if result.as_bytes().len() <= QUICK_BYTES
+            && matches!(fit(&result, &budget, structured), Fit::Whole)
+        {
+            return result;
+        }
+        let core = Arc::clone(self.core);
+        let principal = self.caller.principal;
+        let whole = result.clone();
+        let tool = self.reading_tool();
+        let cutting = move || cut(&core, principal, tool, &result, &budget, structured);
+        match tokio::task::spawn_blocking(cutting).await {
+            Ok(Some(cut)) => cut,
+            Ok(None) | Err(_) => whole,
+        }
+    }
+
+    /// Reads on in a result that was cut.
+    pub(super) async fn read_result(&self, params: &Raw) -> Result<Raw, Failure> {
+        let arguments = params.member("arguments");
+        let asked = arguments.and_then(|arguments| arguments.read_owned::<Asked>().ok());
+        let Some(asked) = asked else {
+            let text = "`read_result` takes the `id` that the cut result names, an `offset` and a `limit` in bytes: {\"id\": \"r_…\", \"offset\": 0}";
+            return Ok(answer::error(text));
+        };
+        let Some(id) = ResultId::parse(&asked.id) else {
+            let text =
+                "This is no id of a result; the last lines of a result that was cut name it.";
+            return Ok(answer::error(text));
+        };
+        let budget = self.budget(None, None);
+        let core = Arc::clone(self.core);
+        let (principal, tool) = (self.caller.principal, self.reading_tool());
+        let reading = tokio::task::spawn_blocking(move || {
+            let results = core.results.of(principal);
+            let store = results.store(&core.config.load());
+            let kept = store.get(owner(principal), &asked.id, SystemTime::now())?;
+            let page = kept.read(asked.offset, asked.limit, &budget);
+            Ok::<_, switchboard_results::StoreError>(page.to_result(Reader { tool, id: &id }))
+        });
+        Ok(match reading.await {
+            Ok(Ok(page)) => page,
+            Ok(Err(error)) => answer::error(&with_hint(&error, error.hint())),
+            Err(_) => answer::error("the result could not be read; ask again"),
+        })
+    }
+
+    /// What the agent calls the tool that reads on.
+    fn reading_tool(&self) -> &'static str {
+        if menu::is_shown(self.core, self.view) {
+            builtin::READ_RESULT
+        } else {
+            builtin::READ_RESULT_EXPOSED
+        }
+    }
+
+    /// How much an agent is given at once: what the call says, else its server's settings, else those for
+    /// all.
+    fn budget(&self, server: Option<&str>, own_bytes: Option<usize>) -> Budget {
+        let all = self.core.config.load().results;
+        let server = server.and_then(|server| self.core.upstream(server));
+        let settings = server.map(|server| server.settings());
+        let bytes = settings.as_ref().and_then(|server| server.max_result_bytes);
+        let tokens = settings
+            .as_ref()
+            .and_then(|server| server.max_result_tokens);
+        let bytes = bytes.unwrap_or(all.max_bytes);
+        Budget {
+            bytes: own_bytes.map_or(bytes, |own| own.min(bytes)),
+            tokens: tokens.unwrap_or(all.max_tokens),
+            ..Budget::default()
+        }
+    }
+}
+
+/// The same, by the client's era.
+fn is_task(result: &Raw, era: Era) -> Result<bool, RawError> {
+    static TASK: Name = Name::new("task");
+    if !result.may_name(&TASK) {
+        return Ok(false);
+    }
+    Ok(match era {
+        Era::Legacy => result.member("task").is_some_and(|task| task.is_object()),
+        Era::Modern => {
+            let kind = result.distinct_member(&["resultType"])?;
+            kind.and_then(|kind| kind.to_text()).as_deref() == Some("task")
+        }
+    })
+}
+
+/// What is shown of a result; `None` if all of it is.
+fn cut(
+    core: &Core,
+    principal: Principal,
+    tool: &str,
+    result: &Raw,
+    budget: &Budget,
+    structured: Structured,
+) -> Option<Raw> {
+    let Fit::Cut(cut) = fit(result, budget, structured) else {
+        return None;
+    };
+    let results = core.results.of(principal);
+    let store = results.store(&core.config.load());
+    match store.put(owner(principal), Arc::clone(cut.kept()), SystemTime::now()) {
+        Ok(id) => Some(cut.shown(Some(Reader { tool, id: &id }))),
+        Err(error) => {
+            static TOLD: LazyLock<Limited> = LazyLock::new(Limited::default);
+            TOLD.report(|missed| {
+                tracing::warn!(error = %with_hint(&error, error.hint()), missed, "A long result cannot be kept, so it is handed on whole.");
+            });
+            None
+        }
+    }
+}
+
+/// Whose results are whose.
+fn owner(principal: Principal) -> &'static str {
+    match principal {
+        Principal::Owner => "owner",
+        Principal::Anyone => "anyone",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_kind_marks_a_task() {
+        let is_task = |json: &'static str, era| is_task(&Raw::parse(json).unwrap(), era);
+        let legacy = r#"{"\u0074ask":{"taskId":"t"}}"#;
+        let modern = r#"{"resultType":"t\u0061sk","taskId":"t"}"#;
+        // A server may call anything a task.
+        assert!(!is_task(r#"{"task":"build","error":"boom"}"#, Era::Legacy).unwrap());
+        assert!(is_task(legacy, Era::Legacy).unwrap());
+        assert!(is_task(modern, Era::Modern).unwrap());
+        assert!(!is_task(r#"{"content":[]}"#, Era::Legacy).unwrap());
+        let unclear = r#"{"resultType":"task","resulttype":"complete"}"#;
+        assert!(is_task(unclear, Era::Modern).is_err());
+    }
+}

@@ -1,0 +1,238 @@
+//! How the gateway introduces itself: at once, from what is known.
+
+use std::sync::Arc;
+
+use switchboard_catalog::{Offers, ServerPart};
+use switchboard_client::{ErrorObject, Raw, Revision};
+use switchboard_wire::{Era, code, meta};
+
+use super::{LIST_TTL, coarse_millis, menu};
+use switchboard_base::{
+    apps,
+    caller::negotiate,
+    failure::{Failure, cut},
+    tasks,
+    view::View,
+};
+use switchboard_outbound::builtin;
+
+use crate::{
+    core::Core,
+    translate::{self, own_info},
+};
+
+/// What a view says of itself in a handshake.
+struct Introduction {
+    capabilities: Raw,
+    server_info: Raw,
+    instructions: Option<Raw>,
+    /// The `_meta` of the server's own answer.
+    meta: Option<Raw>,
+}
+
+/// How much of what each server wants a model to know is handed on, and how much of all together.
+const INSTRUCTIONS_EACH: usize = 2 * 1024;
+const INSTRUCTIONS_ALL: usize = 8 * 1024;
+/// How long what is said of the menu may be.
+const MENU_INSTRUCTIONS: usize = 1_024;
+
+/// The most bytes that a client may say of itself with `initialize`. They are kept as long as its session.
+pub const SAID_BYTES: usize = 64 * 1024;
+
+/// The answer to `initialize`.
+pub fn initialize(core: &Core, view: &View, params: Option<&Raw>) -> Result<Raw, ErrorObject> {
+    let said = |name: &str| {
+        let said = params.and_then(|params| params.member(name));
+        said.map_or(0, |said| said.as_bytes().len())
+    };
+    if said("clientInfo") + said("capabilities") > SAID_BYTES {
+        let message = format!(
+            "`clientInfo` and `capabilities` have more than {} KiB; say less",
+            SAID_BYTES / 1024
+        );
+        return Err(ErrorObject::new(code::INVALID_PARAMS, message));
+    }
+    let revision = negotiate(params);
+    let introduction =
+        introduce(core, view, revision).map_err(|failure| failure.into_error(Era::Legacy))?;
+    let mut members = vec![
+        ("protocolVersion", Raw::string(revision.as_str())),
+        ("capabilities", introduction.capabilities),
+        ("serverInfo", introduction.server_info),
+    ];
+    members.extend(introduction.instructions.map(|text| ("instructions", text)));
+    members.extend(introduction.meta.map(|said| (meta::META, said)));
+    Ok(Raw::object(members))
+}
+
+/// The answer to `server/discover`.
+pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Failure> {
+    let introduction = introduce(core, view, Revision::LATEST)?;
+    let versions = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
+    let mut members = vec![
+        ("supportedVersions", Raw::array(versions)),
+        ("capabilities", introduction.capabilities),
+        ("ttlMs", Raw::number(coarse_millis(LIST_TTL))),
+        ("cacheScope", Raw::string("private")),
+    ];
+    members.extend(introduction.instructions.map(|text| ("instructions", text)));
+    members.extend(introduction.meta.map(|said| (meta::META, said)));
+    let info = introduction.server_info;
+    Ok(translate::modern(Raw::object(members), || info))
+}
+
+/// The name that results have in this view: a server's own where it is alone, as far as it is known, and else the gateway's.
+pub(crate) fn info(core: &Core, view: &View) -> Raw {
+    let of_server = |name: &str| {
+        let catalogue = core.shelf.catalogue();
+        catalogue.server(name)?.offers().server_info.clone()
+    };
+    match view {
+        View::Server(name) => of_server(name).unwrap_or_else(own_info),
+        View::All(_) => own_info(),
+    }
+}
+
+fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction, Failure> {
+    let catalogue = core.shelf.catalogue();
+    let View::Server(name) = view else {
+        let parts: Vec<_> = catalogue.servers().collect();
+        let instructions = if menu::is_shown(core, view) {
+            Some(menu_instructions(&parts))
+        } else {
+            all_instructions(&parts)
+        };
+        return Ok(Introduction {
+            capabilities: all_capabilities(&parts, client),
+            server_info: own_info(),
+            instructions,
+            meta: None,
+        });
+    };
+    if core.upstream(name).is_none() {
+        let message = format!("there is no server '{}'", cut(name));
+        return Err(Failure::invalid_params(message));
+    }
+    let offers = catalogue.server(name).map(|part| Arc::clone(part.offers()));
+    let offers = offers.as_deref();
+    Ok(Introduction {
+        capabilities: capabilities(offers, client),
+        server_info: info(core, view),
+        meta: offers.and_then(|offers| offers.meta.clone()),
+        instructions: offers
+            .and_then(|offers| offers.instructions.as_deref())
+            .map(Raw::string),
+    })
+}
+
+/// What one server can do through the gateway. One that has never been seen may be able to do anything.
+fn capabilities(offers: Option<&Offers>, client: Revision) -> Raw {
+    let known = offers.and_then(|offers| offers.capabilities.as_ref());
+    let said = |what: &str| known.and_then(|known| known.member(what));
+    let has = |what: &str| known.is_none() || said(what).is_some();
+    let mut members = Vec::new();
+    for what in ["tools", "prompts"].into_iter().filter(|what| has(what)) {
+        members.push((what, Raw::object([("listChanged", Raw::from(true))])));
+    }
+    if has("resources") {
+        let subscribe = said("resources").and_then(|said| said.member("subscribe"));
+        let subscribe = known.is_none() || subscribe.is_some_and(|says| says.as_str() == "true");
+        members.push(("resources", resources(subscribe)));
+    }
+    for what in ["completions", "logging"]
+        .into_iter()
+        .filter(|what| has(what))
+    {
+        members.push((what, Raw::empty_object()));
+    }
+    members.extend(said("experimental").map(|said| ("experimental", said)));
+    // What belongs to one era is offered by servers of that era to clients of that era. Extensions belong to none, but
+    // for tasks, which 2025-11-25 has in another way.
+    let of = offers.and_then(|offers| offers.revision);
+    let is_modern = client.era() == Era::Modern && of.is_some_and(|of| of.era() == Era::Modern);
+    let extensions = said("extensions").filter(Raw::is_object);
+    let carried = extensions.map(|said| {
+        if is_modern {
+            said
+        } else {
+            said.without(&[tasks::EXTENSION])
+        }
+    });
+    let carried = carried.filter(|carried| carried.as_str() != "{}");
+    members.extend(carried.map(|carried| ("extensions", carried)));
+    if client.facts().core_tasks && of.is_some_and(|of| of.facts().core_tasks) {
+        members.extend(said("tasks").map(|said| ("tasks", said)));
+    }
+    Raw::object(members)
+}
+
+fn resources(subscribe: bool) -> Raw {
+    let subscribe = subscribe.then(|| ("subscribe", Raw::from(true)));
+    let changed = ("listChanged", Raw::from(true));
+    Raw::object([changed].into_iter().chain(subscribe))
+}
+
+/// What all servers together can do.
+fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
+    let changed = || Raw::object([("listChanged", Raw::from(true))]);
+    let mut members = vec![
+        ("tools", changed()),
+        ("prompts", changed()),
+        ("resources", resources(true)),
+        ("completions", Raw::empty_object()),
+        ("logging", Raw::empty_object()),
+    ];
+    let has = |name: &str| {
+        parts.iter().any(|part| {
+            let known = part.offers().capabilities.as_ref();
+            let extensions = known.and_then(|known| known.member("extensions"));
+            extensions.is_some_and(|extensions| extensions.member(name).is_some())
+        })
+    };
+    // Only those that can be carried where servers are together.
+    let tasks = client.era() == Era::Modern && has(tasks::EXTENSION);
+    let tasks = tasks.then(|| (tasks::EXTENSION, Raw::empty_object()));
+    let apps = has(apps::EXTENSION).then(|| (apps::EXTENSION, apps::capability()));
+    let extensions: Vec<_> = tasks.into_iter().chain(apps).collect();
+    if !extensions.is_empty() {
+        members.push(("extensions", Raw::object(extensions)));
+    }
+    Raw::object(members)
+}
+
+/// What a model should know of the menu: how to use it, and whose tools are behind it. What each server has
+/// to say comes with the description of its tools.
+fn menu_instructions(parts: &[&Arc<ServerPart>]) -> Raw {
+    let mut text = menu::INSTRUCTIONS.to_owned();
+    let names = parts.iter().map(|part| &**part.name());
+    let names = names.filter(|name| *name != builtin::SERVER);
+    for (at, name) in names.enumerate() {
+        if text.len() + name.len() > MENU_INSTRUCTIONS {
+            text.push_str(", and more");
+            break;
+        }
+        text.push_str(if at == 0 { " Servers: " } else { ", " });
+        text.push_str(name);
+    }
+    Raw::string(&text)
+}
+
+/// What all servers want a model to know, each under its name.
+fn all_instructions(parts: &[&Arc<ServerPart>]) -> Option<Raw> {
+    let mut all = String::new();
+    for part in parts {
+        let Some(text) = part.offers().instructions.as_deref() else {
+            continue;
+        };
+        let text = &text[..text.floor_char_boundary(INSTRUCTIONS_EACH)];
+        if all.len() + text.len() > INSTRUCTIONS_ALL {
+            break;
+        }
+        all.push_str("# ");
+        all.push_str(part.name());
+        all.push('\n');
+        all.push_str(text.trim_end());
+        all.push_str("\n\n");
+    }
+    (!all.is_empty()).then(|| Raw::string(all.trim_end()))
+}

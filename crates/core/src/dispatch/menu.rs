@@ -1,0 +1,424 @@
+//! The search view: a handful of tools with which an agent finds and calls all others.
+//!
+//! Nothing on this menu approves, adds or changes anything of the gateway's: it finds, describes, calls and
+//! reads.
+
+use std::sync::{Arc, LazyLock};
+
+use serde::Deserialize;
+use switchboard_catalog::{Catalogue, Item, Kind, Offers, ServerPart};
+use switchboard_client::Raw;
+use switchboard_config::Config;
+use switchboard_results::Structured;
+use switchboard_schema::{Checker, Fit, Mismatches, shape};
+use switchboard_search::Found;
+use switchboard_wire::{Era, method};
+
+use super::{Room, text};
+use switchboard_base::{
+    apps::is_for_apps_alone,
+    failure::{Failure, cut},
+    view::{Face, View},
+};
+use switchboard_outbound::{builtin, memory};
+
+use crate::{
+    answer::{self, Detail},
+    core::Core,
+    finder::{LANGUAGE, Wish},
+    translate,
+};
+
+pub(crate) const RETRIEVE: &str = "retrieve_tools";
+const DESCRIBE: &str = "describe_tool";
+const CALL: &str = "call_tool";
+
+/// The menu. What it says is what every agent reads, in every conversation: it is short.
+const MENU: [&str; 3] = [
+    r#"{"name":"retrieve_tools","title":"Find tools","description":"Finds tools among all servers behind this gateway. Say in plain words what you want to do; name the thing and the action. The answer lists tools as \"server:tool\", best first, with their parameters (`?` marks optional ones). Then use call_tool.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, e.g. \"create an issue in a GitHub repository\""},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many tools to list, 5 if not given"},"server":{"type":"string","description":"Only tools of this server"},"read_only":{"type":"boolean","description":"Only tools that say they change nothing"},"detail":{"type":"string","enum":["compact","full"],"description":"\"full\" lists whole definitions with their schemas"}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
+    r#"{"name":"describe_tool","title":"Describe a tool","description":"The whole definition of one tool: description, input schema, output schema, annotations.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"\"server:tool\", as retrieve_tools lists it"}},"required":["name"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
+    r#"{"name":"call_tool","title":"Call a tool","description":"Calls a tool that retrieve_tools has found and returns its result. Arguments are checked against the tool's schema first; an error says what is wrong and shows the right shape. A result that is too long is cut, and says how to read on with read_result.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"\"server:tool\", as retrieve_tools lists it"},"arguments":{"type":"object","description":"The arguments of the tool"},"max_bytes":{"type":"integer","minimum":1024,"description":"Cut the result at about this many bytes"}},"required":["name"],"additionalProperties":false},"annotations":{"destructiveHint":true,"openWorldHint":true}}"#,
+];
+
+static PART: LazyLock<ServerPart> = LazyLock::new(|| {
+    let tools = MENU.into_iter().chain(builtin::TOOLS);
+    let offers = Offers {
+        tools: tools.filter_map(|tool| Raw::parse(tool).ok()).collect(),
+        ..Offers::default()
+    };
+    ServerPart::prepare(builtin::SERVER, Arc::new(offers), &|_, _| true)
+});
+
+/// What an agent is told of the menu when it connects.
+pub(crate) const INSTRUCTIONS: &str = "This gateway gives access to the tools of many servers through a small menu. Find tools with retrieve_tools, then call them with call_tool.";
+
+/// The tools of the menu.
+pub(super) fn part() -> &'static ServerPart {
+    &PART
+}
+
+/// Whether a client of this view is shown the menu rather than every tool. Under `auto` it is, once all
+/// tools together are more than an agent should carry around.
+pub(crate) fn is_shown(core: &Core, view: &View) -> bool {
+    match view {
+        View::Server(_) | View::All(Face::Direct) => false,
+        View::All(Face::Search) => true,
+        View::All(Face::Configured) => match core.config.load().view {
+            switchboard_config::View::Direct => false,
+            switchboard_config::View::Search => true,
+            switchboard_config::View::Auto => {
+                is_large(&core.config.load(), &core.shelf.catalogue())
+            }
+        },
+    }
+}
+
+/// Up to here every tool is shown under `auto`. By tokens alone a menu costs less than the list from some nine
+/// tools or 8 to 15 KB on, if five tools are used (`cargo xtask bench tokens`); with ten it is about 24 KB, and each
+/// search is a turn of the model that a list saves.
+const FEW_TOOLS: usize = 40;
+const FEW_BYTES: usize = 24 * 1024;
+
+/// The memory does not count: whoever adds their first servers should see them.
+fn is_large(config: &Config, catalogue: &Catalogue) -> bool {
+    let memory = memory::among(config);
+    let others = catalogue.servers();
+    let others = others.filter(|part| memory != Some(&**part.name()));
+    let (tools, bytes) = others.fold((0, 0), |(tools, bytes), part| {
+        (tools + part.count(Kind::Tool), bytes + part.tools_bytes())
+    });
+    tools > FEW_TOOLS || bytes > FEW_BYTES
+}
+
+/// So many tools are listed unless asked otherwise, and at most.
+const LIMIT: usize = 5;
+const LIMIT_MAX: usize = 50;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Retrieve {
+    query: String,
+    #[serde(default)]
+    limit: Option<u64>,
+    #[serde(default)]
+    server: Option<String>,
+    #[serde(default)]
+    read_only: Option<bool>,
+    #[serde(default)]
+    detail: Option<Detail>,
+}
+
+impl Room<'_> {
+    /// Calls a tool of the menu; `None` if it has no tool of this name.
+    pub(super) async fn call_menu(&self, name: &str, params: &Raw) -> Option<Result<Raw, Failure>> {
+        let result = match name {
+            RETRIEVE => self.retrieve(params).await,
+            DESCRIBE => self.describe(params),
+            CALL => return Some(Box::pin(self.call_found(params)).await),
+            builtin::READ_RESULT => self.read_result(params).await,
+            builtin::GET_STATUS => Ok(self.get_status()),
+            _ => return None,
+        };
+        Some(result.map(|result| self.own_result(result)))
+    }
+
+    /// A result of the gateway's own, as the client's revision wants it.
+    pub(super) fn own_result(&self, result: Raw) -> Raw {
+        match self.guest.era() {
+            Era::Legacy => result,
+            Era::Modern => translate::modern(result, translate::own_info),
+        }
+    }
+
+    async fn retrieve(&self, params: &Raw) -> Result<Raw, Failure> {
+        let arguments = own_arguments(params);
+        if let Some(wrong) = check(MENU_CHECKS[0].as_ref(), RETRIEVE, &arguments) {
+            return Ok(wrong);
+        }
+        let Ok(asked) = arguments.read_owned::<Retrieve>() else {
+            return Ok(answer::error(
+                "`query` has to be a string: what you want to do",
+            ));
+        };
+        if asked.query.trim().is_empty() {
+            return Ok(answer::error("`query` is empty: say what you want to do."));
+        }
+        let limit = asked.limit.and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
+        let core = self.core;
+        if let Some(server) = &asked.server
+            && self.core.upstream(server).is_none()
+        {
+            return Ok(self.no_server(server));
+        }
+        if let Some(server) = &asked.server
+            && let Err(unapproved) = core.shelf.permits(server, None)
+        {
+            return Ok(answer::failed(unapproved.failure(server, None)));
+        }
+        let wish = Wish {
+            text: asked.query.clone(),
+            limit,
+            server: asked.server,
+            read_only: asked.read_only.unwrap_or_default(),
+            ..Wish::default()
+        };
+        let found: Found = core.finder.find(wish).await?;
+        if core.config.load().search.learn {
+            let lessons = &core.finder.lessons;
+            lessons.asked(self.caller.person, &asked.query, &found.hits);
+        }
+        let catalogue = core.shelf.catalogue_full();
+        let detail = asked.detail.unwrap_or_default();
+        // Schemas may be long, and there may be fifty of them.
+        let writing = move || answer::found(&catalogue, &found, limit, detail);
+        let written = tokio::task::spawn_blocking(writing).await;
+        written.map_err(|_| Failure::SearchClosed)
+    }
+
+    fn describe(&self, params: &Raw) -> Result<Raw, Failure> {
+        let arguments = own_arguments(params);
+        if let Some(wrong) = check(MENU_CHECKS[1].as_ref(), DESCRIBE, &arguments) {
+            return Ok(wrong);
+        }
+        let name = text(&arguments, "name")?;
+        let catalogue = self.core.shelf.catalogue();
+        Ok(match for_models(&catalogue, &name) {
+            Some(tool) => answer::described(&catalogue, &tool),
+            None => self
+                .held(&name)
+                .unwrap_or_else(|| no_tool(&catalogue, &name)),
+        })
+    }
+
+    /// Calls the tool that is named in the arguments, and hands on its result.
+    async fn call_found(&self, params: &Raw) -> Result<Raw, Failure> {
+        let outer = own_arguments(params);
+        if let Some(wrong) = check(MENU_CHECKS[2].as_ref(), CALL, &outer) {
+            return Ok(self.own_result(wrong));
+        }
+        let called = text(&outer, "name")?;
+        let arguments = outer.member("arguments").unwrap_or_else(Raw::empty_object);
+        let (server, tool) = match self.find_named(&called).await {
+            Ok(found) => found,
+            Err(wrong) => return Ok(self.own_result(wrong)),
+        };
+        if *server == *builtin::SERVER {
+            let inner = params
+                .with_member("arguments", &arguments)
+                .map_err(|error| Failure::invalid_params(error.to_string()))?;
+            return self.own_tool(&tool, &inner).await;
+        }
+        // What is sent is what rules judge and people are asked about.
+        let fit = match self.fit_arguments(&server, &tool, arguments).await {
+            Ok(fit) => fit,
+            Err(wrong) => return Ok(self.own_result(wrong)),
+        };
+        let inner = params
+            .with_member("name", &Raw::string(&tool))
+            .and_then(|params| params.with_member("arguments", &fit.arguments))
+            .map_err(|error| Failure::invalid_params(error.to_string()))?;
+        let question = {
+            let lessons = &self.core.finder.lessons;
+            lessons.question(self.caller.person, &server, &tool)
+        };
+        let result = self
+            .errand(&server, method::TOOLS_CALL, Arc::clone(&tool), inner)
+            .await?;
+        if let Some(question) = question.filter(|_| went_well(&result)) {
+            self.teach(question, &server, &tool);
+        }
+        let own_limit = outer
+            .member("max_bytes")
+            .and_then(|most| most.read_owned().ok());
+        let result = self.deliver(&server, result, own_limit, Structured::MayGo);
+        Ok(answer::noted(result.await?, &remarks(&fit)))
+    }
+
+    /// The call that followed a question went well.
+    fn teach(&self, question: Arc<str>, server: &Arc<str>, tool: &Arc<str>) {
+        let core = Arc::clone(self.core);
+        let (server, tool) = (Arc::clone(server), Arc::clone(tool));
+        tokio::task::spawn_blocking(move || {
+            let lessons = &core.finder.lessons;
+            lessons.learn(&LANGUAGE, &question, &server, &tool);
+        });
+    }
+
+    /// Whose tool is meant. One of a server that nobody has seen yet is waited for, bounded.
+    async fn find_named(&self, name: &str) -> Result<(Arc<str>, Arc<str>), Raw> {
+        let shelf = &self.core.shelf;
+        let known = {
+            let catalogue = shelf.catalogue();
+            for_models(&catalogue, name).map(|tool| (tool.server().clone(), tool.name().into()))
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let server = split(name, |server| self.core.upstream(server).is_some());
+        if let Some((server, tool)) = server {
+            let item = Some((Kind::Tool, tool));
+            if let Err(unapproved) = shelf.permits(server, item) {
+                return Err(answer::failed(unapproved.failure(server, item)));
+            }
+            let unseen = shelf.catalogue().server(server).is_none();
+            if unseen && let Err(failure) = super::part(self.core, server).await {
+                return Err(answer::failed(failure));
+            }
+        }
+        let catalogue = shelf.catalogue();
+        match for_models(&catalogue, name) {
+            Some(tool) => Ok((tool.server().clone(), tool.name().into())),
+            None => Err(no_tool(&catalogue, name)),
+        }
+    }
+
+    /// These arguments as the tool may accept them, by its own schema; or what is wrong with them. A schema that cannot
+    /// be used is left to the server.
+    async fn fit_arguments(&self, server: &str, tool: &str, arguments: Raw) -> Result<Fit, Raw> {
+        let schema = {
+            let catalogue = self.core.shelf.catalogue();
+            let part = catalogue.server(server);
+            let tool = part.and_then(|part| part.find(Kind::Tool, tool));
+            tool.and_then(|tool| tool.raw().member("inputSchema"))
+        };
+        let as_it_is = |arguments: &Raw| Fit {
+            arguments: arguments.clone(),
+            notes: Vec::new(),
+            doubts: None,
+        };
+        let Some(schema) = schema else {
+            return Ok(as_it_is(&arguments));
+        };
+        let is_quick = schema.as_bytes().len() + arguments.as_bytes().len() <= QUICK_BYTES;
+        if is_quick && Checker::compile(&schema).is_ok_and(|it| it.allows(&arguments)) {
+            return Ok(as_it_is(&arguments));
+        }
+        let (name, sent) = (format!("{server}:{tool}"), as_it_is(&arguments));
+        let fitting = tokio::task::spawn_blocking(move || match Checker::compile(&schema) {
+            Ok(checker) => checker
+                .fit(&arguments)
+                .map_err(|wrong| misfit(&name, &schema, &wrong)),
+            Err(_) => Ok(as_it_is(&arguments)),
+        });
+        // An error means that the runtime ends.
+        fitting.await.unwrap_or(Ok(sent))
+    }
+
+    /// What is said of a tool that is held back; `None` if it is not.
+    fn held(&self, name: &str) -> Option<Raw> {
+        let (server, tool) = split(name, |server| self.core.upstream(server).is_some())?;
+        let item = Some((Kind::Tool, tool));
+        let permitted = self.core.shelf.permits(server, item);
+        let unapproved = permitted.err()?;
+        Some(answer::failed(unapproved.failure(server, item)))
+    }
+
+    fn no_server(&self, name: &str) -> Raw {
+        let servers = self.core.upstreams();
+        let names: Vec<&str> = servers.keys().map(String::as_str).take(50).collect();
+        answer::error(&format!(
+            "There is no server \"{}\". The servers are: {}.",
+            cut(name),
+            names.join(", ")
+        ))
+    }
+}
+
+/// Schemas and arguments that are longer together are looked at away from those who wait behind them.
+const QUICK_BYTES: usize = 16 * 1024;
+
+/// What is wrong with the arguments of a tool.
+fn misfit(name: &str, schema: &Raw, wrong: &Mismatches) -> Raw {
+    let shape = shape(schema, SHAPE_BYTES);
+    let text = format!(
+        "The arguments do not fit {name}, which was not called.\n{wrong}\nThe right shape of `arguments`:\n{}",
+        shape.text
+    );
+    answer::error(&text)
+}
+
+/// What an agent should know about its arguments: what was replaced, and what the server may not have understood.
+fn remarks(fit: &Fit) -> Vec<String> {
+    let replaced = (!fit.notes.is_empty()).then(|| fit.notes.join("; "));
+    let doubts = fit.doubts.as_ref().map(ToString::to_string);
+    replaced.into_iter().chain(doubts).collect()
+}
+
+/// The right shape of arguments takes so much room in an error.
+const SHAPE_BYTES: usize = 1_500;
+
+static MENU_CHECKS: LazyLock<[Option<(Raw, Checker)>; 3]> = LazyLock::new(|| {
+    MENU.map(|tool| {
+        let schema = Raw::parse(tool).ok()?.member("inputSchema")?;
+        let checker = Checker::compile(&schema).ok()?;
+        Some((schema, checker))
+    })
+});
+
+/// What is wrong with the arguments of a tool of the menu.
+fn check(with: Option<&(Raw, Checker)>, tool: &str, arguments: &Raw) -> Option<Raw> {
+    let (schema, checker) = with?;
+    let wrong = checker.check(arguments).err()?;
+    let shape = shape(schema, SHAPE_BYTES);
+    Some(answer::error(&format!(
+        "The arguments do not fit {tool}.\n{wrong}\nThe right shape:\n{}",
+        shape.text
+    )))
+}
+
+fn no_tool(catalogue: &Catalogue, name: &str) -> Raw {
+    let near = catalogue
+        .suggest_tool(name)
+        .and_then(|exposed| for_models(catalogue, exposed))
+        .map(|tool| format!("did you mean \"{}:{}\"? ", tool.server(), tool.name()));
+    answer::error(&format!(
+        "There is no tool \"{}\"; {}retrieve_tools finds tools by what they do.",
+        cut(name),
+        near.unwrap_or_default()
+    ))
+}
+
+fn own_arguments(params: &Raw) -> Raw {
+    let arguments = params.member("arguments");
+    arguments
+        .filter(Raw::is_object)
+        .unwrap_or_else(Raw::empty_object)
+}
+
+fn went_well(result: &Raw) -> bool {
+    let failed = result.member("isError");
+    failed.is_none_or(|failed| failed.as_bytes() == b"false")
+}
+
+/// Nothing is called by a longer name.
+pub const NAME_BYTES: usize = 2_048;
+
+/// The tool that is `server:tool`, or is exposed under this name. Both may have colons of their own.
+pub fn look_up<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'a>> {
+    if name.len() > NAME_BYTES {
+        return None;
+    }
+    let as_pair = name.match_indices(':').find_map(|(at, _)| {
+        let part = catalogue.server(&name[..at])?;
+        part.find(Kind::Tool, &name[at + 1..])
+    });
+    as_pair.or_else(|| catalogue.find(Kind::Tool, name))
+}
+
+/// The same, unless it is a tool for apps alone.
+fn for_models<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'a>> {
+    look_up(catalogue, name).filter(|tool| !is_for_apps_alone(tool.raw()))
+}
+
+/// The server that a name of a tool begins with, in either way of writing it, and what comes after.
+pub fn split(name: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    if name.len() > NAME_BYTES {
+        return None;
+    }
+    [":", "__"].into_iter().find_map(|between| {
+        name.match_indices(between)
+            .map(|(at, _)| (&name[..at], &name[at + between.len()..]))
+            .find(|(server, _)| is_server(server))
+    })
+}

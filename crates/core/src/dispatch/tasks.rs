@@ -1,0 +1,65 @@
+//! Requests about tasks, which have names of the gateway's making in every view.
+
+use switchboard_client::{ErrorObject, Raw};
+use switchboard_wire::{Era, code, method};
+
+use super::{Room, distinct_text, renamed, required, upstream};
+use switchboard_base::{failure::Failure, tasks, view::View};
+
+impl Room<'_> {
+    /// Asks the server of a task.
+    pub(super) async fn task(
+        &self,
+        method: &'static str,
+        params: Option<Raw>,
+    ) -> Result<Raw, Failure> {
+        let params = required(params)?;
+        if self.guest.era() == Era::Modern && !self.has_tasks(&params) {
+            let wanted = Raw::object([(tasks::EXTENSION, Raw::empty_object())]);
+            let wanted = Raw::object([("extensions", wanted)]);
+            let data = Raw::object([("requiredCapabilities", wanted)]);
+            let message = "this wants a client that says it knows tasks";
+            let error = ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message);
+            return Err(Failure::Refused(error.with_data(data)));
+        }
+        let exposed = distinct_text(&params, &["taskId"])?;
+        let seal = &self.core.seal;
+        let found = tasks::locate(seal, self.caller.principal, &exposed);
+        let found = found.filter(|(server, _)| self.view.sees(server));
+        let Some((server, task)) = found else {
+            return Err(Failure::invalid_params("there is no such task"));
+        };
+        let params = renamed(&params, "taskId", &task)?;
+        let name = task.as_str().into();
+        let result = self.errand(&server, method, name, params).await?;
+        let result = self.expose_tasks(&server, result);
+        self.deliver_task(&server, result).await
+    }
+
+    /// Whether the client of this request has said that it knows tasks.
+    fn has_tasks(&self, params: &Raw) -> bool {
+        let said = self.guest.capabilities(Some(params)).member("extensions");
+        said.is_some_and(|said| said.member(tasks::EXTENSION).is_some())
+    }
+
+    pub(super) async fn list_tasks(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+        let View::Server(server) = self.view else {
+            return Err(Failure::method_not_found(method::TASKS_LIST));
+        };
+        let params = params.unwrap_or_else(Raw::empty_object);
+        let upstream = upstream(self.core, server)?;
+        let result = self.errand(server, method::TASKS_LIST, "".into(), params);
+        let own = upstream
+            .begun
+            .only_of(self.caller.principal, &result.await?);
+        let own = own.map_err(|error| tasks::unclear(server, &error))?;
+        Ok(self.expose_tasks(server, own))
+    }
+
+    pub(super) fn expose_tasks(&self, server: &str, result: Raw) -> Raw {
+        let seal = &self.core.seal;
+        tasks::expose_result(result, &|task| {
+            tasks::expose(seal, self.caller.principal, server, task)
+        })
+    }
+}

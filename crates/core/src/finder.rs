@@ -1,0 +1,514 @@
+//! Finding tools: keeps the index in line with the catalogue, behind everybody's back, and asks it.
+//!
+//! The index lives in memory alone and is made of the catalogue, so there is nothing of it that could be
+//! damaged on disk. It is made when somebody first looks for a tool, or is shown the menu to do so; after
+//! that it follows the catalogue. What a slow model thinks of tools comes later than their words, and no
+//! search waits for it.
+
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use switchboard_base::{
+    apps::is_for_apps_alone,
+    failure::Failure,
+    health::{Part, PartState},
+};
+use switchboard_catalog::{Catalogue, Kind, ServerPart};
+use switchboard_config::{Config, Embeddings};
+use switchboard_outbound::{
+    live_catalog::Shelf,
+    model::{Model, Models},
+};
+use switchboard_search::{
+    Cache, Filter, Found, Index, Language, Learnt, Meaning, Query, Segment, Tool, Vectors,
+};
+use switchboard_trust::{Others, Severity, scan};
+use tokio::sync::watch;
+
+use crate::search_feedback::Lessons;
+
+/// The index of tools, and what keeps it in line.
+#[derive(Debug)]
+pub struct Finder {
+    shelf: Arc<Shelf>,
+    config: Arc<ArcSwap<Config>>,
+    made: ArcSwap<Made>,
+    /// Held while what was made is replaced, so that no change is lost.
+    changing: Mutex<()>,
+    stage: watch::Sender<Stage>,
+    /// Counts changes of the settings.
+    settings: watch::Sender<u64>,
+    /// Counts how often the index was brought in line.
+    followed: watch::Sender<u64>,
+    pub(crate) models: Arc<Models>,
+    /// What was called after which search.
+    pub lessons: Lessons,
+}
+
+/// What can be searched.
+#[derive(Debug, Default, Clone)]
+struct Made {
+    index: Index,
+    /// Of what each server's segment was made.
+    from: HashMap<Arc<str>, Arc<ServerPart>>,
+    /// The model that queries are shown to.
+    model: Option<Arc<Model>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// Nobody has searched.
+    Asleep,
+    Building,
+    Ready,
+    Closed,
+}
+
+/// What is asked of the finder.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// The words that are searched for.
+    pub text: String,
+    /// The most tools to find.
+    pub limit: usize,
+    /// Only tools of this server.
+    pub server: Option<String>,
+    /// Only tools that say they change nothing.
+    pub read_only: bool,
+    /// Only tools without suspicious text.
+    pub trusted: bool,
+    /// Tells how each score came about.
+    pub explain: bool,
+}
+
+/// What is known of English.
+pub(crate) static LANGUAGE: LazyLock<Language> = LazyLock::new(Language::built_in);
+
+/// After a failure the index is made anew, not before this.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often what was learnt is written down, if there is something new.
+const KEEP: Duration = Duration::from_secs(10);
+
+impl Finder {
+    /// A finder that has not begun to work.
+    pub fn new(
+        shelf: Arc<Shelf>,
+        config: Arc<ArcSwap<Config>>,
+        models: Arc<Models>,
+        lessons: Lessons,
+    ) -> Self {
+        Self {
+            shelf,
+            config,
+            made: ArcSwap::default(),
+            changing: Mutex::default(),
+            stage: watch::Sender::new(Stage::Asleep),
+            settings: watch::Sender::new(0),
+            followed: watch::Sender::new(0),
+            models,
+            lessons,
+        }
+    }
+
+    /// Begins to work, when somebody wants to search.
+    pub fn start(self: &Arc<Self>) {
+        tokio::spawn(follow(Arc::downgrade(self)));
+        tokio::spawn(understand(Arc::downgrade(self)));
+        tokio::spawn(scrutinise(Arc::downgrade(self)));
+        tokio::spawn(keep_lessons(Arc::downgrade(self)));
+    }
+
+    /// Somebody is going to search.
+    pub(crate) fn wake(&self) {
+        self.advance(Stage::Asleep, Stage::Building);
+    }
+
+    /// The settings have changed: everything is made anew.
+    pub(crate) fn settings_changed(&self) {
+        self.models.pardon();
+        self.begin_anew();
+    }
+
+    /// No more searches. Writes down what is not written yet: it writes a file.
+    pub(crate) fn close(&self) {
+        self.stage.send_replace(Stage::Closed);
+        self.lessons.keep();
+    }
+
+    /// The tools that fit best. Waits for the index, bounded.
+    pub async fn find(self: &Arc<Self>, wish: Wish) -> Result<Found, Failure> {
+        self.wake();
+        let mut stages = self.stage.subscribe();
+        let ready = stages.wait_for(|stage| *stage >= Stage::Ready);
+        match tokio::time::timeout(self.config.load().wait, ready).await {
+            Ok(Ok(stage)) if *stage == Stage::Ready => {}
+            Ok(_) => return Err(Failure::SearchClosed),
+            Err(_) => return Err(Failure::Indexing { retry_after: PAUSE }),
+        }
+        let finder = Arc::clone(self);
+        let learns = self.config.load().search.learn;
+        let search = tokio::task::spawn_blocking(move || finder.search(&wish, learns));
+        search.await.map_err(|_| {
+            tracing::error!("The search index is damaged; it is made anew.");
+            self.begin_anew();
+            Failure::Indexing { retry_after: PAUSE }
+        })
+    }
+
+    fn search(&self, wish: &Wish, learns: bool) -> Found {
+        let made = self.made.load();
+        let query = Query {
+            text: &wish.text,
+            limit: wish.limit,
+            filter: Filter {
+                server: wish.server.as_deref(),
+                read_only: wish.read_only,
+                trusted: wish.trusted,
+            },
+            explain: wish.explain,
+        };
+        let model = made.model.as_deref();
+        let vector = model.and_then(|model| model.embed(&LANGUAGE.spell(&wish.text)));
+        let meaning = model.zip(vector.as_deref()).map(|(model, vector)| Meaning {
+            model: model.fingerprint(),
+            vector,
+            words: model.words_beside(),
+        });
+        let search = |learnt: &Learnt| made.index.search(&LANGUAGE, learnt, meaning, &query);
+        if learns {
+            self.lessons.with(search)
+        } else {
+            search(&Learnt::default())
+        }
+    }
+
+    /// Throws the index away, so that it is made again.
+    fn begin_anew(&self) {
+        self.change(|made| *made = Made::default());
+        self.advance(Stage::Ready, Stage::Building);
+        self.settings.send_modify(|count| *count += 1);
+    }
+
+    /// Brings the index in line with the catalogue, words and built-in vectors.
+    fn follow(&self, catalogue: &Catalogue, settings: &Embeddings) {
+        let made = self.made.load_full();
+        let unchanged = |part: &&Arc<ServerPart>| {
+            let known = made.from.get(part.name());
+            known.is_some_and(|known| Arc::ptr_eq(known, part))
+        };
+        let built_in = (*settings != Embeddings::Off).then(Model::built_in);
+        let fresh: Vec<_> = catalogue
+            .servers()
+            .filter(|part| !unchanged(part))
+            .filter_map(|part| {
+                // Whether it is to be trusted takes longer to tell, and comes later.
+                let segment = segment(part, &|_| true)?;
+                let vectors = built_in.as_ref().and_then(|model| vectors_of(model, part));
+                let vectors = vectors.map(Arc::new);
+                Some((part, segment, vectors))
+            })
+            .collect();
+        self.change(|made| {
+            made.from.retain(|name, _| catalogue.server(name).is_some());
+            let known = made.from.clone();
+            let is_fresh = |name: &str| fresh.iter().any(|(part, _, _)| **part.name() == *name);
+            let has_changed = |name: &str| !known.contains_key(name) || is_fresh(name);
+            let segments = fresh.iter().map(|(part, segment, vectors)| {
+                made.from.insert(Arc::clone(part.name()), Arc::clone(part));
+                (Arc::clone(segment), vectors.clone())
+            });
+            made.index = made.index.with_all(has_changed, segments);
+            match (&made.model, built_in) {
+                (_, None) => made.model = None,
+                (None, Some(model)) => made.model = Some(Arc::new(model)),
+                (Some(_), Some(_)) => {}
+            }
+        });
+        self.advance(Stage::Building, Stage::Ready);
+        self.followed.send_modify(|count| *count += 1);
+    }
+
+    /// Looks at what tools say of themselves, and marks those that say something suspicious.
+    fn scrutinise(&self, catalogue: &Catalogue) {
+        let made = self.made.load_full();
+        for old in made
+            .index
+            .segments()
+            .filter(|segment| !segment.is_scrutinised())
+        {
+            let Some(part) = made.from.get(old.server()) else {
+                continue;
+            };
+            let others = others(catalogue, part.name());
+            let is_trusted = |tool: &Tool<'_>| {
+                let findings = scan(tool.definition, &others);
+                findings
+                    .iter()
+                    .all(|finding| finding.severity < Severity::Warn)
+            };
+            let all = tools(part).all(|tool| is_trusted(&tool));
+            old.set_scrutinised();
+            if !all && let Some(new) = segment(part, &is_trusted) {
+                new.set_scrutinised();
+                self.change(|made| made.index = made.index.replaced(old, &new));
+            }
+        }
+    }
+
+    /// Has the sentence model say what all tools mean, and then goes by that.
+    fn understand(&self, model: &Arc<Model>) {
+        let mut cache = self.models.read_cache(model);
+        self.understand_all(model, &mut cache);
+        if cache.is_changed() {
+            self.models.write_cache(model, &cache);
+        }
+    }
+
+    fn understand_all(&self, model: &Arc<Model>, cache: &mut Cache) {
+        let settings = *self.settings.borrow();
+        let go_on = || *self.stage.borrow() != Stage::Closed && *self.settings.borrow() == settings;
+        loop {
+            let made = self.made.load_full();
+            let lacking = made.index.without_vectors(model.fingerprint());
+            let mut fresh = Vec::new();
+            for segment in lacking {
+                let Some(part) = made.from.get(segment.server()) else {
+                    continue;
+                };
+                let tools: Vec<_> = tools(part).collect();
+                match model.vectors(&tools, cache, &go_on) {
+                    Ok(Some(vectors)) => fresh.push((Arc::clone(segment), vectors)),
+                    Ok(None) => return,
+                    Err(error) => return self.models.failed(model, &error),
+                }
+            }
+            if fresh.is_empty() {
+                return;
+            }
+            self.change(|made| {
+                if !go_on() {
+                    return;
+                }
+                for (segment, vectors) in fresh {
+                    made.index = made.index.with_vectors(&segment, vectors);
+                }
+                made.model = Some(Arc::clone(model));
+            });
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Made)) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = Made::clone(&self.made.load());
+        change(&mut made);
+        self.made.store(Arc::new(made));
+    }
+
+    fn advance(&self, from: Stage, to: Stage) {
+        self.stage.send_if_modified(|stage| {
+            let is_from = *stage == from;
+            if is_from {
+                *stage = to;
+            }
+            is_from
+        });
+    }
+
+    /// How it is.
+    pub fn parts(&self, settings: &Embeddings) -> [Part; 2] {
+        let made = self.made.load();
+        let stage = *self.stage.borrow();
+        let search = Part {
+            name: "search".to_owned(),
+            state: match stage {
+                Stage::Building => PartState::Initializing,
+                Stage::Asleep | Stage::Ready => PartState::Ready,
+                Stage::Closed => PartState::Error {
+                    message: "closed".into(),
+                },
+            },
+            note: (stage == Stage::Asleep).then(|| "begins with the first search".into()),
+        };
+        [search, self.models.part(made.model.as_deref(), settings)]
+    }
+}
+
+/// Keeps the index in line with the catalogue, from the first search on.
+async fn follow(finder: Weak<Finder>) {
+    let Some((mut changes, mut settings, stages)) = finder.upgrade().map(|finder| {
+        let changes = finder.shelf.changes();
+        (
+            changes,
+            finder.settings.subscribe(),
+            finder.stage.subscribe(),
+        )
+    }) else {
+        return;
+    };
+    if !awake(stages, Stage::Building).await {
+        return;
+    }
+    if let Some(finder) = finder.upgrade() {
+        // Before the index is ready: the first search is to know it, and to learn beside it.
+        let _ = tokio::task::spawn_blocking(move || finder.lessons.load()).await;
+    }
+    loop {
+        let Some(finder) = finder.upgrade() else {
+            return;
+        };
+        changes.borrow_and_update();
+        settings.borrow_and_update();
+        let work = tokio::task::spawn_blocking(move || {
+            let catalogue = finder.shelf.catalogue_full();
+            let settings = finder.config.load().search.embeddings.clone();
+            finder.follow(&catalogue, &settings);
+        });
+        if work.await.is_err() {
+            tracing::error!("The search index could not be made; it is tried again.");
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            changed = settings.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// Has every new tool looked at.
+async fn scrutinise(finder: Weak<Finder>) {
+    let Some(mut followed) = finder.upgrade().map(|finder| finder.followed.subscribe()) else {
+        return;
+    };
+    while followed.changed().await.is_ok() {
+        let Some(finder) = finder.upgrade() else {
+            return;
+        };
+        let work = tokio::task::spawn_blocking(move || {
+            finder.scrutinise(&finder.shelf.catalogue_full());
+        });
+        // A fault in there costs the marks, and nothing else.
+        let _ = work.await;
+    }
+}
+
+/// Brings in the sentence model, if there is one, and shows it every new tool.
+async fn understand(finder: Weak<Finder>) {
+    let Some((mut followed, mut changes, stages)) = finder.upgrade().map(|finder| {
+        (
+            finder.followed.subscribe(),
+            finder.models.changes(),
+            finder.stage.subscribe(),
+        )
+    }) else {
+        return;
+    };
+    if !awake(stages, Stage::Ready).await {
+        return;
+    }
+    loop {
+        followed.borrow_and_update();
+        changes.borrow_and_update();
+        let Some(finder) = finder.upgrade() else {
+            return;
+        };
+        let wanted = finder.config.load().search.embeddings.clone();
+        let again = finder.models.fetch(&wanted).await;
+        let work = tokio::task::spawn_blocking(move || {
+            if let Some(model) = finder.models.best(&wanted)
+                && model.is_sentences()
+            {
+                finder.understand(&model);
+            }
+        });
+        // A fault in there costs the vectors, and nothing else.
+        let _ = work.await;
+        let alive = match again {
+            // What could not be had is not asked for at every change of a list.
+            Some(pause) => tokio::select! {
+                () = tokio::time::sleep(pause) => true,
+                changed = changes.changed() => changed.is_ok(),
+            },
+            None => followed.changed().await.is_ok(),
+        };
+        if !alive {
+            return;
+        }
+    }
+}
+
+/// Writes down what was learnt, now and then.
+async fn keep_lessons(finder: Weak<Finder>) {
+    let Some(stages) = finder.upgrade().map(|finder| finder.stage.subscribe()) else {
+        return;
+    };
+    if !awake(stages, Stage::Building).await {
+        return;
+    }
+    loop {
+        tokio::time::sleep(KEEP).await;
+        let Some(finder) = finder.upgrade() else {
+            return;
+        };
+        let _ = tokio::task::spawn_blocking(move || finder.lessons.keep()).await;
+    }
+}
+
+/// Waits for a stage; whether it was reached before the end.
+async fn awake(mut stages: watch::Receiver<Stage>, wanted: Stage) -> bool {
+    let reached = stages.wait_for(|stage| *stage >= wanted).await;
+    reached.is_ok_and(|stage| *stage != Stage::Closed)
+}
+
+fn vectors_of(model: &Model, part: &ServerPart) -> Option<Vectors> {
+    let tools: Vec<_> = tools(part).collect();
+    model.vectors(&tools, &mut Cache::none(), &|| true).ok()?
+}
+
+/// The tools of a server, ready to be searched. One whose tools break the index is left out of it: others are
+/// found all the same.
+fn segment(part: &ServerPart, is_trusted: &dyn Fn(&Tool<'_>) -> bool) -> Option<Arc<Segment>> {
+    let tools = tools(part).map(|tool| Tool {
+        trusted: is_trusted(&tool),
+        ..tool
+    });
+    let making = AssertUnwindSafe(|| Segment::new(part.name(), &LANGUAGE, tools));
+    let made = catch_unwind(making);
+    if made.is_err() {
+        tracing::error!(server = %part.name(), "The tools of this server cannot be indexed.");
+    }
+    made.ok().map(Arc::new)
+}
+
+/// What the servers other than this one, and their tools, are called.
+pub fn others(catalogue: &Catalogue, name: &str) -> Others {
+    let mut others = Others::default();
+    let own = catalogue.server(name).into_iter();
+    for tool in own.flat_map(|part| part.items(Kind::Tool)) {
+        others.own([tool.name()]);
+        others.own_parameters(tool.raw());
+    }
+    for other in catalogue.servers().filter(|other| **other.name() != *name) {
+        others.add(
+            other.name(),
+            other.items(Kind::Tool).map(|tool| tool.name()),
+        );
+    }
+    others
+}
+
+/// The tools of a server that models may call.
+fn tools(part: &ServerPart) -> impl Iterator<Item = Tool<'_>> {
+    let tools = part.items(Kind::Tool);
+    let tools = tools.filter(|item| !is_for_apps_alone(item.raw()));
+    tools.map(|item| Tool {
+        name: item.name(),
+        definition: item.raw(),
+        trusted: true,
+    })
+}

@@ -1,0 +1,183 @@
+//! Hands what a server says of a call to whoever asked for it: progress under the client's own
+//! token, log messages of the level it wants.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use switchboard_base::{backchannel::Line, caller::Logs};
+use switchboard_client::{Raw, Revision};
+use switchboard_wire::{Era, meta, method};
+
+/// Where news of one call goes. A call that outlives its request (one that is parked) changes it.
+#[derive(Debug)]
+pub(crate) struct Relay(Mutex<Hearer>);
+
+#[derive(Debug)]
+struct Hearer {
+    line: Option<Line>,
+    token: Option<Raw>,
+    logs: Logs,
+    told: Option<Arc<Told>>,
+    grows: bool,
+    /// When the server last reported progress.
+    heard: Option<Instant>,
+}
+
+/// The progress that a client was last told of. It has to grow, even where a request is repeated, and even
+/// where signs of life come in between.
+#[derive(Debug, Default)]
+pub(crate) struct Told(Mutex<Counted>);
+
+#[derive(Debug)]
+struct Counted {
+    last: f64,
+    /// Whether the gateway has counted, too.
+    signs: bool,
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        Self {
+            last: f64::NEG_INFINITY,
+            signs: false,
+        }
+    }
+}
+
+impl Told {
+    /// So little is added by a sign of life.
+    const SIGN: f64 = 1e-6;
+
+    /// The progress to show as a sign of life; `None` if there is no larger number.
+    pub(crate) fn sign(&self) -> Option<f64> {
+        let mut told = self.lock();
+        told.signs = true;
+        let last = told.last.max(0.0);
+        let next = (last + Self::SIGN).max(last.next_up());
+        if next.is_finite() {
+            told.last = next;
+        }
+        next.is_finite().then_some(next)
+    }
+
+    /// Whether a report of the server may be handed on.
+    fn admit(&self, params: &Raw, grows: bool) -> bool {
+        let mut told = self.lock();
+        let progress = params.member("progress").and_then(|n| n.read().ok());
+        let progress: f64 = progress.unwrap_or(f64::NEG_INFINITY);
+        let admitted = progress > told.last;
+        if admitted {
+            told.last = progress;
+        }
+        admitted || !(grows || told.signs)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Relay {
+    /// Tells this line. A server that is asked anew in each round (`upstream` is of 2026-07-28 and the
+    /// client is not) may begin to count anew, which the client is spared.
+    pub(crate) fn new(
+        line: Option<Line>,
+        token: Option<Raw>,
+        told: Option<Arc<Told>>,
+        logs: Logs,
+        client: Era,
+        upstream: Revision,
+    ) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Hearer {
+            line,
+            token,
+            logs,
+            told,
+            heard: None,
+            grows: client != upstream.era() && upstream.era() == Era::Modern,
+        })))
+    }
+
+    /// Nobody hears, until somebody does again.
+    pub(crate) fn hang_up(&self) {
+        self.lock().line = None;
+    }
+
+    /// The client is back, on another line.
+    pub(crate) fn take_up(
+        &self,
+        line: Option<Line>,
+        token: Option<Raw>,
+        told: Option<Arc<Told>>,
+        logs: Logs,
+    ) {
+        let mut hearer = self.lock();
+        hearer.line = line;
+        hearer.token = token;
+        hearer.told = told;
+        hearer.logs = logs;
+    }
+
+    /// When the server last reported progress.
+    pub(crate) fn heard(&self) -> Option<Instant> {
+        self.lock().heard
+    }
+
+    pub(crate) fn progress(&self, params: &Raw) {
+        // To a client that ignores letter case, another token would be that of another request.
+        if params.distinct_member(&[meta::PROGRESS_TOKEN]).is_err() {
+            return;
+        }
+        let mut hearer = self.lock();
+        hearer.heard = Some(Instant::now());
+        if let Some(told) = &hearer.told
+            && !told.admit(params, hearer.grows)
+        {
+            return;
+        }
+        if let (Some(line), Some(token)) = (&hearer.line, &hearer.token)
+            && let Ok(params) = params.with_member(meta::PROGRESS_TOKEN, token)
+        {
+            line.tell(method::PROGRESS, &params);
+        }
+    }
+
+    pub(crate) fn log(&self, params: &Raw) {
+        let hearer = self.lock();
+        if let Some(line) = &hearer.line
+            && hearer.logs.wants(params)
+        {
+            line.tell(method::LOG_MESSAGE, params);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Hearer> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_of_life_and_reports_grow_together_and_stay_numbers() {
+        let told = Told::default();
+        let report = |progress: &str| {
+            let params = format!(r#"{{"progress":{progress}}}"#);
+            told.admit(&Raw::parse(params).unwrap(), false)
+        };
+        assert!(report("5"));
+        let first = told.sign().unwrap();
+        let second = told.sign().unwrap();
+        assert!(5.0 < first && first < second && second < 6.0);
+        // What the server says stands in the order of what was shown.
+        assert!(!report("5") && report("6"));
+        assert!(report("1e300"));
+        assert!(told.sign().unwrap() > 1e300);
+        assert!(report("1.7976931348623157e308"));
+        assert_eq!(told.sign(), None);
+    }
+}

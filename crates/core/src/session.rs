@@ -1,0 +1,358 @@
+//! A client of an older revision, from `initialize` to its end, whichever way it came in.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::SystemTime,
+};
+
+use rustc_hash::FxHashMap;
+use switchboard_base::{
+    backchannel::{Asks, Cancel, Cancelled, ELICITATION_ID, Line},
+    caller::{self, About, Caller, Guest, Logs, Principal, answers},
+    notifications::{Mailbox, News},
+    view::View,
+};
+use switchboard_client::{Id, Raw, Reason, model::LogLevel};
+use switchboard_outbound::{deps::Source, upstream::Watch};
+use switchboard_wire::method;
+
+/// A client that has opened with `initialize`.
+#[derive(Debug)]
+pub struct Session {
+    /// The servers that the client sees.
+    pub view: View,
+    /// Who the client is.
+    pub caller: Caller,
+    about: Arc<About>,
+    /// When it connected.
+    pub opened: SystemTime,
+    level: Mutex<Option<LogLevel>>,
+    /// What it has been asked, and not answered yet.
+    pub asks: Arc<Asks>,
+    /// What it is told unasked.
+    pub mailbox: Arc<Mailbox>,
+    /// At most [`IN_FLIGHT_MAX`], so ids that collide cost their client little.
+    in_flight: Mutex<FxHashMap<Id, Cancel>>,
+    watches: Mutex<HashMap<String, Watch>>,
+}
+
+/// A client of this many requests at a time is told to wait.
+const IN_FLIGHT_MAX: usize = 256;
+/// A client may watch so many resources.
+const WATCHES_MAX: usize = 1_000;
+/// The most bytes of their URIs.
+const WATCHES_BYTES: usize = 1024 * 1024;
+
+/// Why a request is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotTaken {
+    /// Its id is in use.
+    SameId,
+    /// There are too many.
+    TooMany,
+}
+
+impl Session {
+    /// What a client says with `initialize` opens a session.
+    pub fn open(view: View, mut caller: Caller, params: Option<&Raw>) -> Arc<Self> {
+        let about = About::read(params, caller::negotiate(params));
+        caller.client = caller::client_name(about.info.as_ref());
+        Arc::new(Self {
+            view,
+            caller,
+            about: Arc::new(about),
+            opened: SystemTime::now(),
+            level: Mutex::default(),
+            asks: Arc::default(),
+            mailbox: Arc::default(),
+            in_flight: Mutex::default(),
+            watches: Mutex::default(),
+        })
+    }
+
+    /// What the client said of itself.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The client, for the server of its next request.
+    pub fn guest(&self) -> Guest {
+        Guest::Legacy {
+            about: Arc::clone(&self.about),
+            level: self.level(),
+        }
+    }
+
+    pub(crate) fn level(&self) -> Option<LogLevel> {
+        *lock(&self.level)
+    }
+
+    pub(crate) fn set_level(&self, level: LogLevel) {
+        *lock(&self.level) = Some(level);
+    }
+
+    /// The line for what belongs to no request.
+    pub fn line(&self) -> Line {
+        let asks = Some(Arc::clone(&self.asks));
+        Line::new(
+            Arc::<Mailbox>::clone(&self.mailbox),
+            asks,
+            Reason::default(),
+        )
+    }
+
+    /// Whether the client says where it works.
+    pub fn has_roots(&self) -> bool {
+        answers(&self.about.capabilities, method::ROOTS_LIST, None)
+    }
+
+    /// How many of its requests have not been answered.
+    pub fn in_flight(&self) -> usize {
+        let in_flight = lock(&self.in_flight);
+        in_flight
+            .values()
+            .filter(|cancel| !cancel.is_over())
+            .count()
+    }
+
+    /// Takes a request in, so that it can be withdrawn.
+    pub fn take_in(&self, id: &Id) -> Result<(Cancelled, Reason), NotTaken> {
+        let mut in_flight = lock(&self.in_flight);
+        if in_flight.get(id).is_some_and(|cancel| !cancel.is_over()) {
+            return Err(NotTaken::SameId);
+        }
+        if in_flight.len() >= IN_FLIGHT_MAX {
+            return Err(NotTaken::TooMany);
+        }
+        let (cancel, cancelled) = Cancel::new();
+        let reason = cancel.reason();
+        in_flight.insert(id.clone(), cancel);
+        Ok((cancelled, reason))
+    }
+
+    /// The request has been answered. One that has taken its id since, after it was withdrawn, stays.
+    pub fn done(&self, id: &Id) {
+        let mut in_flight = lock(&self.in_flight);
+        if in_flight.get(id).is_some_and(Cancel::is_over) {
+            in_flight.remove(id);
+        }
+    }
+
+    /// The client withdraws the request.
+    pub fn withdraw(&self, id: &Id, why: Option<&str>) {
+        if let Some(cancel) = lock(&self.in_flight).remove(id) {
+            cancel.cancel(why);
+        }
+    }
+
+    /// Tests if a request is under way.
+    pub fn is_busy(&self) -> bool {
+        !lock(&self.in_flight).is_empty()
+    }
+
+    /// Keeps watching a resource. Whether there was room.
+    pub(crate) fn keep_watching(&self, uri: &str, watch: Watch) -> bool {
+        let mut watches = lock(&self.watches);
+        let room = has_room(&watches, uri);
+        if room {
+            watches.insert(uri.to_owned(), watch);
+        }
+        room
+    }
+
+    pub(crate) fn is_watching(&self, uri: &str) -> bool {
+        lock(&self.watches).contains_key(uri)
+    }
+
+    pub(crate) fn stop_watching(&self, uri: &str) {
+        let watch = lock(&self.watches).remove(uri);
+        drop(watch);
+    }
+
+    /// Ends the session, and with it everything that it has under way. Returns the numbers of the questions that the
+    /// client has not answered.
+    pub fn end(&self) -> Vec<u64> {
+        let open = self.asks.close();
+        lock(&self.in_flight).clear();
+        let watches = std::mem::take(&mut *lock(&self.watches));
+        drop(watches);
+        open
+    }
+}
+
+/// The clients that can be told things unasked.
+#[derive(Debug, Default)]
+pub struct Audience {
+    /// Those of the older revisions.
+    sessions: Mutex<HashMap<u64, Weak<Session>>>,
+    /// Streams of 2026-07-28 that hear the notifications of a server's extensions.
+    streams: Mutex<Vec<Stream>>,
+}
+
+/// A stream that hears the notifications of a server's extensions, until its mailbox is gone.
+#[derive(Debug)]
+struct Stream {
+    server: Arc<str>,
+    principal: Principal,
+    mailbox: Weak<Mailbox>,
+}
+
+impl Audience {
+    /// Adds a session that can be told things unasked.
+    pub fn join(&self, session: &Arc<Session>) {
+        let mut members = lock(&self.sessions);
+        if members.len() % 64 == 63 {
+            members.retain(|_, session| session.strong_count() > 0);
+        }
+        members.insert(session.caller.key, Arc::downgrade(session));
+    }
+
+    /// All that are there.
+    pub fn members(&self) -> Vec<Arc<Session>> {
+        lock(&self.sessions)
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+
+    /// Lets go of those that have left.
+    pub fn prune(&self) {
+        let mut members = lock(&self.sessions);
+        members.retain(|_, session| session.strong_count() > 0);
+        members.shrink_to_fit();
+    }
+
+    /// A server says something of which it does not say to which call it belongs. Who might not be meant
+    /// does not hear it.
+    pub(crate) fn hear(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
+        let Some(news) = News::new(None, said, params) else {
+            return;
+        };
+        // A reader could take another one of two, or of another letter case.
+        let id = |params: &Raw| params.distinct_member(&[ELICITATION_ID]).ok()??.to_text();
+        let ended = match said {
+            method::ELICITATION_COMPLETE => params.and_then(id),
+            _ => None,
+        };
+        for session in self.sessions() {
+            let sees = session.view.sees(from.server);
+            // The end of an elicitation is told by its name.
+            let may_be_meant = said == method::ELICITATION_COMPLETE
+                || from.questions.may_concern(session.caller.principal);
+            let wants = match said {
+                // Who has not asked for messages gets those of its own calls only.
+                method::LOG_MESSAGE => session
+                    .level()
+                    .zip(params)
+                    .is_some_and(|(level, params)| Logs::From(level).wants(params)),
+                _ => true,
+            };
+            if sees
+                && wants
+                && may_be_meant
+                && (said != method::ELICITATION_COMPLETE
+                    || session.asks.ended(from.server, ended.as_deref()))
+            {
+                session.mailbox.tell(&news);
+            }
+        }
+    }
+}
+
+impl Audience {
+    /// This stream hears the notifications of the server's extensions, too.
+    pub fn listen(&self, server: &Arc<str>, caller: &Caller, mailbox: &Arc<Mailbox>) {
+        let mut streams = lock(&self.streams);
+        streams.retain(|stream| stream.mailbox.strong_count() > 0);
+        streams.push(Stream {
+            server: Arc::clone(server),
+            principal: caller.principal,
+            mailbox: Arc::downgrade(mailbox),
+        });
+    }
+
+    /// Hands a notification of an extension on to the clients that are connected to the server alone. Who might not be
+    /// meant does not hear it.
+    pub(crate) fn hand_on(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
+        let Some(news) = News::new(None, said, params) else {
+            return;
+        };
+        let is_meant = |principal| from.questions.may_concern(principal);
+        let is_alone = |view: &View| matches!(view, View::Server(name) if *name == *from.server);
+        for session in self.sessions() {
+            if is_alone(&session.view) && is_meant(session.caller.principal) {
+                session.mailbox.tell(&news);
+            }
+        }
+        let streams: Vec<_> = {
+            let streams = lock(&self.streams);
+            let meant = streams
+                .iter()
+                .filter(|stream| stream.server == *from.server && is_meant(stream.principal));
+            meant
+                .filter_map(|stream| stream.mailbox.upgrade())
+                .collect()
+        };
+        for mailbox in streams {
+            mailbox.tell(&news);
+        }
+    }
+
+    fn sessions(&self) -> Vec<Arc<Session>> {
+        let sessions = lock(&self.sessions);
+        sessions.values().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// Whether one more can be watched beside these.
+fn has_room<W>(watches: &HashMap<String, W>, uri: &str) -> bool {
+    let bytes: usize = watches.keys().map(String::len).sum();
+    let fits = watches.len() < WATCHES_MAX && bytes + uri.len() <= WATCHES_BYTES;
+    fits || watches.contains_key(uri)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use switchboard_base::view::Face;
+
+    fn session() -> Arc<Session> {
+        let caller = Caller::new(1, "a".into(), Principal::Owner);
+        Session::open(View::All(Face::Direct), caller, None)
+    }
+
+    #[test]
+    fn watched_uris_are_bounded_in_bytes() {
+        let long = "x".repeat(WATCHES_BYTES / 2);
+        let watches = HashMap::from([(long.clone(), 1), ("a".to_owned(), 2)]);
+        assert!(has_room(&watches, &long));
+        assert!(has_room(&watches, &long[2..]));
+        assert!(!has_room(&watches, &"y".repeat(WATCHES_BYTES / 2)));
+        let many = (0..WATCHES_MAX).map(|n| (n.to_string(), n)).collect();
+        assert!(!has_room(&many, "a"));
+    }
+
+    #[test]
+    fn an_id_is_used_once_at_a_time() {
+        let session = session();
+        let id = Id::from(7);
+        let (mut cancelled, reason) = session.take_in(&id).unwrap();
+        assert_eq!(session.take_in(&id).err(), Some(NotTaken::SameId));
+        session.withdraw(&id, Some("enough"));
+        assert_eq!(reason.get().map(|why| &**why), Some("enough"));
+        assert_eq!(cancelled.try_recv(), Ok(()));
+        let again = session.take_in(&id);
+        assert!(again.is_ok());
+        // The first one ends late, and leaves the second alone.
+        session.done(&id);
+        assert_eq!(session.take_in(&id).err(), Some(NotTaken::SameId));
+        drop(again);
+        session.done(&id);
+        assert!(session.take_in(&id).is_ok());
+    }
+}

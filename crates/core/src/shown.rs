@@ -1,0 +1,90 @@
+//! What a client has been shown: tells which lists have changed since.
+
+use switchboard_base::view::View;
+use switchboard_catalog::Kind;
+
+use crate::{core::Core, dispatch::menu};
+
+/// Fingerprints of what a client has been shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shown {
+    tools: Look,
+    prompts: Look,
+    resources: Look,
+}
+
+/// One list at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Look {
+    hash: u64,
+    /// How often its server has announced that it has changed, where the client sees one server alone.
+    announced: u64,
+}
+
+/// Stands for the menu.
+const MENU: u64 = 1;
+
+impl Shown {
+    /// What this view shows at this moment.
+    pub fn now(core: &Core, view: &View) -> Self {
+        let catalogue = core.shelf.catalogue();
+        match view {
+            View::All(_) => {
+                // The menu is the same whatever there is behind it.
+                let tools = if menu::is_shown(core, view) {
+                    MENU
+                } else {
+                    catalogue.tools_hash()
+                };
+                let look = |hash| Look { hash, announced: 0 };
+                Self {
+                    tools: look(tools),
+                    prompts: look(catalogue.prompts_hash()),
+                    resources: look(catalogue.resources_hash()),
+                }
+            }
+            View::Server(name) => {
+                let part = catalogue.server(name);
+                let hashes = part.map_or([0; 3], |part| {
+                    [
+                        part.tools_hash(),
+                        part.prompts_hash(),
+                        part.resources_hash(),
+                    ]
+                });
+                let announced = core.shelf.announced(name);
+                // Templates are announced with resources.
+                let kinds = [Kind::Tool, Kind::Prompt, Kind::Resource];
+                let [tools, prompts, resources] = [0, 1, 2].map(|at| Look {
+                    hash: hashes[at],
+                    announced: announced[kinds[at] as usize],
+                });
+                Self {
+                    tools,
+                    prompts,
+                    resources,
+                }
+            }
+        }
+    }
+
+    /// The notifications for what differs from `before`.
+    pub fn changes_since(self, before: Self) -> impl Iterator<Item = &'static str> {
+        [
+            (
+                self.tools != before.tools,
+                "notifications/tools/list_changed",
+            ),
+            (
+                self.prompts != before.prompts,
+                "notifications/prompts/list_changed",
+            ),
+            (
+                self.resources != before.resources,
+                "notifications/resources/list_changed",
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(changed, said)| changed.then_some(said))
+    }
+}

@@ -1,0 +1,349 @@
+//! Calls that wait for their client to come back with answers.
+//!
+//! A server of an older revision asks in the middle of a call; a client of 2026-07-28 is asked through
+//! the result of its request, and comes back with another one. In between the call is parked: the
+//! server goes on waiting, and the client holds a `requestState` that only this gateway can have made.
+//! It opens the call once, for the same principal, the same request, and for as long as a person may
+//! take to answer.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use sha2::{Digest, Sha256};
+use switchboard_approvals::rules::digest;
+use switchboard_base::{caller::Principal, signed_token::Seal};
+use switchboard_client::{ErrorObject, Raw};
+use switchboard_wire::{code, meta};
+use tokio::{task::AbortHandle, time::sleep};
+
+/// Where calls are parked. `T` is what is kept of one.
+#[derive(Debug)]
+pub(crate) struct Parking<T> {
+    seal: Seal,
+    /// Of all that have the same seal, this one: it may outlive the gateway.
+    run: u128,
+    room: Room,
+    parked: Mutex<HashMap<u128, Parked<T>>>,
+}
+
+#[derive(Debug)]
+struct Parked<T> {
+    server: Arc<str>,
+    ticket: Ticket,
+    /// Changes each time it is parked, so that no state opens it twice.
+    turn: u128,
+    expiry: AbortHandle,
+    what: T,
+}
+
+/// Who may take a call up again, and with which request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) principal: Principal,
+    pub(crate) request: [u8; 32],
+}
+
+/// The most calls at a time. Half of the places are for clients with a token only.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Of all servers.
+    pub(crate) all: usize,
+    /// Of one.
+    pub(crate) each: usize,
+}
+
+/// When a state was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    ThisRun,
+    /// What it opened went with an earlier run of the gateway.
+    EarlierRun,
+}
+
+const PURPOSE: &str = "parked call";
+
+impl<T: Send + 'static> Parking<T> {
+    /// `None` if there is no randomness.
+    pub(crate) fn new(seal: Seal, room: Room) -> Option<Arc<Self>> {
+        Some(Arc::new(Self {
+            seal,
+            run: random()?,
+            room,
+            parked: Mutex::default(),
+        }))
+    }
+
+    /// Parks a call for so long at most; then it is dropped. Gives the state that opens it, or the
+    /// call back if there is no room.
+    pub(crate) fn put(
+        self: &Arc<Self>,
+        server: &Arc<str>,
+        ticket: Ticket,
+        patience: Duration,
+        what: T,
+    ) -> Result<String, T> {
+        let (Some(id), Some(turn)) = (random(), random()) else {
+            return Err(what);
+        };
+        let parking = Arc::downgrade(self);
+        let mut parked = self.lock();
+        if !self.has_room(&parked, server, ticket.principal) {
+            return Err(what);
+        }
+        let expiry = tokio::spawn(async move {
+            sleep(patience).await;
+            if let Some(parking) = parking.upgrade() {
+                let expired = parking.lock().remove(&id);
+                drop(expired);
+            }
+        })
+        .abort_handle();
+        parked.insert(
+            id,
+            Parked {
+                server: Arc::clone(server),
+                ticket,
+                turn,
+                expiry,
+                what,
+            },
+        );
+        drop(parked);
+        let payload = [id, turn, self.run].map(u128::to_le_bytes).concat();
+        Ok(self.seal.close(PURPOSE, &payload))
+    }
+
+    fn has_room(
+        &self,
+        parked: &HashMap<u128, Parked<T>>,
+        server: &Arc<str>,
+        principal: Principal,
+    ) -> bool {
+        let Room { all, each } = self.room;
+        let has_room = |counts: fn(&Parked<T>) -> bool, all, each| {
+            let counted = || parked.values().filter(|other| counts(other));
+            let of_it = counted().filter(|other| other.server == *server);
+            counted().count() < all && of_it.count() < each
+        };
+        let is_strangers = |parked: &Parked<T>| parked.ticket.principal == Principal::Anyone;
+        has_room(|_| true, all, each)
+            && (principal == Principal::Owner || has_room(is_strangers, all / 2, each / 2))
+    }
+
+    /// A state that opens nothing in this run, and lets a request begin anew in the next.
+    pub(crate) fn state_for_later(&self) -> String {
+        let payload = [0, 0, !self.run].map(u128::to_le_bytes).concat();
+        self.seal.close(PURPOSE, &payload)
+    }
+
+    /// Whose state this is; `None` if nobody here has made it.
+    pub(crate) fn origin(&self, state: &str) -> Option<Origin> {
+        let [_, _, run] = self.read_all(state)?;
+        Some(if run == self.run {
+            Origin::ThisRun
+        } else {
+            Origin::EarlierRun
+        })
+    }
+
+    /// Whether a state opens a call for this ticket.
+    pub(crate) fn knows(&self, state: &str, ticket: impl FnOnce() -> Ticket) -> bool {
+        let Some((id, turn)) = self.read(state) else {
+            return false;
+        };
+        let parked = self.lock();
+        let found = parked.get(&id).filter(|parked| parked.turn == turn);
+        let expected = found.map(|parked| parked.ticket);
+        drop(parked);
+        expected.is_some_and(|expected| expected == ticket())
+    }
+
+    fn read(&self, state: &str) -> Option<(u128, u128)> {
+        let [id, turn, run] = self.read_all(state)?;
+        (run == self.run).then_some((id, turn))
+    }
+
+    fn read_all(&self, state: &str) -> Option<[u128; 3]> {
+        let payload = self.seal.open(PURPOSE, state)?;
+        let (parts, rest) = payload.as_chunks::<16>();
+        let parts: &[[u8; 16]; 3] = parts.try_into().ok()?;
+        rest.is_empty().then(|| parts.map(u128::from_le_bytes))
+    }
+
+    /// Takes a call up again. Whatever is wrong with the state or the request, the answer is the same,
+    /// and the call stays where it is.
+    pub(crate) fn take(
+        &self,
+        state: &str,
+        ticket: impl FnOnce() -> Ticket,
+    ) -> Result<T, ErrorObject> {
+        let (id, turn) = self.read(state).ok_or_else(refused)?;
+        let is_it = |parked: &Parked<T>| parked.turn == turn;
+        // A long request is not looked at for a state that opens nothing.
+        if !self.lock().get(&id).is_some_and(is_it) {
+            return Err(refused());
+        }
+        let ticket = ticket();
+        let mut parked = self.lock();
+        let fits = parked
+            .get(&id)
+            .is_some_and(|parked| is_it(parked) && parked.ticket == ticket);
+        let found = if fits { parked.remove(&id) } else { None };
+        drop(parked);
+        let found = found.ok_or_else(refused)?;
+        found.expiry.abort();
+        Ok(found.what)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u128, Parked<T>>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn refused() -> ErrorObject {
+    let message =
+        "`requestState` opens nothing here: it is unknown, used, expired, or of another request";
+    ErrorObject::new(code::INVALID_PARAMS, message).with_hint("send the request again without it")
+}
+
+fn random() -> Option<u128> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(u128::from_le_bytes(bytes))
+}
+
+/// What tells one request from another: everything but what changes when it is repeated. The order of
+/// members and the white space between them do not count, since a client may write it anew.
+pub(crate) fn request_digest(place: &str, method: &str, params: Option<&Raw>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in [place, method] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    if let Some(params) = params {
+        let params = params.without(&[meta::META, "inputResponses", "requestState"]);
+        hash.update(digest(&params));
+    }
+    hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICKET: Ticket = Ticket {
+        principal: Principal::Owner,
+        request: [7; 32],
+    };
+    const ROOM: Room = Room { all: 64, each: 8 };
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    fn parking() -> Arc<Parking<&'static str>> {
+        Parking::new(Seal::new().unwrap(), ROOM).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_state_opens_its_call_once_and_for_nobody_else() {
+        let parking = parking();
+        let state = parking.put(&"s".into(), TICKET, PATIENCE, "a").unwrap();
+        let other = parking.put(&"s".into(), TICKET, PATIENCE, "b").unwrap();
+        let stranger = Ticket {
+            principal: Principal::Anyone,
+            ..TICKET
+        };
+        let request = Ticket {
+            request: [8; 32],
+            ..TICKET
+        };
+        for wrong in [stranger, request] {
+            assert_eq!(
+                parking.take(&state, || wrong).unwrap_err().code,
+                code::INVALID_PARAMS
+            );
+        }
+        for at in 0..state.len() {
+            let mut flipped = state.clone().into_bytes();
+            flipped[at] = if flipped[at] == b'A' { b'B' } else { b'A' };
+            let flipped = String::from_utf8(flipped).unwrap();
+            assert!(parking.take(&flipped, || TICKET).is_err());
+        }
+        assert_eq!(parking.take(&state, || TICKET).unwrap(), "a");
+        assert!(parking.take(&state, || TICKET).is_err());
+        assert_eq!(parking.take(&other, || TICKET).unwrap(), "b");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_comes_back_for_is_dropped() {
+        let parking = Parking::new(Seal::new().unwrap(), ROOM).unwrap();
+        let kept = Arc::new(());
+        let state = parking
+            .put(&"s".into(), TICKET, PATIENCE, Arc::clone(&kept))
+            .unwrap();
+        sleep(PATIENCE + Duration::from_secs(1)).await;
+        assert_eq!(Arc::strong_count(&kept), 1);
+        assert!(parking.take(&state, || TICKET).is_err());
+    }
+
+    #[tokio::test]
+    async fn there_is_an_end_to_parking() {
+        let parking = parking();
+        let put = |server: String| parking.put(&server.into(), TICKET, PATIENCE, "a");
+        for n in 0..ROOM.all {
+            assert!(put((n / ROOM.each).to_string()).is_ok());
+        }
+        assert_eq!(put("another".to_owned()), Err("a"));
+        let parking = self::parking();
+        let put = |server: &str| parking.put(&server.into(), TICKET, PATIENCE, "a");
+        for _ in 0..ROOM.each {
+            assert!(put("s").is_ok());
+        }
+        assert_eq!(put("s"), Err("a"));
+        assert!(put("another").is_ok());
+    }
+
+    #[tokio::test]
+    async fn strangers_have_half_of_the_places() {
+        let put = |parking: &Arc<Parking<&'static str>>, principal, server: &str| {
+            let ticket = Ticket {
+                principal,
+                ..TICKET
+            };
+            parking.put(&server.into(), ticket, PATIENCE, "a").is_ok()
+        };
+        let stranger = Principal::Anyone;
+        let one = parking();
+        let parked = (0..ROOM.each).filter(|_| put(&one, stranger, "s"));
+        assert_eq!(parked.count(), ROOM.each / 2);
+        let parked = (0..ROOM.each).filter(|_| put(&one, Principal::Owner, "s"));
+        assert_eq!(parked.count(), ROOM.each / 2);
+        let all = parking();
+        let parked = (0..ROOM.all).filter(|n| put(&all, stranger, &n.to_string()));
+        assert_eq!(parked.count(), ROOM.all / 2);
+        let parked = (0..ROOM.all).filter(|n| put(&all, Principal::Owner, &n.to_string()));
+        assert_eq!(parked.count(), ROOM.all / 2);
+    }
+
+    #[test]
+    fn a_request_is_known_by_what_it_asks_not_by_how_it_is_written() {
+        let of = |params: &'static str| {
+            request_digest("s", "tools/call", Some(&Raw::parse(params).unwrap()))
+        };
+        let first = of(r#"{"name":"t","arguments":{"a":1,"b":[1,{"x":null}]},"_meta":{"p":1}}"#);
+        let again = of(
+            r#"{ "arguments": {"b":[1, {"x":null}], "a":1}, "n\u0061me":"t", "inputResponses":{}, "requestState":"x"}"#,
+        );
+        assert_eq!(first, again);
+        for other in [
+            r#"{"name":"u","arguments":{"a":1,"b":[1,{"x":null}]}}"#,
+            r#"{"name":"t","arguments":{"a":2,"b":[1,{"x":null}]}}"#,
+            r#"{"name":"t","arguments":{"a":"1","b":[1,{"x":null}]}}"#,
+            r#"{"name":"t","arguments":{"a":1,"b":[[1],{"x":null}]}}"#,
+            r#"{"name":"t"}"#,
+        ] {
+            assert_ne!(first, of(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! Tools that are held back are put to a person: one question for each server, about exactly the
+//! definitions that are held. It waits for as long as they are.
+
+mod stale;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::{Duration, SystemTime},
+};
+
+use serde_json::{Value, json};
+use switchboard_approvals::{
+    Outcome,
+    rules::{Case, Kind, digest},
+};
+use switchboard_base::{
+    audit::{self, Event},
+    uri,
+};
+use switchboard_client::Raw;
+use switchboard_outbound::{
+    hold::{self, Waiting},
+    pins::{Decision, Seen},
+    start_throttle::AFTER_FIRST_ANSWERS,
+    upstream::Upstream,
+};
+use switchboard_store::Change;
+use switchboard_trust::{Fingerprint, Held, ItemKind, Others, Severity, Why};
+use switchboard_wire::with_hint;
+use tokio::{sync::watch, task::JoinHandle, time::sleep};
+
+use crate::{approvals::question::About, core::Core, finder};
+
+/// What changes in so short a time is put to a person at once.
+const TOGETHER: Duration = Duration::from_millis(200);
+/// So long it rests before it is tried again to ask what could not be asked.
+const AGAIN: Duration = Duration::from_secs(5);
+/// The most tools that are put to a person at once, and the most of what has changed in one.
+const TOOLS_MAX: usize = 200;
+const DIFF_BYTES: usize = 4 * 1024;
+/// The most findings that are told as warnings; the others are counted.
+const WARNINGS_MAX: usize = 20;
+/// The most of a command line in the summary.
+const PROGRAM_BYTES: usize = 300;
+/// So many are named in the summary.
+const NAMED: usize = 5;
+
+/// What is asked about one server.
+struct Question {
+    tools: Vec<Definition>,
+    /// What would be started, if that is the question.
+    start: Option<Waiting>,
+    request: Raw,
+    summary: String,
+    /// What is suspicious in the definitions.
+    warnings: Vec<String>,
+}
+
+/// A definition that is held back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Definition {
+    tool: String,
+    fingerprint: Fingerprint,
+    changed: bool,
+}
+
+/// A question that is being asked; withdrawn when dropped.
+struct Asking {
+    tools: Vec<Definition>,
+    start: Option<Waiting>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Puts what is held back to a person, for as long as there is a gateway.
+pub fn start(core: &Arc<Core>) {
+    let held = core.shelf.held_changes();
+    tokio::spawn(run(Arc::downgrade(core), held));
+    stale::start(core);
+}
+
+async fn run(core: Weak<Core>, mut held: watch::Receiver<u64>) {
+    let mut asking: HashMap<Arc<str>, Asking> = HashMap::new();
+    sleep(AFTER_FIRST_ANSWERS).await;
+    loop {
+        held.borrow_and_update();
+        let Some(core) = core.upgrade() else {
+            return;
+        };
+        let looking = Arc::clone(&core);
+        let looking = tokio::task::spawn_blocking(move || questions(&looking));
+        let Ok(questions) = looking.await else { return };
+        asking.retain(|server, asked| {
+            let now = questions.get(server).map(|(_, question)| question);
+            now.is_some_and(|now| now.tools == asked.tools && now.start == asked.start)
+        });
+        for (server, (upstream, question)) in questions {
+            if asking.contains_key(&server) {
+                continue;
+            }
+            let (tools, start) = (question.tools.clone(), question.start.clone());
+            let asked = Arc::downgrade(&core);
+            let task = ask(asked, Arc::downgrade(&upstream), Arc::new(question));
+            let task = tokio::spawn(task);
+            asking.insert(server, Asking { tools, start, task });
+        }
+        drop(core);
+        if held.changed().await.is_err() {
+            return;
+        }
+        sleep(TOGETHER).await;
+    }
+}
+
+/// What is held back, by server. Reads ledgers.
+fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
+    let shelf = &core.shelf;
+    let upstreams = core.upstreams();
+    let servers = upstreams.values().filter(|upstream| {
+        let settings = upstream.settings();
+        settings.enabled && (hold::may_wait(&settings) || shelf.holds_something(&upstream.name))
+    });
+    let asked = servers.filter_map(|upstream| {
+        let question = question(core, upstream)?;
+        Some((Arc::clone(&upstream.name), (Arc::clone(upstream), question)))
+    });
+    asked.collect()
+}
+
+/// The question about one server, if it has anything to decide about. Reads its ledger.
+fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
+    let shelf = &core.shelf;
+    let settings = upstream.settings();
+    if let Some(waiting) = hold::waiting(&upstream.name, &settings, core.deps()) {
+        return Some(question_to_start(waiting));
+    }
+    let ledger = shelf.ledger(&upstream.name, &settings);
+    let held = ledger.held().filter(|held| held.why != Why::Rejected);
+    let held: Vec<_> = held.take(TOOLS_MAX).collect();
+    if held.is_empty() {
+        return None;
+    }
+    let tools = held.iter().map(|held| Definition {
+        tool: held.tool.to_string(),
+        fingerprint: held.fingerprint,
+        changed: held.why == Why::Changed,
+    });
+    let shown: Vec<Value> = held.iter().map(shown).collect();
+    let summary = summary(&held);
+    let others = finder::others(&shelf.catalogue(), &upstream.name);
+    Some(Question {
+        tools: tools.collect(),
+        start: None,
+        // Plain data becomes JSON.
+        request: Raw::from_value(&json!({ "tools": shown }))
+            .unwrap_or_else(|_| Raw::empty_object()),
+        summary,
+        warnings: warnings(&held, &others),
+    })
+}
+
+/// What is to be decided, in one line. A definition that was approved and has changed is not called new.
+fn summary(held: &[Held]) -> String {
+    let names: Vec<_> = held.iter().take(NAMED).map(|held| &*held.tool).collect();
+    let more = if held.len() > NAMED { ", …" } else { "" };
+    let names = format!("{}{more}", names.join(", "));
+    let counted = counted(held);
+    let changed = held.iter().filter(|held| held.why == Why::Changed).count();
+    match (changed, held.len()) {
+        (0, _) => format!("offers {counted} not approved yet: {names}"),
+        (1, 1) => format!("has changed {counted} that was approved: {names}"),
+        (changed, all) if changed == all => {
+            format!("has changed {counted} that were approved: {names}")
+        }
+        (changed, _) => {
+            format!("offers {counted} to approve, {changed} of them changed: {names}")
+        }
+    }
+}
+
+/// A definition in the request: its fingerprint, and the beginning of what changed.
+fn shown(held: &Held) -> Value {
+    let mut shown = json!({
+        "name": &*held.tool,
+        "kind": held.kind,
+        "fingerprint": held.fingerprint,
+        "why": held.why,
+        "diff": null,
+    });
+    if let Some(mut diff) = held.diff().map(|diff| diff.to_string()) {
+        if diff.len() > DIFF_BYTES {
+            diff.truncate(diff.floor_char_boundary(DIFF_BYTES));
+            diff.push('…');
+            shown["truncated"] = true.into();
+        }
+        shown["diff"] = diff.into();
+    }
+    shown
+}
+
+/// The findings of all definitions, the worst of each first.
+fn warnings(held: &[Held], others: &Others) -> Vec<String> {
+    let findings = held.iter().flat_map(|held| {
+        let found = held.findings(others).into_iter();
+        let found = found.filter(|finding| finding.severity >= Severity::Warn);
+        found.map(|finding| format!("{}: {}: {}", held.tool, finding.field, finding.says))
+    });
+    let mut findings: Vec<String> = findings.collect();
+    let more = findings.len().saturating_sub(WARNINGS_MAX);
+    findings.truncate(WARNINGS_MAX);
+    if more > 0 {
+        findings.push(format!("{more} more findings"));
+    }
+    findings
+}
+
+/// Whether a request that an earlier run left behind is about something that is not held any more: its server is
+/// gone, or would be asked about with other definitions. Reads the server's ledger.
+pub(super) fn is_stale(core: &Core, server: &str, request: &Raw) -> bool {
+    let Some(upstream) = core.upstream(server) else {
+        return true;
+    };
+    let now = question(core, &upstream);
+    now.is_none_or(|now| digest(&now.request) != digest(request))
+}
+
+/// How many there are, by their kind if it is one.
+fn counted(held: &[Held]) -> String {
+    let kind = held.first().map(|first| first.kind);
+    let same = held.iter().all(|held| Some(held.kind) == kind);
+    match (kind, held.len()) {
+        (Some(ItemKind::Instructions), _) if same => "instructions".to_owned(),
+        (Some(ItemKind::Server), _) if same => "nothing else than itself".to_owned(),
+        (Some(kind), 1) => format!("a {}", kind.as_str()),
+        (Some(kind), count) if same => format!("{count} {}s", kind.as_str()),
+        (_, count) => format!("{count} definitions"),
+    }
+}
+
+/// The question whether a server may be started.
+fn question_to_start(waiting: Waiting) -> Question {
+    let program = &waiting.program;
+    let end = program.floor_char_boundary(PROGRAM_BYTES);
+    let more = if end < program.len() { "…" } else { "" };
+    let request = json!({
+        "start": waiting,
+        "tools": [],
+    });
+    Question {
+        tools: Vec::new(),
+        summary: format!("start this program: {}{more}", &program[..end]),
+        // Plain data becomes JSON.
+        request: Raw::from_value(&request).unwrap_or_else(|_| Raw::empty_object()),
+        start: Some(waiting),
+        warnings: Vec::new(),
+    }
+}
+
+/// Asks until that comes to something. Whoever asks keeps nothing of the gateway while it rests.
+async fn ask(core: Weak<Core>, upstream: Weak<Upstream>, question: Arc<Question>) {
+    let mut first = true;
+    loop {
+        let (Some(core), Some(upstream)) = (core.upgrade(), upstream.upgrade()) else {
+            return;
+        };
+        if ask_once(core, upstream, &question, first).await {
+            return;
+        }
+        first = false;
+        sleep(AGAIN).await;
+    }
+}
+
+/// Asks, and carries out what comes of it. `false` if nobody could be asked, or nothing came of it.
+async fn ask_once(
+    core: Arc<Core>,
+    upstream: Arc<Upstream>,
+    question: &Arc<Question>,
+    first: bool,
+) -> bool {
+    let approvals = Arc::clone(&core.approvals);
+    let settings = core.config.load().approvals.clone();
+    // A gateway that is gone must not be kept by a question.
+    let core = {
+        let weak = Arc::downgrade(&core);
+        drop(core);
+        weak
+    };
+    let about = About {
+        server: Arc::clone(&upstream.name),
+        identity: None,
+        tool: None,
+        caller: None,
+        client_info: None,
+    };
+    let mut ask = about.trust(&settings, &question.summary, &question.request);
+    ask.warnings.clone_from(&question.warnings);
+    let approved = match approvals.ask(ask).await {
+        Outcome::Answer(_) => true,
+        Outcome::Rejected(_) => false,
+        other => {
+            if first {
+                tracing::warn!(server = %upstream.name, outcome = ?other, "Nobody could be asked about tools that are held back; it is tried again.");
+            }
+            return false;
+        }
+    };
+    // On its own: what is held changes with it, and that ends this task.
+    let question = Arc::clone(question);
+    let carrying_out = tokio::spawn(async move {
+        let Some(core) = core.upgrade() else {
+            return true;
+        };
+        match &question.start {
+            Some(waiting) => settle(&core, &upstream.name, waiting, approved).await,
+            None => carry_out(&core, &upstream, &question, approved).await,
+        }
+    });
+    carrying_out.await.unwrap_or(false)
+}
+
+/// Starts a server that was held, or switches it off. `false` if that could not be written down. The decision
+/// itself is in the audit log, with its actor.
+async fn settle(core: &Core, name: &str, waiting: &Waiting, approved: bool) -> bool {
+    let fingerprint = &waiting.fingerprint;
+    let changed = if approved {
+        core.release(name, fingerprint, None).await
+    } else {
+        core.refuse(name, fingerprint, None).await
+    };
+    if let Err(error) = &changed {
+        tracing::error!(server = %name, error = %with_hint(error, error.hint()), "A decision about a server came to nothing.");
+    }
+    if let Ok(false) = changed {
+        // The entry, or the file that it leads to, is another one by now.
+        core.shelf.ask_again();
+    }
+    changed.is_ok()
+}
+
+/// `false` if it could not be written down.
+async fn carry_out(core: &Core, upstream: &Upstream, question: &Question, approved: bool) -> bool {
+    let tools = question.tools.iter();
+    let seen = tools.map(|definition| Seen {
+        tool: definition.tool.clone(),
+        fingerprint: Some(definition.fingerprint),
+    });
+    let decision = if approved {
+        Decision::ApproveThese(seen.collect())
+    } else {
+        Decision::RejectThese(seen.collect())
+    };
+    let (name, settings) = (&upstream.name, upstream.settings());
+    let decided = match core.shelf.decide(name, &settings, decision).await {
+        Ok(decided) => decided,
+        Err(error) => {
+            tracing::error!(server = %name, error = %with_hint(&error, error.hint()), "A decision about tools came to nothing.");
+            return false;
+        }
+    };
+    let changed = question
+        .tools
+        .iter()
+        .filter(|definition| definition.changed && decided.contains(&definition.tool));
+    for definition in changed.filter(|_| approved) {
+        forget(core, name, &definition.tool).await;
+    }
+    tell_changed(core, name);
+    true
+}
+
+/// Whoever watches hears that what is held of a server is not what it was.
+pub fn tell_changed(core: &Core, server: &str) {
+    let said = || json!({ "server": server });
+    core.events.tell("trust.changed", said);
+}
+
+/// The template that a server offers under this key.
+fn template(core: &Core, server: &str, key: &str) -> Option<String> {
+    let offers = core.shelf.offers(server)?;
+    let mut templates = offers
+        .templates
+        .iter()
+        .filter_map(|raw| raw.member("uriTemplate")?.to_text());
+    templates.find(|template| ItemKind::Template.key(template) == key)
+}
+
+/// An item is another one now: what was remembered about uses of it does not hold any more. `key` is its key in
+/// the ledger; of a template it is about every URI that the template makes.
+pub async fn forget(core: &Core, server: &str, key: &str) {
+    let now = core.approvals.now();
+    let item = ItemKind::of_key(key);
+    let kind = match item {
+        ItemKind::Tool => Kind::ToolCall,
+        ItemKind::Prompt => Kind::Prompt,
+        ItemKind::Resource | ItemKind::Template => Kind::Resource,
+        ItemKind::Instructions | ItemKind::Server => return,
+    };
+    let template = || template(core, server, key);
+    let template = (item == ItemKind::Template).then(template).flatten();
+    let policy = core.approvals.policy().rules().clone();
+    let about_it = policy.remembered().iter().filter(|one| {
+        let Some(name) = one.rule.name() else {
+            return false;
+        };
+        let is_it = match &template {
+            Some(template) => uri::matches(template, &name),
+            None => item.key(&name) == key,
+        };
+        let tool_call = Case::tool_call(server, &name);
+        is_it && one.is_about(&Case { kind, ..tool_call }, now)
+    });
+    let ids: Vec<String> = about_it.map(|one| one.id.clone()).collect();
+    for id in ids {
+        let event = Event {
+            what: "forgot",
+            subject: id.as_str().into(),
+            actor: None,
+            details: json!({ "server": server, "tool": key, "why": "its definition has changed" }),
+        };
+        let entry = audit::entry(SystemTime::now(), event);
+        let changes = vec![Change::Forget(id.as_str().into()), Change::Audit(entry)];
+        if let Err(error) = core.store.write(changes).await {
+            tracing::error!(error = %with_hint(&error, error.hint()), rule = id, "Cannot forget what was remembered about a definition that has changed.");
+        }
+        core.approvals.set_policy(|policy| policy.without(&id));
+    }
+}

@@ -1,0 +1,353 @@
+//! Connections: accepted, bounded, and served until they end.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    net::SocketAddr,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use hyper::{
+    Request, Response, StatusCode, body::Incoming, server::conn::http1, service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
+use switchboard_base::{
+    actor::Door,
+    audit::{Actor, Event, PeerProcess},
+};
+use switchboard_contain::Ticks;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream, UnixListener},
+    sync::{OnceCell, Semaphore},
+    task::spawn_blocking,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    edge::{
+        body::Answer,
+        client_key,
+        places::{Place, Places, Seldom},
+        stall::{Patience, Patient},
+    },
+    inbound::Inbound,
+    peer::{self, Peer, Stranger},
+    problem::Problem,
+};
+
+/// A client may take so long to send the head of a request.
+const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// The longest head of a request. A longer one is answered with 431.
+const HEAD_BYTES: usize = 32 * 1024;
+/// When the gateway stops, answers under way are given so long to be read.
+pub(crate) const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// So much waits in the system for a client to take it.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES: u32 = 256 * 1024;
+/// After an error to accept (out of file descriptors, say) the door rests.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+/// Peers of one door that are looked up in `/proc` at a time.
+const LOOKUPS: usize = 4;
+
+/// The doors of the gateway and the connections through them.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    pub(crate) inbound: Arc<Inbound>,
+    tcp: DoorState,
+    socket: DoorState,
+    refusals: Mutex<Seldom>,
+}
+
+/// The room at one door. Clients at one do not wait for those at the other.
+#[derive(Debug)]
+struct DoorState {
+    places: Arc<Places>,
+    lookups: Arc<Semaphore>,
+}
+
+/// The far end of a connection, as the system names it.
+#[derive(Debug, Clone, Copy)]
+enum FarEnd {
+    Tcp {
+        theirs: SocketAddr,
+        ours: SocketAddr,
+    },
+    Socket {
+        uid: u32,
+        pid: Option<i32>,
+        accepted: Ticks,
+    },
+}
+
+/// One connection while it lasts.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    pub(crate) door: Door,
+    /// Tells the connection from others.
+    pub(crate) key: u64,
+    pub(crate) patience: Patience,
+    place: Place,
+    far_end: FarEnd,
+    peer: OnceCell<Peer>,
+}
+
+impl Entrance {
+    pub(crate) fn new(inbound: Arc<Inbound>) -> Self {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let state = || DoorState {
+            places: Places::for_open_files(limit),
+            lookups: Arc::new(Semaphore::new(LOOKUPS)),
+        };
+        Self {
+            inbound,
+            tcp: state(),
+            socket: state(),
+            refusals: Mutex::default(),
+        }
+    }
+
+    /// Waits until the last answers are out, for a bounded time.
+    pub(crate) async fn closed(&self) {
+        let closed = async {
+            self.tcp.places.empty().await;
+            self.socket.places.empty().await;
+        };
+        let _ = timeout(LAST_ANSWERS, closed).await;
+    }
+
+    fn at(&self, door: Door) -> &DoorState {
+        match door {
+            Door::Tcp => &self.tcp,
+            Door::Socket => &self.socket,
+        }
+    }
+
+    /// The process at the other end. It is looked up once for each connection.
+    pub(crate) async fn peer<'a>(&self, visit: &'a Visit) -> &'a Peer {
+        visit
+            .peer
+            .get_or_init(|| async {
+                let lookups = Arc::clone(&self.at(visit.door).lookups);
+                // The semaphore is never closed.
+                let turn = lookups.acquire_owned().await.ok();
+                let containment = self.inbound.core.deps().containment.clone();
+                let far_end = visit.far_end;
+                let looked_up = spawn_blocking(move || {
+                    // The turn lasts as long as the work, even if the connection is closed meanwhile.
+                    let _turn = turn;
+                    match far_end {
+                        FarEnd::Tcp { theirs, ours } => peer::on_tcp(&containment, theirs, ours),
+                        FarEnd::Socket { uid, pid, accepted } => {
+                            peer::on_socket(&containment, uid, pid, accepted)
+                        }
+                    }
+                });
+                let peer = looked_up.await.unwrap_or(Peer::Refused(Stranger::Unknown));
+                if let Peer::Refused(stranger) = &peer {
+                    self.record(visit.door, stranger);
+                }
+                peer
+            })
+            .await
+    }
+
+    fn record(&self, door: Door, stranger: &Stranger) {
+        let peer: Option<PeerProcess> = match stranger {
+            Stranger::Server(process) => Some(process.clone()),
+            Stranger::User(_) | Stranger::Elsewhere | Stranger::Unknown => None,
+        };
+        let uid = match stranger {
+            Stranger::User(uid) => Some(*uid),
+            Stranger::Server(_) | Stranger::Elsewhere | Stranger::Unknown => None,
+        };
+        let refusals = self.refusals.lock();
+        if let Some(times) = refusals.unwrap_or_else(PoisonError::into_inner).count() {
+            tracing::warn!(
+                door = door.as_str(),
+                why = stranger.why(),
+                ?peer,
+                times,
+                "Refused a connection."
+            );
+        }
+        self.inbound.core.audit.record(Event {
+            what: "peer-refused",
+            subject: door.as_str().into(),
+            actor: Some(Actor {
+                door: door.as_str(),
+                peer,
+            }),
+            details: serde_json::json!({ "why": stranger.why(), "uid": uid }),
+        });
+    }
+}
+
+/// The connection of a request, for addresses that look at the peer only once they know that it matters.
+#[derive(Debug, Clone)]
+pub struct Knock {
+    pub(crate) entrance: Arc<Entrance>,
+    pub(crate) visit: Arc<Visit>,
+}
+
+impl Knock {
+    /// The process at the other end, where the system tells; an error if it may not come in.
+    pub async fn peer(&self) -> Result<Option<PeerProcess>, Problem> {
+        match self.entrance.peer(&self.visit).await {
+            Peer::Welcome(process) => Ok(process.clone()),
+            Peer::Refused(stranger) => {
+                Err(Problem::new(StatusCode::FORBIDDEN, stranger.message()).hint(stranger.hint()))
+            }
+        }
+    }
+}
+
+impl Visit {
+    /// The client has shown who it is. `false` if there are too many connections of those.
+    pub(crate) fn know(&self) -> bool {
+        self.place.know()
+    }
+}
+
+/// Accepts clients over TCP until the gateway stops.
+pub(crate) async fn accept_tcp<R, F>(entrance: &Arc<Entrance>, listener: TcpListener, route: R)
+where
+    R: Fn(Arc<Visit>, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Answer>> + Send,
+{
+    let next = || async {
+        let (stream, theirs) = listener.accept().await?;
+        let ours = stream.local_addr()?;
+        // Answers are small and awaited: they must not wait for more to come.
+        stream.set_nodelay(true)?;
+        bound_unsent(&stream);
+        Ok((stream, FarEnd::Tcp { theirs, ours }))
+    };
+    accept(entrance, Door::Tcp, next, route).await;
+}
+
+/// Accepts clients on the gateway's own socket until the gateway has stopped.
+pub(crate) async fn accept_socket<R, F>(entrance: &Arc<Entrance>, listener: UnixListener, route: R)
+where
+    R: Fn(Arc<Visit>, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Answer>> + Send,
+{
+    let next = || async {
+        let (stream, _) = listener.accept().await?;
+        let cred = stream.peer_cred()?;
+        let far_end = FarEnd::Socket {
+            uid: cred.uid(),
+            pid: cred.pid(),
+            accepted: Ticks::now(),
+        };
+        Ok((stream, far_end))
+    };
+    accept(entrance, Door::Socket, next, route).await;
+}
+
+async fn accept<S, N, R, F>(
+    entrance: &Arc<Entrance>,
+    door: Door,
+    mut next: impl FnMut() -> N,
+    route: R,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    N: Future<Output = io::Result<(S, FarEnd)>>,
+    R: Fn(Arc<Visit>, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Answer>> + Send,
+{
+    let mut stopped = pin!(until(&entrance.inbound, door));
+    let mut errors = Seldom::default();
+    loop {
+        let accepted = tokio::select! {
+            accepted = next() => accepted,
+            () = &mut stopped => return,
+        };
+        match accepted {
+            Ok((stream, far_end)) => {
+                let (served, route) = (Arc::clone(entrance), route.clone());
+                entrance.at(door).places.spawn(|place| async move {
+                    let visit = Visit {
+                        door,
+                        key: client_key(),
+                        patience: Patience::default(),
+                        place,
+                        far_end,
+                        peer: OnceCell::new(),
+                    };
+                    serve(&served, Arc::new(visit), stream, route).await;
+                });
+            }
+            Err(error) => {
+                if let Some(times) = errors.count() {
+                    tracing::warn!(%error, times, door = door.as_str(), "Cannot accept connections.");
+                }
+                // It may be for want of file descriptors, some of which strangers have.
+                entrance.tcp.places.evict();
+                sleep(ACCEPT_REST).await;
+            }
+        }
+    }
+}
+
+/// Keeps the system from taking megabytes for a client that does not read: what it cannot take is kept
+/// once for all, here.
+fn bound_unsent(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES) {
+        tracing::debug!(%error, "Cannot bound what waits to be sent.");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
+}
+
+/// How long a door serves: strangers until the gateway stops; its owner can watch it stop.
+async fn until(inbound: &Inbound, door: Door) {
+    match door {
+        Door::Tcp => inbound.core.lifecycle.stopped().await,
+        Door::Socket => inbound.core.lifecycle.ended().await,
+    }
+}
+
+async fn serve<S, R, F>(entrance: &Entrance, visit: Arc<Visit>, stream: S, route: R)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    R: Fn(Arc<Visit>, Request<Incoming>) -> F,
+    F: Future<Output = Response<Answer>> + Send,
+{
+    let stream = Patient::new(stream, visit.patience.clone());
+    let service = service_fn(|request| {
+        let (visit, route) = (Arc::clone(&visit), &route);
+        // Made where it is awaited: a future of this size is not worth moving.
+        async move { Ok::<_, Infallible>(route(visit, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    // Looked at when it is ready, and not whenever the connection is.
+    let mut stopped = FuturesUnordered::from_iter([until(&entrance.inbound, visit.door)]);
+    let ended = tokio::select! {
+        biased;
+        ended = &mut connection => Some(ended),
+        _ = stopped.next() => None,
+    };
+    let ended = if let Some(ended) = ended {
+        ended
+    } else {
+        connection.as_mut().graceful_shutdown();
+        timeout(LAST_ANSWERS, connection).await.unwrap_or(Ok(()))
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "A connection ended early.");
+    }
+}

@@ -1,0 +1,207 @@
+//! Bodies of HTTP requests and responses.
+
+use std::{
+    pin::{Pin, pin},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    task::{Context, Poll},
+};
+
+use axum::body::Body as AxumBody;
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt, LengthLimitError};
+use hyper::body::{Body, Frame, SizeHint};
+use switchboard_wire::limits;
+
+use super::event_stream::Player;
+
+/// The body of a response.
+pub(crate) enum Answer {
+    Whole(Option<Bytes>),
+    Events(Player),
+    Page(AxumBody),
+}
+
+impl Answer {
+    pub(crate) const fn empty() -> Self {
+        Self::Whole(None)
+    }
+}
+
+/// Why the body of a request was not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    TooLong,
+    Broken,
+    Late,
+    /// Too many others are being read.
+    Crowded,
+}
+
+impl Unread {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it is called with what reading has"
+    )]
+    pub(crate) fn of(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        if error.is::<LengthLimitError>() {
+            Self::TooLong
+        } else {
+            Self::Broken
+        }
+    }
+}
+
+/// The bytes of the bodies of strangers that have not arrived as a whole.
+pub(crate) static UNFINISHED: AtomicUsize = AtomicUsize::new(0);
+/// The most of them.
+const UNFINISHED_BYTES: usize = 4 * limits::FRAME_BYTES;
+/// So many bytes of each body are not counted.
+const FREE_BYTES: usize = 64 * 1024;
+
+/// The bytes of one body, as long as it is being read.
+struct Unfinished<'a> {
+    all: &'a AtomicUsize,
+    bytes: usize,
+}
+
+impl Unfinished<'_> {
+    /// Counts more bytes. `false` if there are too many.
+    fn grow(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes;
+        self.all.fetch_add(bytes, Relaxed) + bytes <= UNFINISHED_BYTES
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// Reads the body of a request of a client that has shown no token. All of them have one room together.
+pub(crate) async fn read_from_stranger<B>(body: B, all: &AtomicUsize) -> Result<Bytes, Unread>
+where
+    B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut body = pin!(body);
+    let mut unfinished = Unfinished { all, bytes: 0 };
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(Unread::of)?.into_data() else {
+            continue;
+        };
+        if first.is_empty() {
+            first = data;
+            continue;
+        }
+        if rest.is_empty() {
+            rest.extend_from_slice(&first);
+        }
+        rest.extend_from_slice(&data);
+        let counted = rest.len().saturating_sub(FREE_BYTES);
+        if counted > unfinished.bytes && !unfinished.grow(counted - unfinished.bytes) {
+            return Err(Unread::Crowded);
+        }
+    }
+    Ok(if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    })
+}
+
+/// A body that may go on for ever, bound to something that ends.
+struct Until<F> {
+    body: AxumBody,
+    end: Pin<Box<F>>,
+}
+
+/// Ends a body of unknown length at that time at the latest. Others are as they were.
+pub(crate) fn until(body: AxumBody, end: impl Future<Output = ()> + Send + 'static) -> AxumBody {
+    if body.size_hint().exact().is_some() {
+        return body;
+    }
+    let end = Box::pin(end);
+    AxumBody::new(Until { body, end })
+}
+
+impl<F: Future<Output = ()>> Body for Until<F> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.end.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match &mut *self {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Events(player) => player
+                .poll_next(cx)
+                .map(|next| next.map(|event| Ok(Frame::data(event)))),
+            Self::Page(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Events(_) => false,
+            Self::Page(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Self::Events(_) => SizeHint::default(),
+            Self::Page(body) => body.size_hint(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+    use http_body_util::StreamBody;
+
+    use super::*;
+
+    fn parts(
+        count: usize,
+    ) -> impl Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> {
+        let part = || Ok(Frame::data(Bytes::from(vec![b'x'; FREE_BYTES])));
+        StreamBody::new(stream::iter((0..count).map(move |_| part())))
+    }
+
+    #[tokio::test]
+    async fn bodies_of_strangers_share_one_room() {
+        let all = AtomicUsize::new(0);
+        let whole = read_from_stranger(parts(3), &all).await.unwrap();
+        assert_eq!(whole.len(), 3 * FREE_BYTES);
+        assert_eq!(all.load(Relaxed), 0);
+        let others = AtomicUsize::new(UNFINISHED_BYTES);
+        let long = read_from_stranger(parts(2), &others).await;
+        assert_eq!(long, Err(Unread::Crowded));
+        assert_eq!(others.load(Relaxed), UNFINISHED_BYTES);
+        // Short ones need none of it.
+        assert!(read_from_stranger(parts(1), &others).await.is_ok());
+    }
+}

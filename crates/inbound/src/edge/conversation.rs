@@ -1,0 +1,612 @@
+//! A client that sends one message after another on one line: over a pipe, or over the HTTP+SSE of
+//! 2024-11-05.
+//!
+//! Both worlds may speak on it at once: what follows `initialize` belongs to a session, and a request of
+//! 2026-07-28 stands for itself.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    future::Future,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use switchboard_client::{ErrorObject, Id, Reason};
+use switchboard_wire::{
+    Era, Frame, Message, Notification, Request, Response, code, encode, meta, method,
+};
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use super::{
+    BATCH_MAX, BatchAnswers, client_key, era_of, heed, modern_fault, nameless, reply, withdrawn,
+};
+use switchboard_base::{
+    backchannel::{Cancel, Cancelled, Line, Outlet, withdrawal},
+    caller::{self, Caller, Guest, Principal, said},
+    view::View,
+};
+use switchboard_core::{
+    core::Core,
+    dispatch::handshake,
+    dispatch::{self, Inquiry},
+    session::Session,
+    shown::Shown,
+};
+
+use crate::listen::Listening;
+
+/// Requests of one client under way; more of them wait, up to so many, and those after them are refused.
+/// What the client says besides is always heard: some of those under way may wait for it.
+const IN_FLIGHT_MAX: usize = BATCH_MAX;
+const WAITING_MAX: usize = 4_096;
+/// The most bytes of requests under way, unless it is one alone, and of those that wait. Beyond that the client is
+/// not read.
+const IN_FLIGHT_BYTES: usize = 32 * 1024 * 1024;
+const WAITING_BYTES: usize = 32 * 1024 * 1024;
+/// How often a client that is not read is looked at: it is read again when it has been asked something, since requests
+/// under way wait for its answer. Requests are refused then.
+pub(super) const LOOK: Duration = Duration::from_secs(1);
+/// Listen streams of one client.
+const LISTENING_MAX: usize = 64;
+/// A frame of at most so many bytes may be kept for the sake of the id in it.
+const SMALL_BYTES: usize = 16 * 1024;
+/// A client that has closed its end is still given the answers that come within this time.
+pub(crate) const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// Where messages of the client come from.
+pub(crate) trait Source {
+    /// The next one, or why it could not be read; `None` when there is no more. Can be dropped and
+    /// called again without losing one.
+    fn next(&mut self) -> impl Future<Output = Option<Result<Bytes, ErrorObject>>> + Send;
+
+    /// Waits until the client has left, whatever it has sent that was not read. For ever, where that cannot be told.
+    fn gone(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// Where messages to the client go.
+pub(crate) trait Sink: Outlet + 'static {
+    /// Takes an answer. Waits while there is no room.
+    fn say(&self, message: Bytes) -> impl Future<Output = ()> + Send;
+
+    /// Whether there is no room.
+    fn is_full(&self) -> bool;
+
+    /// Waits for room.
+    fn room(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// One client.
+pub(crate) struct Conversation<S> {
+    core: Arc<Core>,
+    view: View,
+    caller: Caller,
+    /// Of a client of an older revision, once it has opened.
+    session: Option<Arc<Session>>,
+    /// Requests that can be withdrawn. Those that have ended are swept when there are many.
+    in_flight: HashMap<Id, Cancel>,
+    tasks: JoinSet<()>,
+    /// The bytes of requests under way, and of answers that wait for the client.
+    held: Arc<AtomicUsize>,
+    /// Requests that wait for others to be answered.
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    listening: JoinSet<()>,
+    sink: Arc<S>,
+}
+
+/// A request that waits.
+struct Waiting {
+    request: Request,
+    bytes: usize,
+}
+
+/// Bytes that count as long as this lives.
+struct Held {
+    bytes: usize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Held {
+    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Self {
+        all.fetch_add(bytes, Relaxed);
+        Self {
+            bytes,
+            all: Arc::clone(all),
+        }
+    }
+
+    fn grow(&mut self, bytes: usize) {
+        self.all.fetch_add(bytes, Relaxed);
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+impl<S: Sink> Conversation<S> {
+    pub(crate) fn new(core: Arc<Core>, view: View, principal: Principal, sink: Arc<S>) -> Self {
+        Self {
+            caller: Caller::new(client_key(), nameless(), principal),
+            core,
+            view,
+            session: None,
+            in_flight: HashMap::new(),
+            tasks: JoinSet::new(),
+            held: Arc::default(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            listening: JoinSet::new(),
+            sink,
+        }
+    }
+
+    /// The client came over HTTP.
+    pub(crate) fn over_http(mut self) -> Self {
+        self.caller = self.caller.over_http();
+        self
+    }
+
+    /// The client works in this folder.
+    pub(crate) fn working_in(mut self, project: Option<Arc<str>>) -> Self {
+        self.caller.project = project;
+        self
+    }
+
+    /// Serves the client until it leaves.
+    pub(crate) async fn run(mut self, mut source: impl Source) {
+        let mut changes = self.core.shelf.changes();
+        let mut shown = Shown::now(&self.core, &self.view);
+        let core = Arc::clone(&self.core);
+        let mut stopped = pin!(core.lifecycle.stopped());
+        let sink = Arc::clone(&self.sink);
+        loop {
+            let session = self.session.clone();
+            let crowded = self.waiting_bytes > WAITING_BYTES;
+            let crowded = crowded.then(|| (&*sink, session.as_deref()));
+            tokio::select! {
+                message = next(&mut source, crowded) => match message {
+                    None => break,
+                    Some(Ok(frame)) => self.frame(frame).await,
+                    Some(Err(error)) => self.sink.say(encode::error(None, &error)).await,
+                },
+                letter = letter(session.as_deref()) => self.sink.say(letter).await,
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        break;
+                    }
+                    let now = Shown::now(&core, &self.view);
+                    // A client that has not opened yet asks for the lists anyway.
+                    if session.is_some() {
+                        for said in now.changes_since(shown) {
+                            self.sink.say(encode::notification(said, None)).await;
+                        }
+                    }
+                    shown = now;
+                }
+                Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    self.next_waiting().await;
+                }
+                () = sink.room(), if !self.waiting.is_empty() && self.tasks.is_empty() => {
+                    self.next_waiting().await;
+                }
+                Some(_) = self.listening.join_next(), if !self.listening.is_empty() => {}
+                () = &mut stopped => break,
+            }
+        }
+        if let Some(session) = &self.session {
+            self.withdraw(session.asks.close());
+        }
+        self.listening.abort_all();
+        let _ = timeout(LAST_ANSWERS, self.finish()).await;
+        if let Some(session) = &self.session {
+            session.end();
+        }
+    }
+
+    /// Answers what has been asked: what is under way, and what waits.
+    async fn finish(&mut self) {
+        loop {
+            if self.tasks.join_next().await.is_none() {
+                if self.waiting.is_empty() {
+                    return;
+                }
+                let sink = Arc::clone(&self.sink);
+                sink.room().await;
+            }
+            self.next_waiting().await;
+        }
+    }
+
+    async fn frame(&mut self, frame: Bytes) {
+        let bytes = frame.len();
+        match Frame::parse(frame) {
+            Ok(Frame::Single(message)) => self.message(message, bytes).await,
+            Ok(Frame::Batch(messages)) => self.batch(messages, bytes).await,
+            Err(error) => self.refuse(None, error.code(), &error.to_string()).await,
+        }
+    }
+
+    async fn message(&mut self, message: Message, bytes: usize) {
+        match message {
+            Message::Request(request) => self.request(request, bytes).await,
+            Message::Notification(notification) => self.notification(&notification),
+            Message::Response(response) => self.answered(response),
+        }
+    }
+
+    fn answered(&self, response: Response) {
+        if let Some(session) = &self.session {
+            session.asks.answered(response);
+        }
+    }
+
+    fn notification(&mut self, notification: &Notification) {
+        if let Some((id, why)) = withdrawn(notification) {
+            self.waiting.retain(|waiting| waiting.request.id != id);
+            self.waiting_bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
+            if let Some(cancel) = self.in_flight.remove(&id) {
+                cancel.cancel(why.as_deref());
+            }
+        } else if era_of(notification.params.as_ref()) == Era::Modern {
+            let guest = Guest::Modern;
+            dispatch::extension::hand_on(&self.core, &self.view, &self.caller, guest, notification);
+        } else if let Some(session) = &self.session {
+            heed(&self.core, session, notification);
+        }
+    }
+
+    /// Whether a request of this many bytes fits beside those under way.
+    fn fits(&self, bytes: usize) -> bool {
+        self.tasks.is_empty() || self.held.load(Relaxed) + bytes <= IN_FLIGHT_BYTES
+    }
+
+    async fn request(&mut self, request: Request, bytes: usize) {
+        let id = request.id.clone();
+        let era = era_of(request.params.as_ref());
+        if request.method == method::INITIALIZE && era == Era::Legacy {
+            return self.initialize(&request).await;
+        }
+        let listens = era == Era::Modern && request.method == method::LISTEN;
+        // A client that does not read is not given more to keep; and nobody overtakes those who wait.
+        let busy = self.tasks.len() >= IN_FLIGHT_MAX
+            || self.sink.is_full()
+            || !self.waiting.is_empty()
+            || !self.fits(bytes);
+        let may_wait = self.waiting.len() < WAITING_MAX && self.waiting_bytes <= WAITING_BYTES;
+        if !listens && busy && may_wait {
+            self.waiting_bytes += bytes;
+            return self.waiting.push_back(Waiting { request, bytes });
+        }
+        let room = if listens {
+            self.listening.len() < LISTENING_MAX
+        } else {
+            !busy
+        };
+        if !room {
+            let message = "this client has too much under way; wait for some of it to end";
+            return self.refuse(Some(&id), code::INTERNAL, message).await;
+        }
+        self.begin(era, listens, request, bytes).await;
+    }
+
+    /// Begins to answer a request.
+    async fn begin(&mut self, era: Era, listens: bool, request: Request, bytes: usize) {
+        // It may be kept for a while after the answer, and the frame is not to be kept with it.
+        let id = if bytes > SMALL_BYTES {
+            request.id.detached()
+        } else {
+            request.id.clone()
+        };
+        let Some((cancelled, reason)) = self.take_in(&id) else {
+            let message = "a request of this id is still under way";
+            return self.refuse(Some(&id), code::INVALID_REQUEST, message).await;
+        };
+        let sink = Arc::clone(&self.sink);
+        if listens {
+            let listening = self.listen(request);
+            self.listening.spawn(async move {
+                tokio::select! {
+                    () = listening => {}
+                    Ok(()) = cancelled => {}
+                }
+            });
+            return;
+        }
+        let answer = self.answer(era, request, reason);
+        let mut held = Held::new(&self.held, bytes);
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                message = answer => {
+                    held.grow(message.len());
+                    sink.say(message).await;
+                }
+                // Withdrawn: there is no answer. (An error means that nobody can withdraw it any more.)
+                Ok(()) = cancelled => {}
+            }
+        });
+    }
+
+    async fn next_waiting(&mut self) {
+        let fits = |waiting: &Waiting| self.fits(waiting.bytes);
+        if !self.sink.is_full()
+            && self.waiting.front().is_some_and(fits)
+            && let Some(Waiting { request, bytes }) = self.waiting.pop_front()
+        {
+            self.waiting_bytes -= bytes;
+            let era = era_of(request.params.as_ref());
+            self.begin(era, false, request, bytes).await;
+        }
+    }
+
+    async fn initialize(&mut self, request: &Request) {
+        let params = request.params.as_ref();
+        let answer = handshake::initialize(&self.core, &self.view, params);
+        if answer.is_ok() {
+            if let Some(before) = self.session.take() {
+                self.withdraw(before.end());
+            }
+            let session = Session::open(self.view.clone(), self.caller.clone(), params);
+            self.caller.client = Arc::clone(&session.caller.client);
+            self.core.audience.join(&session);
+            self.session = Some(session);
+        }
+        self.sink.say(reply(&request.id, answer)).await;
+    }
+
+    /// Takes questions back, which nobody waits for any more.
+    fn withdraw(&self, questions: Vec<u64>) {
+        for number in questions {
+            // One that does not fit is not missed: the client does not read.
+            self.sink.put(withdrawal(number));
+        }
+    }
+
+    /// Takes a request in, so that it can be withdrawn; `None` if its id is in use.
+    fn take_in(&mut self, id: &Id) -> Option<(Cancelled, Reason)> {
+        let same = self.in_flight.get(id);
+        if same.is_some_and(|cancel| !cancel.is_over()) {
+            return None;
+        }
+        if self.in_flight.len() >= 2 * IN_FLIGHT_MAX {
+            self.in_flight.retain(|_, cancel| !cancel.is_over());
+        }
+        let (cancel, cancelled) = Cancel::new();
+        let reason = cancel.reason();
+        self.in_flight.insert(id.clone(), cancel);
+        Some((cancelled, reason))
+    }
+
+    /// The answer to a request.
+    fn answer(
+        &mut self,
+        era: Era,
+        request: Request,
+        reason: Reason,
+    ) -> impl Future<Output = Bytes> + use<S> {
+        let (guest, session) = match (era, &self.session) {
+            (Era::Modern, _) => {
+                self.learn_name(&request);
+                (Guest::Modern, None)
+            }
+            (Era::Legacy, Some(session)) => (session.guest(), Some(Arc::clone(session))),
+            (Era::Legacy, None) => (Guest::stranger(), None),
+        };
+        let asks = session.as_ref().map(|session| Arc::clone(&session.asks));
+        let line = Line::new(Arc::<S>::clone(&self.sink), asks, reason);
+        let (core, view, caller) = (
+            Arc::clone(&self.core),
+            self.view.clone(),
+            self.caller.clone(),
+        );
+        async move {
+            let id = request.id;
+            if era == Era::Modern
+                && let Some(error) = modern_fault(request.params.as_ref())
+            {
+                return encode::error(Some(&id), &error);
+            }
+            let inquiry = Inquiry {
+                guest,
+                session,
+                line: Some(line),
+                method: request.method,
+                params: request.params,
+            };
+            let answer = dispatch::answer(&core, &view, &caller, inquiry).await;
+            reply(&id, answer)
+        }
+    }
+
+    fn learn_name(&mut self, request: &Request) {
+        if self.caller.client == nameless() {
+            let info = said(request.params.as_ref(), meta::CLIENT_INFO);
+            self.caller.client = caller::client_name(info.as_ref());
+        }
+    }
+
+    /// A stream of what changes, until it ends.
+    fn listen(&self, request: Request) -> impl Future<Output = ()> + use<S> {
+        let (core, view) = (Arc::clone(&self.core), self.view.clone());
+        let (sink, caller) = (Arc::clone(&self.sink), self.caller.clone());
+        async move {
+            let params = request.params.as_ref();
+            if let Some(error) = modern_fault(params) {
+                return sink.say(encode::error(Some(&request.id), &error)).await;
+            }
+            match Listening::open(&core, view, &caller, request.id.clone(), params).await {
+                Ok(mut listening) => {
+                    while let Some(message) = listening.next().await {
+                        sink.say(message).await;
+                    }
+                }
+                Err(failure) => {
+                    let error = failure.into_error(Era::Modern);
+                    sink.say(encode::error(Some(&request.id), &error)).await;
+                }
+            }
+        }
+    }
+
+    /// Several messages at once, which only 2025-03-26 has. They are answered at once, too.
+    async fn batch(
+        &mut self,
+        messages: Vec<Result<Message, switchboard_wire::EnvelopeError>>,
+        bytes: usize,
+    ) {
+        let batches = |session: &Arc<Session>| session.about().revision.facts().batches;
+        if messages.len() + self.tasks.len() > IN_FLIGHT_MAX || !self.fits(bytes) {
+            let message = "this client has too much under way; send a smaller batch, later";
+            return self.refuse(None, code::INTERNAL, message).await;
+        }
+        if !self.session.as_ref().is_some_and(batches) {
+            let message = "this revision has no batches; send one message at a time";
+            return self.refuse(None, code::INVALID_REQUEST, message).await;
+        }
+        let mut answers = BatchAnswers::default();
+        let mut asked = JoinSet::new();
+        for message in messages {
+            match message {
+                Ok(Message::Request(request)) => {
+                    let id = request.id.clone();
+                    let Some((cancelled, reason)) = self.take_in(&id) else {
+                        let message = "a request of this id is still under way";
+                        let error = ErrorObject::new(code::INVALID_REQUEST, message);
+                        answers.refuse(Some(&id), &error);
+                        continue;
+                    };
+                    let answer = self.answer(Era::Legacy, request, reason);
+                    asked.spawn(async move {
+                        tokio::select! {
+                            biased;
+                            answer = answer => Some((id, answer)),
+                            Ok(()) = cancelled => None,
+                        }
+                    });
+                }
+                Ok(Message::Notification(notification)) => self.notification(&notification),
+                Ok(Message::Response(response)) => self.answered(response),
+                Err(error) => {
+                    let error = ErrorObject::new(error.code(), error.to_string());
+                    answers.refuse(None, &error);
+                }
+            }
+        }
+        let sink = Arc::clone(&self.sink);
+        let mut held = Held::new(&self.held, bytes);
+        self.tasks.spawn(async move {
+            while let Some(answer) = asked.join_next().await {
+                if let Ok(Some((id, answer))) = answer {
+                    answers.put(&id, answer);
+                }
+            }
+            if let Some(message) = answers.into_message() {
+                held.grow(message.len());
+                sink.say(message).await;
+            }
+        });
+    }
+
+    async fn refuse(&mut self, id: Option<&Id>, code: i64, message: &str) {
+        let error = ErrorObject::new(code, message);
+        self.sink.say(encode::error(id, &error)).await;
+    }
+}
+
+/// The next message of a client. One that is `crowded` by its requests is read when it has been asked something and has
+/// read its answers.
+async fn next<S: Sink>(
+    source: &mut impl Source,
+    crowded: Option<(&S, Option<&Session>)>,
+) -> Option<Result<Bytes, ErrorObject>> {
+    if let Some((sink, session)) = crowded {
+        let wanted = async {
+            while !session.is_some_and(|session| session.asks.is_asked()) {
+                sleep(LOOK).await;
+            }
+            sink.room().await;
+        };
+        tokio::select! {
+            () = wanted => {}
+            () = source.gone() => return None,
+        }
+    }
+    source.next().await
+}
+
+/// What the client is to be told, once there is something.
+async fn letter(session: Option<&Session>) -> Bytes {
+    match session {
+        Some(session) => session.mailbox.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use switchboard_base::view::Face;
+
+    use crate::edge::event_stream::Tape;
+
+    struct Ready;
+
+    impl Source for Ready {
+        async fn next(&mut self) -> Option<Result<Bytes, ErrorObject>> {
+            Some(Ok(Bytes::new()))
+        }
+
+        async fn gone(&mut self) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    struct Left;
+
+    impl Source for Left {
+        async fn next(&mut self) -> Option<Result<Bytes, ErrorObject>> {
+            Some(Ok(Bytes::new()))
+        }
+
+        async fn gone(&mut self) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn crowded_client_that_left_is_noticed() {
+        let caller = Caller::new(1, "a".into(), Principal::Owner);
+        let session = Session::open(View::All(Face::Direct), caller, None);
+        let sink = Tape::new();
+        let crowded = Some((&*sink, Some(&*session)));
+        assert!(next(&mut Left, crowded).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn crowded_client_is_read_once_it_is_asked() {
+        let caller = Caller::new(1, "a".into(), Principal::Owner);
+        let session = Session::open(View::All(Face::Direct), caller, None);
+        let sink = Tape::new();
+        let crowded = Some((&*sink, Some(&*session)));
+        let mut source = Ready;
+        let unread = timeout(Duration::from_mins(1), next(&mut source, crowded));
+        assert!(unread.await.is_err());
+        let (line, server) = (session.line(), "s".into());
+        tokio::select! {
+            answer = line.ask(&server, method::ROOTS_LIST, None) => panic!("{answer:?}"),
+            message = next(&mut source, crowded) => assert!(message.is_some()),
+        }
+        let free = None::<(&Tape, _)>;
+        assert!(next(&mut source, free).await.is_some());
+    }
+}

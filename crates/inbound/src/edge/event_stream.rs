@@ -1,0 +1,567 @@
+//! Streams of events to HTTP clients, which can be heard again from where they broke.
+//!
+//! Who writes puts messages on a tape and never waits; the body of an HTTP answer plays it. If the client
+//! is cut off, the tape goes on, and another answer can play the rest.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::{
+    sync::Notify,
+    time::{Instant, Interval, interval_at},
+};
+
+use super::replay_budget::{Stock, TAPE_BYTES};
+use switchboard_base::backchannel::Outlet;
+
+/// A stream of events.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    inner: Mutex<Inner>,
+    /// How its events are named, if they are: then it can be heard again.
+    name: Option<u64>,
+    primes: bool,
+    /// Rung when a player comes or goes, or has played a full tape.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    events: VecDeque<Bytes>,
+    /// The number of the first of them.
+    first: u64,
+    /// The number of the first that has not been played.
+    unplayed: u64,
+    /// The bytes of all of them.
+    bytes: usize,
+    begun: bool,
+    finished: bool,
+    /// Which player plays: a new one ends the one before.
+    player: u64,
+    playing: bool,
+    /// When it ended, or its last player left.
+    left: Option<Instant>,
+    keeping: Keeping,
+    waker: Option<Waker>,
+}
+
+/// Where the bytes of a tape count.
+#[derive(Debug, Default)]
+enum Keeping {
+    /// With the request that it belongs to.
+    #[default]
+    Own,
+    /// With those that can be played again.
+    Stock(Arc<Stock>),
+    /// Nowhere: it is played to its end, if it is being played, and not kept.
+    Dropped,
+}
+
+/// What has been played is kept up to this, to be heard again.
+const KEPT_BYTES: usize = 256 * 1024;
+const KEPT_EVENTS: usize = 512;
+/// What has not been played is kept up to this; what comes after it is lost.
+const UNPLAYED_BYTES: usize = 16 * 1024 * 1024;
+/// With so much on it those who answer wait.
+const FULL_BYTES: usize = 4 * 1024 * 1024;
+/// A client whose stream breaks is asked to come back after so long.
+const RETRY_MS: u32 = 1_000;
+const KEEP_ALIVE: Duration = Duration::from_secs(25);
+
+impl Tape {
+    /// A tape that is played once.
+    pub(crate) fn new() -> Arc<Self> {
+        Self::build(None, false)
+    }
+
+    /// A tape that can be heard again by the names of its events. If it `primes`, the first event is an
+    /// empty one that only has a name, so that there is one from the beginning.
+    pub(crate) fn named(name: u64, primes: bool) -> Arc<Self> {
+        Self::build(Some(name), primes)
+    }
+
+    fn build(name: Option<u64>, primes: bool) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Mutex::default(),
+            name,
+            primes,
+            changed: Notify::new(),
+        })
+    }
+
+    /// Ready when the stream has begun.
+    pub(crate) fn poll_begun(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.lock();
+        if inner.begun {
+            return Poll::Ready(());
+        }
+        inner.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Whether the stream has not begun.
+    pub(crate) fn is_blank(&self) -> bool {
+        !self.lock().begun
+    }
+
+    /// The last message. It is taken however much is on the tape.
+    pub(crate) fn finish(&self, message: &[u8]) {
+        let mut inner = self.lock();
+        self.write(&mut inner, message);
+        inner.finished = true;
+        inner.left = Some(Instant::now());
+        written(inner);
+    }
+
+    /// Counts it with the tapes that can be played again, unless it is.
+    pub(super) fn keep_in(self: &Arc<Self>, stock: &Arc<Stock>) {
+        let mut inner = self.lock();
+        if matches!(inner.keeping, Keeping::Stock(_)) {
+            return;
+        }
+        stock.grow(inner.bytes + TAPE_BYTES);
+        inner.keeping = Keeping::Stock(Arc::clone(stock));
+        drop(inner);
+        stock.put(self);
+    }
+
+    /// Drops what is on it. One that is being played loses it when it has been played.
+    pub(super) fn forget(&self) {
+        let mut inner = self.lock();
+        inner.leave_stock();
+        inner.keeping = Keeping::Dropped;
+        if !inner.playing {
+            inner.clear();
+        }
+    }
+
+    /// Whether it was dropped, and is not played.
+    pub(super) fn is_gone(&self) -> bool {
+        let inner = self.lock();
+        matches!(inner.keeping, Keeping::Dropped) && !inner.playing
+    }
+
+    /// Whether it has ended, and has not been played for this long.
+    pub(super) fn is_over(&self, now: Instant, long: Duration) -> bool {
+        let inner = self.lock();
+        let left = inner.left.filter(|_| inner.finished && !inner.playing);
+        left.is_some_and(|left| now.duration_since(left) >= long)
+    }
+
+    /// How much is on it.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
+    /// There is nothing more to come.
+    pub(crate) fn close(&self) {
+        let mut inner = self.lock();
+        inner.finished = true;
+        inner.left = Some(Instant::now());
+        inner.wake();
+    }
+
+    fn force(&self, message: &[u8]) {
+        let mut inner = self.lock();
+        // Nobody can hear it, now or later.
+        if self.name.is_none() && inner.player > 0 && !inner.playing {
+            return;
+        }
+        self.write(&mut inner, message);
+        written(inner);
+    }
+
+    /// An event of another kind than a message.
+    pub(crate) fn announce(&self, kind: &str, data: &str) {
+        let mut inner = self.lock();
+        let event = format!("event: {kind}\ndata: {data}\n\n");
+        inner.push(event.into());
+        inner.wake();
+    }
+
+    /// Plays the tape from what has not been played.
+    pub(crate) fn play(self: &Arc<Self>) -> Player {
+        let mut inner = self.lock();
+        self.player(&mut inner)
+    }
+
+    /// Plays the tape from after the event of this number; `None` if that is not on it any more.
+    pub(crate) fn replay(self: &Arc<Self>, after: u64) -> Option<Player> {
+        let mut inner = self.lock();
+        let next = after.saturating_add(1);
+        if next < inner.first {
+            return None;
+        }
+        inner.unplayed = next.min(inner.next());
+        Some(self.player(&mut inner))
+    }
+
+    fn player(self: &Arc<Self>, inner: &mut Inner) -> Player {
+        inner.player += 1;
+        inner.playing = true;
+        // The one before ends when it looks.
+        inner.wake();
+        self.changed.notify_waiters();
+        Player {
+            tape: Arc::clone(self),
+            number: inner.player,
+            alive: interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE),
+        }
+    }
+
+    /// Waits until nobody plays it any more.
+    pub(crate) async fn abandoned(&self) {
+        self.until(|inner| !inner.playing).await;
+    }
+
+    /// Waits until this player has left, or another one has taken its place.
+    pub(crate) async fn left_by(&self, player: u64) {
+        self.until(|inner| !inner.playing || inner.player != player)
+            .await;
+    }
+
+    /// Whether those who answer have to wait.
+    pub(crate) fn is_full(&self) -> bool {
+        let inner = self.lock();
+        inner.bytes > FULL_BYTES && inner.playing
+    }
+
+    /// Waits for room, as long as somebody plays it.
+    pub(crate) async fn room(&self) {
+        self.until(|inner| inner.bytes <= FULL_BYTES || !inner.playing)
+            .await;
+    }
+
+    async fn until(&self, come: impl Fn(&Inner) -> bool) {
+        loop {
+            // Made before the look, so that what happens after it is noticed.
+            let changed = self.changed.notified();
+            if come(&self.lock()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Takes a message when there is room for it, or nobody left to hear it.
+    pub(crate) async fn say(&self, message: &[u8]) {
+        self.room().await;
+        self.force(message);
+    }
+
+    fn prime(&self, inner: &mut Inner) {
+        inner.begun = true;
+        if !self.primes || inner.next() > 0 {
+            return;
+        }
+        let name = self.name.unwrap_or_default();
+        let event = format!("id: {name}_0\nretry: {RETRY_MS}\ndata: \n\n");
+        inner.push(event.into());
+    }
+
+    fn write(&self, inner: &mut Inner, message: &[u8]) {
+        self.prime(inner);
+        let name = self.name.map(|name| (name, inner.next()));
+        inner.push(event(name, message));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes the player of a tape that was written to, and makes room for what was written.
+fn written(mut inner: MutexGuard<'_, Inner>) {
+    inner.wake();
+    let stock = match &inner.keeping {
+        Keeping::Stock(stock) if stock.is_over() => Some(Arc::clone(stock)),
+        _ => None,
+    };
+    drop(inner);
+    if let Some(stock) = stock {
+        stock.make_room();
+    }
+}
+
+impl Drop for Tape {
+    fn drop(&mut self) {
+        self.lock().leave_stock();
+    }
+}
+
+impl Outlet for Tape {
+    fn put(&self, message: Bytes) -> bool {
+        let mut inner = self.lock();
+        if inner.finished || inner.bytes > UNPLAYED_BYTES {
+            return false;
+        }
+        self.write(&mut inner, &message);
+        written(inner);
+        true
+    }
+
+    fn begin(&self) {
+        let mut inner = self.lock();
+        self.prime(&mut inner);
+        inner.wake();
+    }
+}
+
+impl Inner {
+    fn next(&self) -> u64 {
+        self.first + self.events.len() as u64
+    }
+
+    fn push(&mut self, event: Bytes) {
+        if matches!(self.keeping, Keeping::Dropped) && !self.playing {
+            self.first += 1;
+            self.unplayed = self.first;
+            return;
+        }
+        self.bytes += event.len();
+        if let Keeping::Stock(stock) = &self.keeping {
+            stock.grow(event.len());
+        }
+        self.events.push_back(event);
+    }
+
+    /// Takes the oldest event off.
+    fn pop(&mut self) -> bool {
+        let Some(old) = self.events.pop_front() else {
+            return false;
+        };
+        self.first += 1;
+        self.bytes -= old.len();
+        if let Keeping::Stock(stock) = &self.keeping {
+            stock.shrink(old.len());
+        }
+        true
+    }
+
+    fn clear(&mut self) {
+        while self.pop() {}
+        self.events = VecDeque::new();
+        self.unplayed = self.unplayed.max(self.first);
+    }
+
+    /// Its bytes count with the others no more.
+    fn leave_stock(&mut self) {
+        if let Keeping::Stock(stock) = std::mem::take(&mut self.keeping) {
+            stock.shrink(self.bytes + TAPE_BYTES);
+        }
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Whether more is kept than has to be. The last event always is: it may have been lost on its way.
+    fn is_crowded(&self) -> bool {
+        self.events.len() > 1 && (self.bytes > KEPT_BYTES || self.events.len() > KEPT_EVENTS)
+    }
+
+    /// The next event to play.
+    fn take(&mut self, keeps: bool) -> Option<Bytes> {
+        let at = usize::try_from(self.unplayed.checked_sub(self.first)?).ok()?;
+        let event = self.events.get(at)?.clone();
+        self.unplayed += 1;
+        while self.first < self.unplayed && (!keeps || self.is_crowded()) && self.pop() {}
+        Some(event)
+    }
+}
+
+/// Plays a tape as the body of an answer, with a comment now and then to show that somebody is there.
+#[derive(Debug)]
+pub(crate) struct Player {
+    tape: Arc<Tape>,
+    number: u64,
+    alive: Interval,
+}
+
+impl Player {
+    /// Tells it from others.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        {
+            let mut inner = self.tape.lock();
+            if inner.player != self.number {
+                return Poll::Ready(None);
+            }
+            if let Some(event) = inner.take(self.tape.name.is_some()) {
+                let full = inner.bytes + event.len() > FULL_BYTES;
+                drop(inner);
+                if full {
+                    self.tape.changed.notify_waiters();
+                }
+                self.alive.reset();
+                return Poll::Ready(Some(event));
+            }
+            if inner.finished {
+                return Poll::Ready(None);
+            }
+            inner.waker = Some(cx.waker().clone());
+        }
+        std::task::ready!(self.alive.poll_tick(cx));
+        Poll::Ready(Some(Bytes::from_static(b":\n\n")))
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        let mut inner = self.tape.lock();
+        if inner.player == self.number {
+            inner.playing = false;
+            inner.left = Some(Instant::now());
+            if matches!(inner.keeping, Keeping::Dropped) {
+                inner.clear();
+            }
+            drop(inner);
+            self.tape.changed.notify_waiters();
+        }
+    }
+}
+
+/// A message as an event. JSON on one line needs no splitting.
+fn event(name: Option<(u64, u64)>, message: &[u8]) -> Bytes {
+    let mut event = BytesMut::with_capacity(message.len() + 48);
+    if let Some((stream, number)) = name {
+        event.put_slice(format!("id: {stream}_{number}\n").as_bytes());
+    }
+    event.put_slice(b"event: message\ndata: ");
+    // White space between tokens is all that a line end in a JSON message can be.
+    event.extend(message.iter().map(|byte| match byte {
+        b'\n' | b'\r' => b' ',
+        other => *other,
+    }));
+    event.put_slice(b"\n\n");
+    event.freeze()
+}
+
+/// The stream and the number in the name of an event.
+pub(crate) fn read_name(name: &str) -> Option<(u64, u64)> {
+    let (stream, number) = name.split_once('_')?;
+    Some((stream.parse().ok()?, number.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    async fn next(player: &mut Player) -> Option<String> {
+        let event = poll_fn(|cx| player.poll_next(cx)).await?;
+        Some(String::from_utf8(event.to_vec()).unwrap())
+    }
+
+    fn put(tape: &Tape, message: &'static str) -> bool {
+        tape.put(Bytes::from_static(message.as_bytes()))
+    }
+
+    #[test]
+    fn a_message_is_one_event() {
+        let event = event(None, b"{\"a\":\n1}\r\n");
+        assert_eq!(&event[..], b"event: message\ndata: {\"a\": 1}  \n\n");
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_broke_is_heard_from_where_it_broke() {
+        let tape = Tape::named(7, true);
+        put(&tape, "1");
+        put(&tape, "2");
+        let mut player = tape.play();
+        assert_eq!(
+            next(&mut player).await.unwrap(),
+            "id: 7_0\nretry: 1000\ndata: \n\n"
+        );
+        assert!(next(&mut player).await.unwrap().starts_with("id: 7_1\n"));
+        assert!(next(&mut player).await.unwrap().starts_with("id: 7_2\n"));
+        drop(player);
+        tape.abandoned().await;
+        tape.finish(b"3");
+        let mut again = tape.replay(1).unwrap();
+        assert!(next(&mut again).await.unwrap().contains("data: 2"));
+        assert!(next(&mut again).await.unwrap().contains("data: 3"));
+        assert_eq!(next(&mut again).await, None);
+        // What lies beyond the end, or before the beginning, is no reason to fail.
+        assert_eq!(next(&mut tape.replay(u64::MAX).unwrap()).await, None);
+        assert!(next(&mut tape.replay(0).unwrap()).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn the_answer_can_be_heard_again_however_long_it_is() {
+        let tape = Tape::named(7, false);
+        put(&tape, "1");
+        tape.finish(&vec![b'x'; 2 * KEPT_BYTES]);
+        let mut player = tape.play();
+        while next(&mut player).await.is_some() {}
+        let mut again = tape.replay(0).unwrap();
+        assert!(next(&mut again).await.unwrap().len() > KEPT_BYTES);
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_has_lost_its_beginning_says_so() {
+        let tape = Tape::named(7, false);
+        for _ in 0..2 * KEPT_EVENTS {
+            put(&tape, "1");
+        }
+        let mut player = tape.play();
+        for _ in 0..2 * KEPT_EVENTS {
+            next(&mut player).await.unwrap();
+        }
+        assert!(tape.replay(1).is_none());
+        assert!(tape.replay(2 * KEPT_EVENTS as u64 - 2).is_some());
+    }
+
+    #[tokio::test]
+    async fn who_answers_waits_for_a_reader_and_for_nobody_else() {
+        let tape = Tape::new();
+        let mut player = tape.play();
+        let long = vec![b'x'; FULL_BYTES + 1];
+        tape.say(&long).await;
+        let mut waits = Box::pin(tape.say(b"1"));
+        assert!(poll_fn(|cx| Poll::Ready(waits.as_mut().poll(cx).is_pending())).await);
+        next(&mut player).await.unwrap();
+        waits.await;
+        tape.say(&long).await;
+        drop(player);
+        // Nobody is there: nobody waits.
+        tape.say(b"2").await;
+    }
+
+    #[tokio::test]
+    async fn a_new_player_ends_the_one_before() {
+        let tape = Tape::named(0, false);
+        let mut one = tape.play();
+        let mut other = tape.play();
+        assert_eq!(next(&mut one).await, None);
+        put(&tape, "1");
+        assert!(next(&mut other).await.is_some());
+        drop(one);
+        assert!(tape.lock().playing);
+    }
+
+    #[tokio::test]
+    async fn what_is_played_once_is_not_kept_and_there_is_an_end_to_what_waits() {
+        let tape = Tape::new();
+        put(&tape, "1");
+        let mut player = tape.play();
+        next(&mut player).await.unwrap();
+        assert_eq!(tape.lock().bytes, 0);
+        let long = Bytes::from(vec![b'x'; 1024 * 1024]);
+        let taken = (0..64).take_while(|_| tape.put(long.clone())).count();
+        assert!((16..20).contains(&taken), "{taken}");
+        tape.finish(b"end");
+        assert!(!put(&tape, "late"));
+    }
+}

@@ -1,0 +1,766 @@
+//! Streamable HTTP: clients of every revision on one address.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, LazyLock, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::{
+    HeaderMap, Method, Request as HttpRequest, Response, StatusCode,
+    body::Incoming,
+    header::{ACCEPT, ALLOW, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use rustc_hash::FxBuildHasher;
+use switchboard_approvals::Holder;
+use switchboard_client::{ErrorObject, Id, Raw, Revision};
+use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limits, meta, method};
+use tokio::{task::JoinSet, time::timeout};
+
+use super::{
+    BATCH_MAX, BatchAnswers,
+    body::{Answer, UNFINISHED, Unread, read_from_stranger},
+    era_of,
+    event_stream::{Tape, read_name},
+    heed, modern_fault, nameless, reply,
+    sessions::HttpSession,
+    work::{Ongoing, Stream, Unhurried, begun, work},
+};
+use switchboard_base::{
+    backchannel::{Line, Outlet as _},
+    caller::{self, Caller, Guest, Origin, Principal, said},
+    view::View,
+};
+use switchboard_core::{
+    dispatch::handshake,
+    dispatch::{self, Inquiry},
+    session::{NotTaken, Session},
+    shown::Shown,
+};
+
+use crate::{inbound::Inbound, listen::Listening};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
+/// How long the body of a request may take to arrive.
+pub const BODY_PATIENCE: Duration = Duration::from_secs(30);
+/// The room in the largest map of headers that is used again.
+const KEPT_HEADERS: usize = 24;
+static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// Numbers clients by what they say of themselves. Its key is drawn once, so that no client can find words that give it
+/// the number of another.
+static NAMED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// Answers one HTTP request to an MCP address. `key` tells the connection from others.
+pub(crate) async fn serve(
+    inbound: &Arc<Inbound>,
+    view: View,
+    key: u64,
+    principal: Principal,
+    request: HttpRequest<Incoming>,
+) -> Response<Answer> {
+    match *request.method() {
+        Method::POST => post(inbound, view, key, principal, request).await,
+        Method::GET => get(inbound, &view, principal, request.headers()),
+        Method::DELETE => delete(inbound, &view, principal, request.headers()),
+        _ => {
+            let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
+            let allowed = HeaderValue::from_static("GET, POST, DELETE");
+            response.headers_mut().insert(ALLOW, allowed);
+            response
+        }
+    }
+}
+
+async fn post(
+    inbound: &Arc<Inbound>,
+    view: View,
+    key: u64,
+    principal: Principal,
+    request: HttpRequest<Incoming>,
+) -> Response<Answer> {
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers;
+    if !is_json(&headers) {
+        let message = "Content-Type has to be application/json";
+        return refuse(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            code::INVALID_REQUEST,
+            message,
+        );
+    }
+    let body = match read(body, principal).await {
+        Ok(body) => body,
+        Err(response) => return *response,
+    };
+    let visitor = Visitor {
+        inbound,
+        view,
+        key,
+        principal,
+        headers,
+    };
+    match Frame::parse(body) {
+        Ok(Frame::Single(Message::Request(request))) => visitor.request(request).await,
+        Ok(Frame::Single(message)) => visitor.message(message),
+        Ok(Frame::Batch(messages)) => visitor.batch(messages).await,
+        Err(error) => refuse(StatusCode::BAD_REQUEST, error.code(), &error.to_string()),
+    }
+}
+
+/// Reads the body of a request.
+pub(crate) async fn read(
+    body: Incoming,
+    principal: Principal,
+) -> Result<Bytes, Box<Response<Answer>>> {
+    let body = Limited::new(body, limits::FRAME_BYTES);
+    let body = async {
+        match principal {
+            Principal::Owner => Ok(body.collect().await.map_err(Unread::of)?.to_bytes()),
+            Principal::Anyone => read_from_stranger(body, &UNFINISHED).await,
+        }
+    };
+    let unread = match timeout(BODY_PATIENCE, body).await {
+        Ok(Ok(body)) => return Ok(body),
+        Ok(Err(unread)) => unread,
+        Err(_) => Unread::Late,
+    };
+    let (status, message) = match unread {
+        Unread::TooLong => {
+            let message = format!("the body is longer than {} bytes", limits::FRAME_BYTES);
+            (StatusCode::PAYLOAD_TOO_LARGE, message)
+        }
+        Unread::Broken => (
+            StatusCode::BAD_REQUEST,
+            "the body ended too early".to_owned(),
+        ),
+        Unread::Late => {
+            let message = "the body took too long to arrive".to_owned();
+            (StatusCode::REQUEST_TIMEOUT, message)
+        }
+        Unread::Crowded => {
+            let message = "too many long requests arrive at once; try again later".to_owned();
+            (StatusCode::SERVICE_UNAVAILABLE, message)
+        }
+    };
+    Err(Box::new(refuse(status, code::INVALID_REQUEST, &message)))
+}
+
+/// One HTTP request on its way in.
+struct Visitor<'a> {
+    inbound: &'a Arc<Inbound>,
+    view: View,
+    key: u64,
+    principal: Principal,
+    headers: HeaderMap,
+}
+
+/// The kind of client that a request comes from.
+pub(super) enum Peer {
+    /// A session of an older revision.
+    Session(Arc<HttpSession>),
+    /// An older client that keeps no session.
+    Stranger,
+    /// A request of 2026-07-28, which says everything itself.
+    Modern,
+}
+
+impl Visitor<'_> {
+    async fn request(self, request: Request) -> Response<Answer> {
+        let is_modern = era_of(request.params.as_ref()) == Era::Modern;
+        if request.method == method::INITIALIZE && !is_modern {
+            return self.initialize(&request);
+        }
+        let peer = match self.recognise(&request, is_modern) {
+            Ok(peer) => peer,
+            Err(response) => return *response,
+        };
+        if matches!(peer, Peer::Modern) && request.method == method::LISTEN {
+            return self.listen(request).await;
+        }
+        if matches!(peer, Peer::Modern)
+            && request.method == method::TOOLS_CALL
+            && let Some(name) = self.odd_param_header(&request)
+        {
+            let message = format!("the header {name} does not say what the body says");
+            let error = ErrorObject::new(code::HEADER_MISMATCH, message);
+            return bad_request(&request.id, &error);
+        }
+        self.run(peer, request).await
+    }
+
+    fn initialize(&self, request: &Request) -> Response<Answer> {
+        let params = request.params.as_ref();
+        let answer = handshake::initialize(&self.inbound.core, &self.view, params);
+        let fine = answer.is_ok();
+        let mut response = json(reply(&request.id, answer));
+        if !fine {
+            return response;
+        }
+        let caller = Caller::new(super::client_key(), nameless(), self.principal).over_http();
+        let session = Session::open(self.view.clone(), caller, params);
+        let core = &self.inbound.core;
+        let shown = Shown::now(core, &self.view);
+        core.audience.join(&session);
+        let Some(session) = self.inbound.sessions.open(session, shown) else {
+            let message = "there are too many sessions; try again later";
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
+        };
+        if let Ok(id) = HeaderValue::from_str(&session.id) {
+            response.headers_mut().insert(&SESSION_ID, id);
+        }
+        response
+    }
+
+    fn recognise(&self, request: &Request, is_modern: bool) -> Result<Peer, Box<Response<Answer>>> {
+        let said = self.text(&PROTOCOL_VERSION);
+        let session = self.text(&SESSION_ID);
+        let is_modern = is_modern || said == Some(Revision::LATEST.as_str());
+        if is_modern {
+            return match self.contradiction(request, said) {
+                None => Ok(Peer::Modern),
+                Some(error) => Err(Box::new(bad_request(&request.id, &error))),
+            };
+        }
+        if let Some(said) = said
+            && Revision::parse(said).is_none()
+        {
+            let message = format!(
+                "there is no revision {:?} here",
+                switchboard_base::failure::cut(said)
+            );
+            let error = ErrorObject::new(code::INVALID_REQUEST, message);
+            return Err(Box::new(bad_request(&request.id, &error)));
+        }
+        match session {
+            None => Ok(Peer::Stranger),
+            Some(id) => match self.session(id) {
+                Some(session) => Ok(Peer::Session(session)),
+                None => Err(Box::new(no_session())),
+            },
+        }
+    }
+
+    fn session(&self, id: &str) -> Option<Arc<HttpSession>> {
+        let sessions = &self.inbound.sessions;
+        sessions.get(id, &self.view, self.principal)
+    }
+
+    /// What is wrong with a request of 2026-07-28, if something is: what it says of itself has to be
+    /// there, and its headers have to say the same.
+    fn contradiction(&self, request: &Request, said: Option<&str>) -> Option<ErrorObject> {
+        let params = request.params.as_ref();
+        let version = self::said(params, meta::PROTOCOL_VERSION);
+        let version = version.and_then(|version| version.to_text());
+        let mismatch = |what: &str| {
+            let message =
+                format!("the header {what} is missing, or does not say what the body says");
+            Some(ErrorObject::new(code::HEADER_MISMATCH, message))
+        };
+        if version.is_some() && said != version.as_deref() {
+            return mismatch("MCP-Protocol-Version");
+        }
+        if let Some(fault) = modern_fault(params) {
+            return Some(fault);
+        }
+        if self.text("mcp-method") != Some(&request.method) {
+            return mismatch("Mcp-Method");
+        }
+        let member = match &*request.method {
+            method::TOOLS_CALL | method::PROMPTS_GET => "name",
+            method::RESOURCES_READ => "uri",
+            method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => "taskId",
+            _ => return None,
+        };
+        let name = request
+            .params
+            .as_ref()
+            .and_then(|params| params.member(member)?.to_text());
+        let said = self
+            .text("mcp-name")
+            .and_then(|said| header::decode_value(said).ok());
+        if said.as_deref() != name.as_deref() {
+            return mismatch("Mcp-Name");
+        }
+        None
+    }
+
+    /// A header that repeats an argument of the tool, and says something else.
+    fn odd_param_header(&self, request: &Request) -> Option<String> {
+        let params = request.params.as_ref()?;
+        let name = params.member("name")?.to_text()?;
+        let headers = dispatch::param_headers(&self.inbound.core, &self.view, &name)?;
+        let arguments = params.member("arguments");
+        headers.disagreement(arguments.as_ref().map(Raw::as_str), |name| self.text(name))
+    }
+
+    fn caller(&self, peer: &Peer, request: &Request) -> Caller {
+        let (client, named) = match peer {
+            Peer::Session(session) => return session.session.caller.clone(),
+            Peer::Stranger => (nameless(), None),
+            Peer::Modern => {
+                let info = said(request.params.as_ref(), meta::CLIENT_INFO);
+                let named = info
+                    .as_ref()
+                    .map(|info| NAMED.hash_one((self.principal, info.as_bytes())));
+                (caller::client_name(info.as_ref()), named)
+            }
+        };
+        Caller {
+            key: self.key,
+            person: named.unwrap_or(self.key),
+            holder: Holder {
+                // Those without a name have one share together: each of their connections may be the same client's.
+                client: named.unwrap_or_else(|| FxBuildHasher.hash_one(self.principal)),
+                is_web: true,
+                is_stranger: self.principal == Principal::Anyone,
+            },
+            client,
+            origin: Origin::Mcp,
+            principal: self.principal,
+            project: None,
+        }
+    }
+
+    /// Answers with one message, or, if there is something to be said ahead of it, with a stream.
+    async fn run(self, peer: Peer, request: Request) -> Response<Answer> {
+        let caller = self.caller(&peer, &request);
+        let id = request.id.clone();
+        let (ongoing, inquiry, stream) = match self.take_in(&peer, request) {
+            Ok(taken) => taken,
+            Err(not_taken) => return not_taken_response(&id, not_taken),
+        };
+        let era = inquiry.guest.era();
+        let stays = matches!(peer, Peer::Session(_));
+        let work = work(
+            Arc::clone(&self.inbound.core),
+            self.view,
+            caller,
+            inquiry,
+            ongoing,
+        );
+        let mut work = Unhurried::new(work, stays);
+        let answer = tokio::select! {
+            biased;
+            answer = &mut work => answer,
+            () = begun(stream.as_ref()) => {
+                let Some(stream) = stream else { return status(StatusCode::ACCEPTED) };
+                return stream.play(id, work);
+            }
+        };
+        let Some(answer) = answer else {
+            // Withdrawn. JSON-RPC has no answer to that, HTTP needs one.
+            return status(StatusCode::ACCEPTED);
+        };
+        if let Some(stream) = stream.filter(|stream| !stream.tape.is_blank()) {
+            // Something was said, and the answer was there before anybody looked.
+            let work = Unhurried::new(std::future::ready(Some(answer)), stays);
+            return stream.play(id, work);
+        }
+        let http = match (&answer, era) {
+            (Err(error), Era::Modern) => modern_status(error.code),
+            _ => StatusCode::OK,
+        };
+        let mut response = json_in(self.headers, reply(&id, answer));
+        *response.status_mut() = http;
+        response
+    }
+
+    /// Takes a request in, with all that is known of it.
+    fn take_in(
+        &self,
+        peer: &Peer,
+        request: Request,
+    ) -> Result<(Ongoing, Inquiry, Option<Stream>), NotTaken> {
+        let ongoing = Ongoing::new(peer, &request.id)?;
+        let stream = accepts_events(&self.headers).then(|| Stream::new(peer));
+        let asks = match peer {
+            Peer::Session(session) => Some(Arc::clone(&session.session.asks)),
+            Peer::Stranger | Peer::Modern => None,
+        };
+        let line = stream.as_ref().map(|stream| {
+            let reason = Arc::clone(&ongoing.reason);
+            Line::new(Arc::<Tape>::clone(&stream.tape), asks, reason)
+        });
+        let (guest, session) = match peer {
+            Peer::Session(session) => (session.session.guest(), Some(Arc::clone(&session.session))),
+            Peer::Stranger => (Guest::stranger(), None),
+            Peer::Modern => (Guest::Modern, None),
+        };
+        let inquiry = Inquiry {
+            guest,
+            session,
+            line,
+            method: request.method,
+            params: request.params,
+        };
+        Ok((ongoing, inquiry, stream))
+    }
+
+    /// Answers with a stream of what changes.
+    async fn listen(self, request: Request) -> Response<Answer> {
+        if !accepts_events(&self.headers) {
+            let message = "Accept has to say text/event-stream";
+            return refuse(StatusCode::NOT_ACCEPTABLE, code::INVALID_REQUEST, message);
+        }
+        let caller = self.caller(&Peer::Modern, &request);
+        let params = request.params.as_ref();
+        let id = request.id.clone();
+        let listening = Listening::open(&self.inbound.core, self.view, &caller, id, params).await;
+        let mut listening = match listening {
+            Ok(listening) => listening,
+            Err(failure) => {
+                let error = failure.into_error(Era::Modern);
+                let mut response = json(encode::error(Some(&request.id), &error));
+                *response.status_mut() = modern_status(error.code);
+                return response;
+            }
+        };
+        let tape = Tape::new();
+        let player = tape.play();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    message = listening.next() => match message {
+                        Some(message) => tape.say(&message).await,
+                        None => break,
+                    },
+                    () = tape.abandoned() => break,
+                }
+            }
+            tape.close();
+        });
+        event_stream(Answer::Events(player))
+    }
+
+    /// Takes what has no answer.
+    fn message(&self, message: Message) -> Response<Answer> {
+        // 2026-07-28 has no sessions, and what it says in none belongs to an extension.
+        let is_modern = self.text(&PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
+        if is_modern && let Message::Notification(told) = &message {
+            let caller = Caller::new(self.key, nameless(), self.principal).over_http();
+            dispatch::extension::hand_on(
+                &self.inbound.core,
+                &self.view,
+                &caller,
+                Guest::Modern,
+                told,
+            );
+        }
+        let Some(id) = self.text(&SESSION_ID).filter(|_| !is_modern) else {
+            return status(StatusCode::ACCEPTED);
+        };
+        let Some(session) = self.session(id) else {
+            return no_session();
+        };
+        self.hear(&session, message);
+        status(StatusCode::ACCEPTED)
+    }
+
+    fn hear(&self, session: &HttpSession, message: Message) {
+        match message {
+            Message::Notification(notification) => {
+                heed(&self.inbound.core, &session.session, &notification);
+            }
+            Message::Response(response) => session.session.asks.answered(response),
+            Message::Request(_) => {}
+        }
+    }
+
+    /// Several messages at once, which only 2025-03-26 has.
+    async fn batch(
+        self,
+        messages: Vec<Result<Message, switchboard_wire::EnvelopeError>>,
+    ) -> Response<Answer> {
+        let session = match self.text(&SESSION_ID) {
+            None => None,
+            Some(id) => match self.session(id) {
+                Some(session) => Some(session),
+                None => return no_session(),
+            },
+        };
+        let revision = match &session {
+            Some(session) => Some(session.session.about().revision),
+            // Who does not say is taken to be of the revision that has them.
+            None => self
+                .text(&PROTOCOL_VERSION)
+                .map_or(Some(Revision::V2025_03_26), Revision::parse),
+        };
+        let is_modern = |message: &Message| match message {
+            Message::Request(request) => era_of(request.params.as_ref()) == Era::Modern,
+            Message::Notification(_) | Message::Response(_) => false,
+        };
+        if !revision.is_some_and(|revision| revision.facts().batches)
+            || messages.iter().flatten().any(is_modern)
+        {
+            let message = "this revision has no batches; send one message at a time";
+            return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
+        }
+        if messages.len() > BATCH_MAX {
+            let message = format!("a batch has at most {BATCH_MAX} messages; send several batches");
+            return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, &message);
+        }
+        let mut answers = BatchAnswers::default();
+        let mut asked = JoinSet::new();
+        for message in messages {
+            match message {
+                Ok(Message::Request(request)) => {
+                    let peer = session.clone().map_or(Peer::Stranger, Peer::Session);
+                    let caller = self.caller(&peer, &request);
+                    let id = request.id.clone();
+                    match self.take_in(&peer, request) {
+                        Ok((ongoing, mut inquiry, _)) => {
+                            // There is no stream to say anything on ahead of the answers.
+                            inquiry.line = None;
+                            let (core, view) = (Arc::clone(&self.inbound.core), self.view.clone());
+                            let work = work(core, view, caller, inquiry, ongoing);
+                            asked.spawn(async move {
+                                let answer = work.await?;
+                                let answer = reply(&id, answer);
+                                Some((id, answer))
+                            });
+                        }
+                        Err(not_taken) => {
+                            answers.refuse(Some(&id), &not_taken_error(not_taken));
+                        }
+                    }
+                }
+                Ok(message) => {
+                    if let Some(session) = &session {
+                        self.hear(session, message);
+                    }
+                }
+                Err(error) => {
+                    let error = ErrorObject::new(error.code(), error.to_string());
+                    answers.refuse(None, &error);
+                }
+            }
+        }
+        let gathering = async move {
+            while let Some(answer) = asked.join_next().await {
+                if let Ok(Some((id, answer))) = answer {
+                    answers.put(&id, answer);
+                }
+            }
+            answers.into_message()
+        };
+        let answers = if session.is_some() {
+            // On its own: to lose the connection is not to withdraw what a session asked over it.
+            let gathering = tokio::spawn(gathering);
+            // An error means that the runtime ends.
+            gathering.await.ok().flatten()
+        } else {
+            gathering.await
+        };
+        match answers {
+            Some(answers) => json(answers),
+            None => status(StatusCode::ACCEPTED),
+        }
+    }
+
+    fn text(&self, name: impl AsHeaderName) -> Option<&str> {
+        text(&self.headers, name)
+    }
+}
+
+/// The value of a header, if it is text.
+fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The stream of what the gateway has to say unasked; or one that broke, from where it broke.
+fn get(
+    inbound: &Arc<Inbound>,
+    view: &View,
+    principal: Principal,
+    headers: &HeaderMap,
+) -> Response<Answer> {
+    let Some(id) = text(headers, &SESSION_ID) else {
+        // Nobody to tell anything to. Clients take it as a server that has nothing to say.
+        return status(StatusCode::METHOD_NOT_ALLOWED);
+    };
+    let Some(session) = inbound.sessions.get(id, view, principal) else {
+        return no_session();
+    };
+    let (stream, after) = match text(headers, header::LAST_EVENT_ID).map(read_name) {
+        None => (0, None),
+        Some(Some((stream, after))) => (stream, Some(after)),
+        Some(None) => {
+            let message = "Last-Event-ID is none of this session";
+            return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
+        }
+    };
+    let Some(tape) = session.stream(stream) else {
+        let message = "this stream cannot be heard again: it is too long ago";
+        return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
+    };
+    let player = match after {
+        None => Some(tape.play()),
+        Some(after) => tape.replay(after),
+    };
+    let Some(player) = player else {
+        let message = "what comes after this event is not known any more";
+        return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
+    };
+    if stream == 0 {
+        session.keep_general();
+        let number = player.number();
+        tokio::spawn(tell_news(Arc::clone(inbound), session, tape, number));
+    }
+    event_stream(Answer::Events(player))
+}
+
+/// Tells a session what belongs to none of its requests, as long as somebody hears it.
+async fn tell_news(inbound: Arc<Inbound>, session: Arc<HttpSession>, tape: Arc<Tape>, player: u64) {
+    let mut changes = inbound.core.shelf.changes();
+    loop {
+        let now = Shown::now(&inbound.core, &session.session.view);
+        let before = {
+            let mut shown = session.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *shown, now)
+        };
+        for said in now.changes_since(before) {
+            tape.put(encode::notification(said, None));
+        }
+        tokio::select! {
+            letter = letter(&session, &tape) => drop(tape.put(letter)),
+            changed = changes.changed() => if changed.is_err() { return },
+            () = tape.left_by(player) => return,
+            () = inbound.core.lifecycle.stopped() => return tape.close(),
+        }
+    }
+}
+
+/// The next letter of a session, once its tape has room for it.
+async fn letter(session: &HttpSession, tape: &Tape) -> Bytes {
+    tape.room().await;
+    session.session.mailbox.next().await
+}
+
+fn delete(
+    inbound: &Arc<Inbound>,
+    view: &View,
+    principal: Principal,
+    headers: &HeaderMap,
+) -> Response<Answer> {
+    let Some(id) = text(headers, &SESSION_ID) else {
+        return status(StatusCode::METHOD_NOT_ALLOWED);
+    };
+    match inbound.sessions.get(id, view, principal) {
+        None => no_session(),
+        Some(session) => {
+            inbound.sessions.end(&session.id);
+            status(StatusCode::NO_CONTENT)
+        }
+    }
+}
+
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .is_some_and(|kind| {
+            let kind = kind.split(';').next().unwrap_or_default().trim();
+            kind.eq_ignore_ascii_case("application/json")
+        })
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.contains("text/event-stream"))
+}
+
+fn json(body: Bytes) -> Response<Answer> {
+    let mut response = Response::new(Answer::Whole(Some(body)));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// Answers in the map that held the headers of the request. hyper reads those of the next request into it again, so
+/// that a connection needs no new one; a large one is not kept.
+fn json_in(mut headers: HeaderMap, body: Bytes) -> Response<Answer> {
+    if headers.capacity() > KEPT_HEADERS {
+        return json(body);
+    }
+    headers.clear();
+    headers.insert(CONTENT_TYPE, JSON);
+    let mut response = Response::new(Answer::Whole(Some(body)));
+    *response.headers_mut() = headers;
+    response
+}
+
+pub(crate) fn event_stream(answer: Answer) -> Response<Answer> {
+    let mut response = Response::new(answer);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, EVENTS);
+    headers.insert(CACHE_CONTROL, NO_CACHE);
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+pub(crate) fn status(status: StatusCode) -> Response<Answer> {
+    let mut response = Response::new(Answer::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// Turns a request away before its id is known.
+pub(crate) fn refuse(status: StatusCode, code: i64, message: &str) -> Response<Answer> {
+    let error = ErrorObject::new(code, message);
+    let mut response = json(encode::error(None, &error));
+    *response.status_mut() = status;
+    response
+}
+
+fn bad_request(id: &Id, error: &ErrorObject) -> Response<Answer> {
+    let mut response = json(encode::error(Some(id), error));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+fn no_session() -> Response<Answer> {
+    let message = "there is no such session; open a new one with `initialize`";
+    refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message)
+}
+
+fn not_taken_error(not_taken: NotTaken) -> ErrorObject {
+    match not_taken {
+        NotTaken::SameId => {
+            let message = "a request of this id is still under way";
+            ErrorObject::new(code::INVALID_REQUEST, message)
+        }
+        NotTaken::TooMany => {
+            let message = "this session has too many requests under way; wait for some of them";
+            ErrorObject::new(code::INTERNAL, message)
+        }
+    }
+}
+
+fn not_taken_response(id: &Id, not_taken: NotTaken) -> Response<Answer> {
+    let error = not_taken_error(not_taken);
+    let mut response = json(encode::error(Some(id), &error));
+    *response.status_mut() = match not_taken {
+        NotTaken::SameId => StatusCode::BAD_REQUEST,
+        NotTaken::TooMany => StatusCode::TOO_MANY_REQUESTS,
+    };
+    response
+}
+
+/// The HTTP status of an error in 2026-07-28.
+const fn modern_status(code: i64) -> StatusCode {
+    match code {
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        code::HEADER_MISMATCH
+        | code::MISSING_CLIENT_CAPABILITY
+        | code::UNSUPPORTED_PROTOCOL_VERSION => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}

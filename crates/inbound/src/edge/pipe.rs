@@ -1,0 +1,228 @@
+//! A client on a pipe: one message a line, as over stdio.
+//!
+//! The same serves a client on this process's own standard input and output, and one that has joined
+//! over the gateway's socket.
+
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use bytes::{Bytes, BytesMut};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use switchboard_client::ErrorObject;
+use switchboard_wire::{Splitter, code, limits, put_line};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    sync::{Notify, mpsc},
+    time::{sleep, timeout},
+};
+
+use super::conversation::{Conversation, LAST_ANSWERS, LOOK, Sink, Source};
+use switchboard_base::{backchannel::Outlet, caller::Principal, view::View};
+use switchboard_core::core::Core;
+
+/// With so many bytes waiting to be written, those who answer wait as well.
+const ANSWERS_BYTES: usize = 4 * 1024 * 1024;
+/// With so many, what nobody waits for is dropped.
+const NEWS_BYTES: usize = 16 * 1024 * 1024;
+/// So much is written at a time.
+const WRITE_BYTES: usize = 64 * 1024;
+const READ_BYTES: usize = 16 * 1024;
+
+/// Serves a client until it leaves.
+pub(crate) async fn serve(
+    core: Arc<Core>,
+    view: View,
+    project: Option<Arc<str>>,
+    reader: impl AsyncRead + Unpin + Send,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
+    is_gone: impl Fn() -> bool + Send,
+) -> io::Result<()> {
+    // Bounded by bytes in place of messages: news stop at `NEWS_BYTES`, and answers, one for each request in
+    // flight, wait at `ANSWERS_BYTES`. No message is empty.
+    let (messages, written) = mpsc::unbounded_channel();
+    let waiting = Arc::new(Waiting::default());
+    let writing = tokio::spawn(write(writer, written, Arc::clone(&waiting)));
+    let sink = Arc::new(Outgoing { messages, waiting });
+    let mut lines = Lines {
+        reader,
+        splitter: Splitter::new(limits::FRAME_BYTES),
+        broken: None,
+        is_gone,
+    };
+    // Whoever reaches a pipe is the user: it is the process's own, or that of its socket.
+    let conversation = Conversation::new(core, view, Principal::Owner, sink);
+    let conversation = conversation.working_in(project);
+    conversation.run(&mut lines).await;
+    // All senders are gone: what they left is written, if somebody reads it.
+    let _ = timeout(LAST_ANSWERS, writing).await;
+    lines.broken.map_or(Ok(()), Err)
+}
+
+/// The end of a connection in both directions, which the system tells however much was not read.
+#[derive(Debug)]
+pub(crate) struct Hangup(Option<OwnedFd>);
+
+impl Hangup {
+    pub(crate) fn of(stream: &impl AsFd) -> Self {
+        // Without a descriptor of its own the end is noticed later, when it is read.
+        Self(stream.as_fd().try_clone_to_owned().ok())
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        let Some(stream) = &self.0 else {
+            return false;
+        };
+        let mut polled = [PollFd::new(stream, PollFlags::empty())];
+        poll(&mut polled, Some(&Timespec::default())).is_ok()
+            && polled[0].revents().contains(PollFlags::HUP)
+    }
+}
+
+/// The client's lines.
+struct Lines<R, G> {
+    reader: R,
+    splitter: Splitter,
+    broken: Option<io::Error>,
+    /// Tells whether the client has closed both ways.
+    is_gone: G,
+}
+
+impl<R: AsyncRead + Unpin + Send, G: Fn() -> bool + Send> Source for &mut Lines<R, G> {
+    async fn gone(&mut self) {
+        while !(self.is_gone)() {
+            sleep(LOOK).await;
+        }
+    }
+
+    async fn next(&mut self) -> Option<Result<Bytes, ErrorObject>> {
+        loop {
+            match self.splitter.next_frame() {
+                Some(Ok(frame)) => return Some(Ok(frame)),
+                Some(Err(too_large)) => {
+                    let message = format!("a message is longer than {} bytes", too_large.limit);
+                    return Some(Err(ErrorObject::new(code::INVALID_REQUEST, message)));
+                }
+                None => {}
+            }
+            let Lines {
+                reader, splitter, ..
+            } = &mut **self;
+            let buffer = splitter.buffer();
+            buffer.reserve(READ_BYTES);
+            match reader.read_buf(buffer).await {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(error) => {
+                    self.broken = Some(error);
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// The way to the client's pipe.
+struct Outgoing {
+    messages: mpsc::UnboundedSender<Bytes>,
+    waiting: Arc<Waiting>,
+}
+
+/// What waits to be written.
+#[derive(Default)]
+struct Waiting {
+    bytes: AtomicUsize,
+    less: Notify,
+}
+
+impl Outgoing {
+    fn send(&self, message: Bytes) -> bool {
+        self.waiting.bytes.fetch_add(message.len(), Relaxed);
+        // An error means that the client does not read any more; its end is noticed elsewhere.
+        self.messages.send(message).is_ok()
+    }
+}
+
+impl Outlet for Outgoing {
+    fn put(&self, message: Bytes) -> bool {
+        self.waiting.bytes.load(Relaxed) <= NEWS_BYTES && self.send(message)
+    }
+}
+
+impl Sink for Outgoing {
+    async fn say(&self, message: Bytes) {
+        self.room().await;
+        self.send(message);
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.bytes.load(Relaxed) > ANSWERS_BYTES && !self.messages.is_closed()
+    }
+
+    async fn room(&self) {
+        loop {
+            // Made before the look, so that what happens after it is noticed.
+            let less = self.waiting.less.notified();
+            if !self.is_full() {
+                return;
+            }
+            tokio::select! {
+                () = less => {}
+                () = self.messages.closed() => {}
+            }
+        }
+    }
+}
+
+async fn write(
+    mut writer: impl AsyncWrite + Unpin,
+    mut messages: mpsc::UnboundedReceiver<Bytes>,
+    waiting: Arc<Waiting>,
+) -> io::Result<()> {
+    let mut buffer = BytesMut::new();
+    while let Some(message) = messages.recv().await {
+        let mut taken = message.len();
+        put_line(&mut buffer, &message);
+        // What waits goes along: one write for many small answers.
+        while buffer.len() < WRITE_BYTES
+            && let Ok(message) = messages.try_recv()
+        {
+            taken += message.len();
+            put_line(&mut buffer, &message);
+        }
+        writer.write_all(&buffer).await?;
+        writer.flush().await?;
+        waiting.bytes.fetch_sub(taken, Relaxed);
+        waiting.less.notify_waiters();
+        buffer.clear();
+        if buffer.capacity() > 4 * WRITE_BYTES {
+            buffer = BytesMut::new();
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn hangup_is_told_with_bytes_unread() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let hangup = Hangup::of(&near);
+        far.write_all(b"unread").await.unwrap();
+        assert!(!hangup.is_there());
+        // A client that has said everything may still wait for answers.
+        far.shutdown().await.unwrap();
+        assert!(!hangup.is_there());
+        drop(far);
+        assert!(hangup.is_there());
+    }
+}

@@ -1,0 +1,212 @@
+//! The tapes that can be played again, of all sessions of a principal: bounded in bytes, the oldest dropped first.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::event_stream::Tape;
+
+/// The most bytes on all tapes of the owner together.
+pub(super) const STOCK_BYTES: usize = 64 * 1024 * 1024;
+/// The bytes that a tape counts besides its events.
+pub(super) const TAPE_BYTES: usize = 512;
+/// A tape that has ended and is not played is kept for this long.
+pub(super) const KEPT_FOR: Duration = Duration::from_mins(5);
+/// The fewest entries that are looked through for tapes that are gone.
+const PRUNE_MIN: usize = 64;
+
+/// The tapes of all sessions of a principal.
+#[derive(Debug)]
+pub(crate) struct Stock {
+    most: usize,
+    bytes: AtomicUsize,
+    tapes: Mutex<Tapes>,
+}
+
+#[derive(Debug, Default)]
+struct Tapes {
+    /// The oldest first.
+    queue: VecDeque<Weak<Tape>>,
+    /// With this many, those that are gone are left out.
+    prune_at: usize,
+}
+
+impl Stock {
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            bytes: AtomicUsize::new(0),
+            tapes: Mutex::default(),
+        })
+    }
+
+    /// Takes in a tape, whose bytes have been counted.
+    pub(super) fn put(&self, tape: &Arc<Tape>) {
+        let mut tapes = self.lock();
+        if tapes.queue.len() >= tapes.prune_at {
+            tapes.queue.retain(|tape| tape.strong_count() > 0);
+            tapes.prune_at = PRUNE_MIN.max(2 * tapes.queue.len());
+        }
+        tapes.queue.push_back(Arc::downgrade(tape));
+    }
+
+    pub(super) fn grow(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Relaxed);
+    }
+
+    pub(super) fn shrink(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Whether there is more than may be.
+    pub(super) fn is_over(&self) -> bool {
+        self.bytes.load(Relaxed) > self.most
+    }
+
+    /// Drops the oldest tapes until the rest is no more than may be. Not to be called with a tape locked.
+    pub(super) fn make_room(&self) {
+        while self.is_over() {
+            let Some(oldest) = self.lock().queue.pop_front() else {
+                return;
+            };
+            if let Some(tape) = oldest.upgrade() {
+                tape.forget();
+            }
+        }
+    }
+
+    /// Drops the tapes that ended a while before and are not played.
+    pub(super) fn sweep(&self, now: Instant) {
+        let mut over: Vec<_> = self.lock().queue.iter().filter_map(Weak::upgrade).collect();
+        over.retain(|tape| tape.is_over(now, KEPT_FOR));
+        let dropped: HashSet<_> = over.iter().map(Arc::as_ptr).collect();
+        let mut tapes = self.lock();
+        tapes
+            .queue
+            .retain(|tape| tape.strong_count() > 0 && !dropped.contains(&tape.as_ptr()));
+        drop(tapes);
+        for tape in over {
+            tape.forget();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tapes> {
+        self.tapes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::poll_fn, task::Poll};
+
+    use super::*;
+    use switchboard_base::backchannel::Outlet as _;
+
+    use crate::edge::event_stream::Player;
+
+    const LONG: usize = 3 * 1024;
+    /// Room for four of them.
+    const MOST: usize = 16 * 1024;
+
+    fn kept(stock: &Arc<Stock>, number: u64) -> (Arc<Tape>, Player) {
+        let tape = Tape::named(number, true);
+        let player = tape.play();
+        tape.keep_in(stock);
+        (tape, player)
+    }
+
+    /// A tape with a long answer that was not read.
+    fn unread(stock: &Arc<Stock>, number: u64) -> Arc<Tape> {
+        let (tape, player) = kept(stock, number);
+        tape.finish(&vec![b'x'; LONG]);
+        drop(player);
+        tape
+    }
+
+    async fn bytes_of(player: &mut Player) -> usize {
+        let mut bytes = 0;
+        while let Some(event) = poll_fn(|cx| player.poll_next(cx)).await {
+            bytes += event.len();
+        }
+        bytes
+    }
+
+    #[tokio::test]
+    async fn oldest_tape_makes_room_for_the_newest() {
+        let stock = Stock::new(MOST);
+        let tapes: Vec<_> = (1..=60).map(|number| unread(&stock, number)).collect();
+        assert!(!stock.is_over());
+        let bytes: usize = tapes.iter().map(|tape| tape.bytes()).sum();
+        assert!(bytes <= MOST, "{bytes}");
+        // What is still there can be played again, and the rest says that it is gone.
+        for tape in &tapes[56..] {
+            assert!(bytes_of(&mut tape.replay(0).unwrap()).await >= LONG);
+        }
+        assert!(tapes[..56].iter().all(|tape| tape.replay(0).is_none()));
+        drop(tapes);
+        assert_eq!(stock.bytes.load(Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn tape_that_is_played_is_played_to_its_end() {
+        let stock = Stock::new(MOST);
+        let (tape, mut player) = kept(&stock, 1);
+        tape.finish(&vec![b'x'; LONG]);
+        let _others: Vec<_> = (2..=10).map(|number| unread(&stock, number)).collect();
+        assert!(bytes_of(&mut player).await >= LONG);
+        drop(player);
+        assert_eq!(tape.bytes(), 0);
+    }
+
+    #[tokio::test]
+    async fn dropped_tape_takes_nothing_unless_played() {
+        let stock = Stock::new(1024);
+        let (tape, player) = kept(&stock, 0);
+        drop(player);
+        tape.put(vec![b'x'; LONG].into());
+        assert!(!stock.is_over());
+        tape.put(vec![b'x'; LONG].into());
+        assert_eq!(tape.bytes(), 0);
+        let mut again = tape.play();
+        tape.keep_in(&stock);
+        tape.put("1".into());
+        let event = poll_fn(|cx| again.poll_next(cx)).await.unwrap();
+        assert!(event.starts_with(b"id: 0_3\n"), "{event:?}");
+        assert!(poll_fn(|cx| Poll::Ready(again.poll_next(cx).is_pending())).await);
+    }
+
+    #[tokio::test]
+    async fn ended_tape_is_kept_for_minutes() {
+        let stock = Stock::new(STOCK_BYTES);
+        let ended = unread(&stock, 1);
+        let (goes_on, player) = kept(&stock, 2);
+        goes_on.put("1".into());
+        drop(player);
+        let (played, player) = kept(&stock, 3);
+        played.finish(b"1");
+        let now = Instant::now();
+        stock.sweep(now);
+        assert!(ended.bytes() >= LONG);
+        stock.sweep(now + KEPT_FOR);
+        assert_eq!(ended.bytes(), 0);
+        assert!(goes_on.bytes() > 0 && played.bytes() > 0);
+        assert_eq!(stock.lock().queue.len(), 2);
+        drop(player);
+    }
+
+    #[tokio::test]
+    async fn tapes_that_are_gone_leave_no_entries() {
+        let stock = Stock::new(STOCK_BYTES);
+        for number in 0..1_000 {
+            drop(unread(&stock, number));
+        }
+        assert!(stock.lock().queue.len() <= PRUNE_MIN);
+    }
+}

@@ -1,0 +1,471 @@
+//! Sessions of the older revisions over HTTP: each is known by a secret, and its streams can be heard
+//! again.
+
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use rustc_hash::FxHashMap;
+use tokio::time::Instant;
+
+use super::{
+    event_stream::Tape,
+    replay_budget::{STOCK_BYTES, Stock},
+};
+use switchboard_base::{
+    caller::{Caller, Principal},
+    random::secret,
+    view::View,
+};
+use switchboard_core::{dispatch::handshake, session::Session, shown::Shown};
+
+/// A session over HTTP.
+#[derive(Debug)]
+pub(crate) struct HttpSession {
+    pub(crate) id: Arc<str>,
+    pub(crate) session: Arc<Session>,
+    /// What the client has been shown, which its stream goes by.
+    pub(crate) shown: Mutex<Shown>,
+    /// The stream of what belongs to no request. Its number is 0.
+    pub(crate) general: Arc<Tape>,
+    /// The streams of the last requests, the oldest first.
+    streams: Mutex<VecDeque<(u64, Arc<Tape>)>>,
+    stock: Arc<Stock>,
+    last_stream: AtomicU64,
+    /// Milliseconds since the sessions began.
+    last_seen: AtomicU64,
+}
+
+/// So many streams can be heard again, as long as they are not more than this.
+const STREAMS_MAX: usize = 32;
+const STREAMS_BYTES: usize = 16 * 1024 * 1024;
+
+/// The time without a request or a stream after which a client is no longer counted as connected. Its session stays.
+const SILENT_MS: u64 = 2 * 60 * 1000;
+
+impl HttpSession {
+    /// A tape for what is said ahead of the answer to a request.
+    pub(crate) fn tape(&self) -> (u64, Arc<Tape>) {
+        let number = self.last_stream.fetch_add(1, Relaxed) + 1;
+        let primes = self.session.about().revision.facts().priming_events;
+        (number, Tape::named(number, primes))
+    }
+
+    /// The tape is being played, and may have to be played again.
+    pub(crate) fn keep(&self, number: u64, tape: Arc<Tape>) {
+        tape.keep_in(&self.stock);
+        let mut streams = lock(&self.streams);
+        streams.retain(|(_, tape)| !tape.is_gone());
+        streams.push_back((number, tape));
+        let crowded = |streams: &VecDeque<(u64, Arc<Tape>)>| {
+            let bytes: usize = streams.iter().map(|(_, tape)| tape.bytes()).sum();
+            streams.len() > STREAMS_MAX || bytes > STREAMS_BYTES
+        };
+        while streams.len() > 1 && crowded(&streams) {
+            streams.pop_front();
+        }
+    }
+
+    /// The stream of this number.
+    pub(crate) fn stream(&self, number: u64) -> Option<Arc<Tape>> {
+        if number == 0 {
+            return Some(Arc::clone(&self.general));
+        }
+        let streams = lock(&self.streams);
+        let found = streams.iter().find(|(known, _)| *known == number);
+        found.map(|(_, tape)| Arc::clone(tape))
+    }
+
+    /// The stream of what belongs to no request is being played.
+    pub(crate) fn keep_general(&self) {
+        self.general.keep_in(&self.stock);
+    }
+
+    fn is_busy(&self) -> bool {
+        self.session.is_busy() || Arc::strong_count(&self.general) > 1
+    }
+}
+
+/// All sessions over HTTP.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    /// The ids are random and ours, so that nobody can choose them to collide.
+    by_id: RwLock<FxHashMap<Arc<str>, Arc<HttpSession>>>,
+    /// The streams of the owner, and of others, which take no room of it.
+    stock: Arc<Stock>,
+    strangers: Arc<Stock>,
+    began: Instant,
+}
+
+/// The most sessions of a principal at a time; beyond it one of the client that has the most ends, the one that has been
+/// silent the longest.
+const SESSIONS_MAX: usize = 10_000;
+/// Likewise, the most bytes that the clients of a principal have said of themselves.
+const SAID_BYTES: usize = 32 * 1024 * 1024;
+/// A client that says no more of itself needs no room in that.
+const SHORT_BYTES: usize = 1024;
+/// So many fit into that in any case.
+const SESSIONS_SURE: usize = SAID_BYTES / handshake::SAID_BYTES;
+/// How often idle sessions and ended streams are looked for, at least and at most.
+const SWEEP_RARELY: Duration = Duration::from_mins(1);
+const SWEEP_OFTEN: Duration = Duration::from_secs(1);
+
+/// The pause between two looks for sessions that have been idle for this long.
+pub(crate) fn sweep_pause(idle: Duration) -> Duration {
+    (idle / 4).clamp(SWEEP_OFTEN, SWEEP_RARELY)
+}
+
+impl Sessions {
+    pub(crate) fn new() -> Self {
+        Self {
+            by_id: RwLock::default(),
+            stock: Stock::new(STOCK_BYTES),
+            strangers: Stock::new(STOCK_BYTES / 4),
+            began: Instant::now(),
+        }
+    }
+
+    /// Opens a session; `None` if there are too many, or no randomness for its name.
+    pub(crate) fn open(&self, session: Arc<Session>, shown: Shown) -> Option<Arc<HttpSession>> {
+        let id: Arc<str> = secret()?.into();
+        let primes = session.about().revision.facts().priming_events;
+        let stock = match session.caller.principal {
+            Principal::Owner => &self.stock,
+            Principal::Anyone => &self.strangers,
+        };
+        let session = Arc::new(HttpSession {
+            id: Arc::clone(&id),
+            session,
+            shown: Mutex::new(shown),
+            general: Tape::named(0, primes),
+            streams: Mutex::default(),
+            stock: Arc::clone(stock),
+            last_stream: AtomicU64::new(0),
+            last_seen: AtomicU64::new(self.now()),
+        });
+        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = Vec::new();
+        let has_room = loop {
+            let Some(crowd) = Crowd::of(&by_id, &session) else {
+                by_id.insert(id, Arc::clone(&session));
+                break true;
+            };
+            match crowd.dispensable().and_then(|id| by_id.remove(&id)) {
+                Some(one) => ended.push(one),
+                None => break false,
+            }
+        };
+        drop(by_id);
+        for ended in ended {
+            ended.session.end();
+        }
+        has_room.then_some(session)
+    }
+
+    /// Ends the sessions that have been idle for this long: without a request, under way or new, and without an open
+    /// stream. Drops streams that ended a while before. Returns how many sessions it has ended.
+    pub(crate) fn sweep(&self, idle: Duration) -> usize {
+        for stock in [&self.stock, &self.strangers] {
+            stock.sweep(Instant::now());
+        }
+        let idle = u64::try_from(idle.as_millis()).unwrap_or(u64::MAX);
+        let now = self.now();
+        let stays = |session: &HttpSession| {
+            if session.is_busy() {
+                // Idle from when it is busy no more, as far as sweeps can tell.
+                session.last_seen.store(now, Relaxed);
+            }
+            now.saturating_sub(session.last_seen.load(Relaxed)) < idle
+        };
+        let ended: Vec<_> = {
+            let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+            let ended = by_id.extract_if(|_, session| !stays(session)).collect();
+            if by_id.len() < by_id.capacity() / 4 {
+                by_id.shrink_to_fit();
+            }
+            ended
+        };
+        for (_, session) in &ended {
+            session.session.end();
+        }
+        ended.len()
+    }
+
+    /// The session of this name in this view, if it is this principal's. Its client has given a sign
+    /// of life.
+    pub(crate) fn get(
+        &self,
+        id: &str,
+        view: &View,
+        principal: Principal,
+    ) -> Option<Arc<HttpSession>> {
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let session = by_id.get(id).filter(|known| {
+            known.session.view == *view && known.session.caller.principal == principal
+        })?;
+        session.last_seen.store(self.now(), Relaxed);
+        Some(Arc::clone(session))
+    }
+
+    /// Ends the session, and with it what it has under way.
+    pub(crate) fn end(&self, id: &str) {
+        let ended = {
+            let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+            by_id.remove(id)
+        };
+        if let Some(ended) = ended {
+            ended.session.end();
+            ended.general.close();
+        }
+    }
+
+    /// The sessions whose client may have left: over HTTP it need not say so.
+    pub(crate) fn silent(&self) -> Vec<Arc<Session>> {
+        let now = self.now();
+        let is_silent = |session: &HttpSession| {
+            let last = session.last_seen.load(Relaxed);
+            !session.is_busy() && now.saturating_sub(last) >= SILENT_MS
+        };
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let silent = by_id.values().filter(|session| is_silent(session));
+        silent.map(|session| Arc::clone(&session.session)).collect()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.by_id
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The sessions of a principal that leave no room for one more.
+struct Crowd<'a>(Vec<&'a Arc<HttpSession>>);
+
+impl<'a> Crowd<'a> {
+    fn of(by_id: &'a FxHashMap<Arc<str>, Arc<HttpSession>>, session: &HttpSession) -> Option<Self> {
+        let bytes_of = |known: &HttpSession| known.session.about().bytes();
+        let is_short = bytes_of(session) <= SHORT_BYTES;
+        // As few as these leave room, whatever their clients have said.
+        if by_id.len() < SESSIONS_SURE || (is_short && by_id.len() < SESSIONS_MAX) {
+            return None;
+        }
+        let is_own = |known: &&Arc<_>| client_of(known).principal == client_of(session).principal;
+        let own: Vec<_> = by_id.values().filter(is_own).collect();
+        let bytes: usize = own.iter().map(|known| bytes_of(known)).sum();
+        let is_over = !is_short && bytes + bytes_of(session) > SAID_BYTES;
+        (own.len() >= SESSIONS_MAX || is_over).then_some(Self(own))
+    }
+
+    /// The session to end: of the client that has the most, the one that has been silent the longest.
+    fn dispensable(&self) -> Option<Arc<str>> {
+        let mut of_client = HashMap::<&str, usize>::new();
+        for known in &self.0 {
+            *of_client.entry(&client_of(known).client).or_default() += 1;
+        }
+        let crowds = |known: &&&Arc<HttpSession>| {
+            let last_seen = known.last_seen.load(Relaxed);
+            (of_client[&*client_of(known).client], Reverse(last_seen))
+        };
+        let idle = self.0.iter().filter(|known| !known.is_busy());
+        idle.max_by_key(crowds).map(|known| Arc::clone(&known.id))
+    }
+}
+
+/// The client of a session.
+fn client_of(session: &HttpSession) -> &Caller {
+    &session.session.caller
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_client::Raw;
+
+    use super::*;
+    use switchboard_base::view::Face;
+
+    const OWNER: Principal = Principal::Owner;
+
+    fn open(sessions: &Sessions) -> Option<Arc<HttpSession>> {
+        open_as(sessions, "a", OWNER)
+    }
+
+    fn open_as(
+        sessions: &Sessions,
+        client: &str,
+        principal: Principal,
+    ) -> Option<Arc<HttpSession>> {
+        let caller = Caller::new(1, "".into(), principal);
+        let params = serde_json::json!({ "clientInfo": { "name": client, "version": "1" } });
+        let params = Raw::from_value(&params).unwrap();
+        let session = Session::open(View::All(Face::Direct), caller, Some(&params));
+        sessions.open(session, Shown::default())
+    }
+
+    #[test]
+    fn a_session_is_known_in_its_own_view_to_its_own_principal_and_ends_for_good() {
+        let sessions = Sessions::new();
+        let session = open(&sessions).unwrap();
+        let get = |view, principal| sessions.get(&session.id, &view, principal).is_some();
+        assert!(get(View::All(Face::Direct), OWNER));
+        assert!(!get(View::Server("a".into()), OWNER));
+        assert!(!get(View::All(Face::Direct), Principal::Anyone));
+        sessions.end(&session.id);
+        assert!(!get(View::All(Face::Direct), OWNER));
+    }
+
+    const IDLE: Duration = Duration::from_mins(30);
+    const ALMOST: Duration = Duration::from_secs(30 * 60 - 1);
+
+    fn is_known(sessions: &Sessions, session: &HttpSession) -> bool {
+        let view = View::All(Face::Direct);
+        sessions.get(&session.id, &view, OWNER).is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_session_ends_and_used_one_stays() {
+        let sessions = Sessions::new();
+        let [idle, used] = [(); 2].map(|()| open(&sessions).unwrap());
+        tokio::time::advance(ALMOST).await;
+        assert_eq!(sessions.sweep(IDLE), 0);
+        assert!(is_known(&sessions, &used));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(sessions.sweep(IDLE), 1);
+        assert!(!is_known(&sessions, &idle));
+        assert!(is_known(&sessions, &used));
+        assert_eq!(sessions.count(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn client_that_says_nothing_may_have_left() {
+        let sessions = Sessions::new();
+        let [silent, streaming, asking] = [(); 3].map(|()| open(&sessions).unwrap());
+        let stream = streaming.general.play();
+        tokio::time::advance(Duration::from_millis(SILENT_MS - 1)).await;
+        assert!(is_known(&sessions, &asking));
+        assert_eq!(sessions.silent().len(), 0);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let left = sessions.silent();
+        assert_eq!(left.len(), 1);
+        assert!(Arc::ptr_eq(&left[0], &silent.session));
+        drop(stream);
+        assert_eq!(sessions.silent().len(), 2);
+        // It may come back.
+        assert!(is_known(&sessions, &silent));
+        assert_eq!(sessions.silent().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn session_is_idle_only_once_its_call_and_stream_ended() {
+        let sessions = Sessions::new();
+        let [calling, streaming] = [(); 2].map(|()| open(&sessions).unwrap());
+        let id = switchboard_client::Id::from(1);
+        let call = calling.session.take_in(&id).unwrap();
+        let stream = streaming.general.play();
+        for _ in 0..3 {
+            tokio::time::advance(IDLE).await;
+            assert_eq!(sessions.sweep(IDLE), 0);
+        }
+        drop((call, stream));
+        calling.session.done(&id);
+        tokio::time::advance(ALMOST).await;
+        assert_eq!(sessions.sweep(IDLE), 0);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(sessions.sweep(IDLE), 2);
+    }
+
+    #[test]
+    fn sweeps_follow_the_idle_time_within_bounds() {
+        assert_eq!(sweep_pause(IDLE), SWEEP_RARELY);
+        assert_eq!(sweep_pause(Duration::from_secs(1)), SWEEP_OFTEN);
+        assert_eq!(sweep_pause(Duration::MAX), SWEEP_RARELY);
+    }
+
+    #[test]
+    fn the_silent_make_room_and_the_busy_stay() {
+        let sessions = Sessions::new();
+        let busy = open(&sessions).unwrap();
+        let _stream = Arc::clone(&busy.general);
+        for _ in 0..SESSIONS_MAX + 10 {
+            assert!(open(&sessions).is_some());
+        }
+        assert_eq!(sessions.count(), SESSIONS_MAX);
+        assert!(
+            sessions
+                .get(&busy.id, &View::All(Face::Direct), OWNER)
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn sessions_are_bounded_by_what_clients_say() {
+        let sessions = Sessions::new();
+        let long = "x".repeat(handshake::SAID_BYTES - 100);
+        for _ in 0..SESSIONS_SURE + 10 {
+            assert!(open_as(&sessions, &long, Principal::Anyone).is_some());
+        }
+        assert!(
+            sessions.count() <= SESSIONS_SURE + 1,
+            "{}",
+            sessions.count()
+        );
+        let before = sessions.count();
+        assert!(open(&sessions).is_some());
+        assert_eq!(sessions.count(), before + 1);
+    }
+
+    #[test]
+    fn strangers_end_no_session_of_the_owner() {
+        let sessions = Sessions::new();
+        let idle = open(&sessions).unwrap();
+        for _ in 0..SESSIONS_MAX + 10 {
+            assert!(open_as(&sessions, "a", Principal::Anyone).is_some());
+        }
+        assert_eq!(sessions.count(), SESSIONS_MAX + 1);
+        let view = View::All(Face::Direct);
+        assert!(sessions.get(&idle.id, &view, OWNER).is_some());
+    }
+
+    #[test]
+    fn client_with_the_most_sessions_makes_room() {
+        let sessions = Sessions::new();
+        let idle: Vec<_> = (0..2)
+            .map(|_| open_as(&sessions, "few", OWNER).unwrap())
+            .collect();
+        for _ in 0..SESSIONS_MAX + 10 {
+            assert!(open_as(&sessions, "many", OWNER).is_some());
+        }
+        assert_eq!(sessions.count(), SESSIONS_MAX);
+        let view = View::All(Face::Direct);
+        for idle in idle {
+            assert!(sessions.get(&idle.id, &view, OWNER).is_some());
+        }
+    }
+
+    #[test]
+    fn only_the_last_streams_can_be_heard_again() {
+        let sessions = Sessions::new();
+        let session = open(&sessions).unwrap();
+        for _ in 0..=STREAMS_MAX {
+            let (number, tape) = session.tape();
+            session.keep(number, tape);
+        }
+        assert!(session.stream(1).is_none());
+        assert!(session.stream(2).is_some());
+        assert!(session.stream(0).is_some());
+    }
+}

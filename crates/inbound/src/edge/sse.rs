@@ -1,0 +1,164 @@
+//! HTTP+SSE, the transport of 2024-11-05: one stream for everything the client is told, which names the
+//! address that its messages go to.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use hyper::{HeaderMap, Response, StatusCode};
+use switchboard_client::ErrorObject;
+use switchboard_wire::code;
+use tokio::sync::mpsc;
+
+use super::{
+    body::Answer,
+    conversation::{Conversation, Sink, Source},
+    event_stream::Tape,
+    http::{event_stream, refuse, status},
+};
+use switchboard_base::{caller::Principal, random::secret, view::View};
+
+use crate::inbound::Inbound;
+
+/// Messages go to this path with the name of the stream after it.
+pub(crate) const MESSAGES: &str = "/sse/messages/";
+
+/// Messages of one client that wait to be read; then it waits to send more. Each may be as long as a frame.
+const INBOX_DEPTH: usize = 4;
+/// The most streams of a principal at a time.
+const STREAMS_MAX: usize = 4_096;
+
+/// The open streams, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Streams(Mutex<HashMap<String, Inbox>>);
+
+#[derive(Debug, Clone)]
+struct Inbox {
+    principal: Principal,
+    messages: mpsc::Sender<Bytes>,
+}
+
+/// Opens a stream.
+pub(crate) fn open(inbound: &Arc<Inbound>, view: View, principal: Principal) -> Response<Answer> {
+    let (messages, inbox) = mpsc::channel(INBOX_DEPTH);
+    let entry = Inbox {
+        principal,
+        messages,
+    };
+    let Some(name) = inbound.sse.add(entry) else {
+        let message = "there are too many streams; try again later";
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
+    };
+    let tape = Tape::new();
+    tape.announce("endpoint", &format!("{MESSAGES}{name}"));
+    let player = tape.play();
+    let inbound = Arc::clone(inbound);
+    tokio::spawn(async move {
+        let conversation = Conversation::new(
+            Arc::clone(&inbound.core),
+            view,
+            principal,
+            Arc::clone(&tape),
+        )
+        .over_http();
+        let messages = Messages {
+            inbox,
+            tape: Arc::clone(&tape),
+        };
+        inbound.attend(conversation.run(messages)).await;
+        inbound.sse.remove(&name);
+        tape.close();
+    });
+    event_stream(Answer::Events(player))
+}
+
+/// Takes a message for the stream of this name.
+pub(crate) async fn message(
+    inbound: &Inbound,
+    name: &str,
+    principal: Principal,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Response<Answer> {
+    if !super::http::is_json(headers) {
+        let message = "Content-Type has to be application/json";
+        return refuse(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            code::INVALID_REQUEST,
+            message,
+        );
+    }
+    let inbox = inbound.sse.get(name, principal);
+    let Some(inbox) = inbox else {
+        let message = "there is no such stream; open a new one with GET";
+        return refuse(StatusCode::NOT_FOUND, code::INVALID_REQUEST, message);
+    };
+    match inbox.send(body).await {
+        Ok(()) => status(StatusCode::ACCEPTED),
+        Err(_) => status(StatusCode::GONE),
+    }
+}
+
+impl Streams {
+    fn add(&self, inbox: Inbox) -> Option<String> {
+        let name = secret()?;
+        let mut streams = self.lock();
+        let is_own = |known: &&Inbox| known.principal == inbox.principal;
+        if streams.values().filter(is_own).count() >= STREAMS_MAX {
+            return None;
+        }
+        streams.insert(name.clone(), inbox);
+        Some(name)
+    }
+
+    fn get(&self, name: &str, principal: Principal) -> Option<mpsc::Sender<Bytes>> {
+        let streams = self.lock();
+        let inbox = streams.get(name)?;
+        (inbox.principal == principal).then(|| inbox.messages.clone())
+    }
+
+    fn remove(&self, name: &str) {
+        self.lock().remove(name);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Inbox>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the client has sent.
+struct Messages {
+    inbox: mpsc::Receiver<Bytes>,
+    tape: Arc<Tape>,
+}
+
+impl Source for Messages {
+    async fn next(&mut self) -> Option<Result<Bytes, ErrorObject>> {
+        tokio::select! {
+            biased;
+            message = self.inbox.recv() => message.map(Ok),
+            // The stream is the session: when it is closed, the client has left.
+            () = self.tape.abandoned() => None,
+        }
+    }
+
+    async fn gone(&mut self) {
+        self.tape.abandoned().await;
+    }
+}
+
+impl Sink for Tape {
+    async fn say(&self, message: Bytes) {
+        Self::say(self, &message).await;
+    }
+
+    fn is_full(&self) -> bool {
+        Self::is_full(self)
+    }
+
+    async fn room(&self) {
+        Self::room(self).await;
+    }
+}

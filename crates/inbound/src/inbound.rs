@@ -1,0 +1,182 @@
+//! The clients' side of the gateway: who is connected, and where the gateway listens.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock, Weak},
+    time::SystemTime,
+};
+
+use switchboard_base::view::View;
+use switchboard_core::{core::Core, session::Session};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+};
+
+use crate::{
+    console_auth::{Console, Signed, no_console},
+    edge::{
+        pipe,
+        sessions::{Sessions, sweep_pause},
+        sse,
+    },
+    ports::Ports,
+};
+
+/// The clients, and the doors that they come in by.
+#[derive(Debug)]
+pub struct Inbound {
+    /// The layer below.
+    pub core: Arc<Core>,
+    pub(crate) sessions: Sessions,
+    pub(crate) sse: sse::Streams,
+    /// Who is signed in at the console.
+    pub console: Console,
+    /// The number of clients on pipes.
+    pipes: watch::Sender<usize>,
+    listening: OnceLock<Listening>,
+}
+
+/// Where it listens for HTTP.
+#[derive(Debug)]
+struct Listening {
+    address: SocketAddr,
+    /// The name and port of the console, or the address at which another program has the port.
+    console: Result<Box<str>, SocketAddr>,
+}
+
+impl Inbound {
+    /// `None` if there is no randomness.
+    pub fn new(core: Arc<Core>) -> Option<Arc<Self>> {
+        let inbound = Arc::new(Self {
+            core,
+            sessions: Sessions::new(),
+            sse: sse::Streams::default(),
+            console: Console::new()?,
+            pipes: watch::Sender::new(0),
+            listening: OnceLock::new(),
+        });
+        tokio::spawn(sweep_sessions(Arc::downgrade(&inbound)));
+        Some(inbound)
+    }
+
+    /// Serves a client on a pipe until it leaves, or `is_gone` tells that it has. That is noticed even if nothing is
+    /// read. `project` is the folder that it works in, if that is known.
+    pub async fn serve_pipe(
+        &self,
+        view: View,
+        project: Option<Arc<str>>,
+        (reader, writer): (
+            impl AsyncRead + Unpin + Send,
+            impl AsyncWrite + Unpin + Send + 'static,
+        ),
+        is_gone: impl Fn() -> bool + Send,
+    ) -> std::io::Result<()> {
+        let _present = Present::new(self);
+        let core = Arc::clone(&self.core);
+        pipe::serve(core, view, project, reader, writer, is_gone).await
+    }
+
+    /// A client is here until this has ended.
+    pub(crate) async fn attend(&self, client: impl Future<Output = ()>) {
+        let _present = Present::new(self);
+        client.await;
+    }
+
+    /// The number of connected clients, without those that may have left.
+    pub fn clients(&self) -> usize {
+        let sessions = self.sessions.count();
+        sessions.saturating_sub(self.silent().len()) + self.pipes()
+    }
+
+    /// The clients that have said nothing for a while, and may have left.
+    pub fn silent(&self) -> Vec<Arc<Session>> {
+        self.sessions.silent()
+    }
+
+    /// The clients with a pipe or a stream of their own.
+    pub(crate) fn pipes(&self) -> usize {
+        *self.pipes.borrow()
+    }
+
+    /// Follows the number of those clients.
+    pub fn watch_pipes(&self) -> watch::Receiver<usize> {
+        self.pipes.subscribe()
+    }
+
+    /// Takes note of where it listens, the first time.
+    pub(crate) fn listens(&self, ports: &Ports) {
+        let console = match ports.taken {
+            Some(taken) => {
+                tracing::warn!("There is no console: {}.", no_console(taken));
+                Err(taken)
+            }
+            None => Ok(self.console.host(ports.address.port())),
+        };
+        let _ = self.listening.set(Listening {
+            address: ports.address,
+            console,
+        });
+    }
+
+    /// Where it listens for HTTP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listening.get().map(|listening| listening.address)
+    }
+
+    /// The name and port of the console, as a browser sends them.
+    pub fn console_host(&self) -> Option<&str> {
+        self.listening.get()?.console.as_deref().ok()
+    }
+
+    /// The address at which another program has the port, so that there is no console.
+    pub fn console_taken(&self) -> Option<SocketAddr> {
+        self.listening.get()?.console.as_ref().err().copied()
+    }
+
+    /// A link that opens the console, once, for a session of it if one asks; `None` if there is no console, or no
+    /// randomness.
+    pub fn console_link(&self, session: Option<&Signed>) -> Option<String> {
+        let host = self.console_host()?;
+        let key = self.console.key(session, SystemTime::now())?;
+        Some(format!("http://{host}/#sign-in={key}"))
+    }
+}
+
+/// Ends sessions that nobody uses, now and then.
+async fn sweep_sessions(inbound: Weak<Inbound>) {
+    loop {
+        let idle = || Some(inbound.upgrade()?.core.config.load().sessions.idle);
+        let Some(pause) = idle().map(sweep_pause) else {
+            return;
+        };
+        tokio::time::sleep(pause).await;
+        let (Some(inbound), Some(idle)) = (inbound.upgrade(), idle()) else {
+            return;
+        };
+        let ended = inbound.sessions.sweep(idle);
+        let core = Arc::clone(&inbound.core);
+        if ended > 0 {
+            tracing::debug!(ended, "Ended sessions that were idle.");
+            // What is known of a session that has ended would keep its memory.
+            core.audience.prune();
+        }
+        tokio::task::spawn_blocking(move || core.results.sweep(&core.config.load()));
+    }
+}
+
+/// A client on a pipe.
+struct Present<'a>(&'a Inbound);
+
+impl<'a> Present<'a> {
+    fn new(inbound: &'a Inbound) -> Self {
+        inbound.pipes.send_modify(|pipes| *pipes += 1);
+        Self(inbound)
+    }
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        self.0.pipes.send_modify(|pipes| *pipes -= 1);
+    }
+}

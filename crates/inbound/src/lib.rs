@@ -1,0 +1,11 @@
+//! The clients of the gateway: doors, sessions, transports.
+
+pub mod connection;
+pub mod console_auth;
+pub mod doors;
+pub mod edge;
+pub mod inbound;
+pub mod listen;
+pub mod peer;
+pub mod ports;
+pub mod problem;

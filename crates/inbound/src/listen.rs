@@ -1,0 +1,252 @@
+//! Listening: a stream of what changes, for a client of 2026-07-28.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use switchboard_base::{
+    caller::Caller,
+    failure::Failure,
+    notifications::{Mailbox, News},
+    view::View,
+};
+use switchboard_client::{Id, Raw};
+use switchboard_core::{
+    call::approval::may_watch, core::Core, dispatch::locate_resource, shown::Shown,
+};
+use switchboard_outbound::upstream::{Upstream, Watch};
+use switchboard_wire::{encode, meta, method};
+use tokio::sync::watch;
+
+/// An open stream. Dropping it ends what was asked of servers for it.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    core: Arc<Core>,
+    view: View,
+    id: Id,
+    wanted: Wanted,
+    shown: Shown,
+    changes: watch::Receiver<u64>,
+    mailbox: Arc<Mailbox>,
+    _watches: Vec<Watch>,
+    /// The first message says what will be heard.
+    opening: Option<Bytes>,
+    ended: bool,
+}
+
+/// Which lists the client wants to hear of.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+}
+
+/// The most resources that one stream watches.
+const URIS_MAX: usize = 256;
+/// The most bytes of their URIs and of the id of the stream, which are kept as long as it is open.
+const KEPT_BYTES: usize = 256 * 1024;
+
+impl Listening {
+    /// Opens the stream that a request asks for.
+    pub(crate) async fn open(
+        core: &Arc<Core>,
+        view: View,
+        caller: &Caller,
+        id: Id,
+        params: Option<&Raw>,
+    ) -> Result<Self, Failure> {
+        let filter = params
+            .and_then(|params| params.member("notifications"))
+            .filter(Raw::is_object)
+            .ok_or_else(|| Failure::invalid_params("`notifications` has to be an object"))?;
+        let says = |name: &str| {
+            filter
+                .member(name)
+                .is_some_and(|is| is.as_bytes() == b"true")
+        };
+        let wanted = Wanted {
+            tools: says("toolsListChanged"),
+            prompts: says("promptsListChanged"),
+            resources: says("resourcesListChanged"),
+        };
+        let uris: Vec<String> = match filter.member("resourceSubscriptions") {
+            None => Vec::new(),
+            Some(uris) => uris.read().map_err(|_| {
+                Failure::invalid_params("`resourceSubscriptions` has to be an array of strings")
+            })?,
+        };
+        if uris.len() > URIS_MAX {
+            let message = format!("a stream watches at most {URIS_MAX} resources");
+            return Err(Failure::invalid_params(message));
+        }
+        let bytes: usize = uris.iter().map(String::len).sum();
+        if bytes + id.raw().as_bytes().len() > KEPT_BYTES {
+            let message = format!(
+                "the URIs of a stream and its id have at most {} KiB",
+                KEPT_BYTES / 1024
+            );
+            return Err(Failure::invalid_params(message));
+        }
+        // On its own: the stream may be open long after the frame that it came in.
+        let id = id.detached();
+        // Looked at before the servers are asked: what changes in between is told.
+        let mut changes = core.shelf.changes();
+        changes.borrow_and_update();
+        let shown = Shown::now(core, &view);
+        let mailbox = Arc::new(Mailbox::of_stream(id.raw().clone()));
+        if let View::Server(server) = &view
+            && wants_more(&filter)
+        {
+            core.audience.listen(server, caller, &mailbox);
+        }
+        let (watches, honoured) = watch_all(core, &view, caller, uris, &mailbox).await;
+        let opening = acknowledgement(&id, wanted, &honoured);
+        Ok(Self {
+            core: Arc::clone(core),
+            view,
+            id,
+            wanted,
+            shown,
+            changes,
+            mailbox,
+            _watches: watches,
+            opening: Some(opening),
+            ended: false,
+        })
+    }
+
+    /// The next message; the last one is the answer to the request.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        if let Some(opening) = self.opening.take() {
+            return Some(opening);
+        }
+        if self.ended {
+            return None;
+        }
+        let core = Arc::clone(&self.core);
+        loop {
+            tokio::select! {
+                biased;
+                letter = self.mailbox.next() => return Some(letter),
+                changed = self.changes.changed() => {
+                    if changed.is_err() {
+                        return Some(self.end());
+                    }
+                    let now = Shown::now(&core, &self.view);
+                    for said in now.changes_since(self.shown) {
+                        if self.wanted.has(said)
+                            && let Some(news) = News::new(None, said, None)
+                        {
+                            self.mailbox.tell(&news);
+                        }
+                    }
+                    self.shown = now;
+                }
+                () = core.lifecycle.stopped() => return Some(self.end()),
+            }
+        }
+    }
+
+    /// The answer that ends the stream.
+    pub(crate) fn end(&mut self) -> Bytes {
+        self.ended = true;
+        let result = Raw::object([
+            ("resultType", Raw::string("complete")),
+            (
+                meta::META,
+                Raw::object([(meta::SUBSCRIPTION_ID, self.id.raw().clone())]),
+            ),
+        ]);
+        encode::result(&self.id, &result)
+    }
+}
+
+impl Wanted {
+    fn has(self, said: &str) -> bool {
+        match said {
+            "notifications/tools/list_changed" => self.tools,
+            "notifications/prompts/list_changed" => self.prompts,
+            "notifications/resources/list_changed" => self.resources,
+            _ => false,
+        }
+    }
+}
+
+/// The notifications that the protocol itself lets a client ask for.
+const KNOWN: [&str; 4] = [
+    "toolsListChanged",
+    "promptsListChanged",
+    "resourcesListChanged",
+    "resourceSubscriptions",
+];
+
+/// Tests if a client asks for notifications of extensions, too.
+fn wants_more(filter: &Raw) -> bool {
+    let asked = filter.members().unwrap_or_default();
+    asked.iter().any(|(name, _)| !KNOWN.contains(&&**name))
+}
+
+/// Watches what can be watched; gives the names of those.
+async fn watch_all(
+    core: &Arc<Core>,
+    view: &View,
+    caller: &Caller,
+    uris: Vec<String>,
+    mailbox: &Arc<Mailbox>,
+) -> (Vec<Watch>, Vec<String>) {
+    let (mut watches, mut honoured) = (Vec::new(), Vec::new());
+    let mut away: Option<Arc<Upstream>> = None;
+    for uri in uris {
+        let Ok((upstream, own)) = locate_resource(core, view, &uri) else {
+            continue;
+        };
+        let permitted = may_watch(core, caller, &upstream.name, &own).await;
+        if let Err(failure) = permitted {
+            tracing::debug!(%uri, reason = %failure.message(), "A resource is not watched.");
+            continue;
+        }
+        // A server that is not there is waited for once.
+        if away
+            .as_ref()
+            .is_some_and(|away| Arc::ptr_eq(away, &upstream))
+        {
+            continue;
+        }
+        let exposed = matches!(view, View::All(_));
+        match upstream.watch(caller, &own, mailbox, exposed).await {
+            Ok(watch) => {
+                watches.push(watch);
+                honoured.push(uri);
+            }
+            Err(failure) => {
+                tracing::debug!(%uri, reason = %failure.message(), "A resource is not watched.");
+                if upstream.live().is_none() {
+                    away = Some(upstream);
+                }
+            }
+        }
+    }
+    (watches, honoured)
+}
+
+fn acknowledgement(id: &Id, wanted: Wanted, honoured: &[String]) -> Bytes {
+    let lists = [
+        ("toolsListChanged", wanted.tools),
+        ("promptsListChanged", wanted.prompts),
+        ("resourcesListChanged", wanted.resources),
+    ];
+    let lists = lists.into_iter().filter(|(_, wanted)| *wanted);
+    let lists = lists.map(|(name, _)| (name, Raw::from(true)));
+    let uris = (!honoured.is_empty()).then(|| {
+        let uris = honoured.iter().map(|uri| Raw::string(uri));
+        ("resourceSubscriptions", Raw::array(uris))
+    });
+    let params = Raw::object([
+        ("notifications", Raw::object(lists.chain(uris))),
+        (
+            meta::META,
+            Raw::object([(meta::SUBSCRIPTION_ID, id.raw().clone())]),
+        ),
+    ]);
+    encode::notification(method::LISTEN_ACKNOWLEDGED, Some(&params))
+}

@@ -1,0 +1,335 @@
+//! The process at the other end of a connection: the gateway's user, and none of its servers.
+//!
+//! A server runs as the same user as the gateway, so it can open the socket and read the token. What it starts
+//! is told by its ancestors; see [`Containment::lineage`].
+
+use std::{
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
+
+use switchboard_base::audit::PeerProcess;
+use switchboard_contain::{Containment, Lineage, Process, Ticks};
+
+/// The process at the other end of a connection, or the reason to refuse it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// It may come in. The process is known where the system tells.
+    Welcome(Option<PeerProcess>),
+    /// It may not.
+    Refused(Stranger),
+}
+
+/// A process that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stranger {
+    /// It belongs to a server of this gateway.
+    Server(PeerProcess),
+    /// It runs as another user.
+    User(u32),
+    /// Its end of the connection is not on this machine, or is closed.
+    Elsewhere,
+    /// The system does not tell what it is, or it has ended.
+    Unknown,
+}
+
+impl Stranger {
+    /// The refusal, for the process that is refused.
+    pub(crate) const fn message(&self) -> &'static str {
+        match self {
+            Self::Server(_) => {
+                "a server of this gateway, or a process that it started, may not use the gateway"
+            }
+            Self::User(_) => "the gateway's socket is for the user that runs the gateway",
+            Self::Elsewhere => {
+                "the gateway found no process of this machine at the other end of the connection, so it refuses"
+            }
+            Self::Unknown => "the gateway could not tell which process is asking, so it refuses",
+        }
+    }
+
+    /// Advice for that process.
+    pub(crate) const fn hint(&self) -> &'static str {
+        match self {
+            Self::Server(_) => "run this from a program that no server has started",
+            Self::User(_) => "use it as that user",
+            Self::Elsewhere => {
+                "connect from the same machine, or in WSL from inside of it, and not through a forwarded port"
+            }
+            Self::Unknown => "try again",
+        }
+    }
+
+    /// The reason, for the audit log.
+    pub(crate) const fn why(&self) -> &'static str {
+        match self {
+            Self::Server(_) => "process of a server",
+            Self::User(_) => "another user",
+            Self::Elsewhere => "no process of this machine",
+            Self::Unknown => "unknown process",
+        }
+    }
+}
+
+/// The peer on the gateway's own socket, whose process was there when the connection was accepted. Reads `/proc`, so
+/// it may block.
+pub(crate) fn on_socket(
+    containment: &Containment,
+    uid: u32,
+    pid: Option<i32>,
+    accepted: Ticks,
+) -> Peer {
+    if uid != rustix::process::geteuid().as_raw() {
+        return Peer::Refused(Stranger::User(uid));
+    }
+    // The system has no number for a process outside of this PID namespace, where no server can be.
+    let Some(pid) = pid.filter(|pid| *pid > 0) else {
+        return Peer::Welcome(None);
+    };
+    if cfg!(not(target_os = "linux")) {
+        let pid = pid.unsigned_abs();
+        return Peer::Welcome(Some(PeerProcess { pid, program: None }));
+    }
+    judge(containment.lineage(pid.unsigned_abs(), accepted))
+}
+
+/// The peer on TCP, found by the socket that it has at its end. Reads `/proc`, so it may block.
+pub(crate) fn on_tcp(containment: &Containment, theirs: SocketAddr, ours: SocketAddr) -> Peer {
+    if cfg!(not(target_os = "linux")) {
+        return Peer::Welcome(None);
+    }
+    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+    let row = tables.into_iter().find_map(|table| {
+        let table = std::fs::read_to_string(table).ok()?;
+        row_of(&table, theirs, ours)
+    });
+    match row {
+        // The other end is in another network namespace: that of Windows with WSL in mirrored mode, say. A server
+        // cannot connect to a loopback address from such a place, but one that resets its connection as soon as the
+        // request is sent leaves no row behind either. The two look the same, so both are refused.
+        None => Peer::Refused(Stranger::Elsewhere),
+        // Closed by every process that had it.
+        Some(Row { inode: 0, .. }) => Peer::Refused(Stranger::Unknown),
+        Some(row) if is_of_another_account(row.uid) => Peer::Welcome(None),
+        Some(row) => judge(containment.lineage_of_socket(row.inode)),
+    }
+}
+
+fn judge(lineage: Lineage) -> Peer {
+    match lineage {
+        Lineage::Outside(process) => Peer::Welcome(Some(shown(process))),
+        Lineage::Server(process) => Peer::Refused(Stranger::Server(shown(process))),
+        Lineage::Unknown => Peer::Refused(Stranger::Unknown),
+    }
+}
+
+/// Whether a socket was made by an account that no server of this gateway can use.
+///
+/// The system does not show the files of other accounts, so that their processes are not found. A server is of the
+/// gateway's own account, unless it runs a program that is setuid. It also has the account's subordinate numbers, but
+/// those are no accounts. Root could take any account, and is shown every file.
+fn is_of_another_account(uid: u32) -> bool {
+    let own = rustix::process::geteuid();
+    if own.is_root() || uid == own.as_raw() {
+        return false;
+    }
+    std::fs::read_to_string("/etc/passwd").is_ok_and(|accounts| is_account(&accounts, uid))
+}
+
+/// Whether a table of accounts has this number: `NAME:PASSWORD:UID:…`.
+fn is_account(accounts: &str, uid: u32) -> bool {
+    accounts
+        .lines()
+        .filter_map(|line| line.split(':').nth(2))
+        .any(|number| number.parse() == Ok(uid))
+}
+
+fn shown(process: Process) -> PeerProcess {
+    let program = process
+        .program
+        .map(|path| Arc::from(path.to_string_lossy()));
+    PeerProcess {
+        pid: process.pid,
+        program,
+    }
+}
+
+/// A socket in a table of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Row {
+    uid: u32,
+    /// Zero if no process has the socket any more.
+    inode: u64,
+}
+
+/// The socket from `local` to `remote` in a table of the kernel:
+/// `SL LOCAL REMOTE STATE QUEUES TIMER RETRANSMITS UID TIMEOUT INODE …`.
+///
+/// The table may have thousands of rows, so it is searched as text.
+fn row_of(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<Row> {
+    [Family::V4, Family::V6].into_iter().find_map(|family| {
+        let row = format!(": {} {} ", family.write(local)?, family.write(remote)?);
+        let rest = &table[table.find(&row)? + row.len()..];
+        let mut fields = rest.lines().next()?.split_ascii_whitespace();
+        let uid = fields.nth(4)?.parse().ok()?;
+        let inode = fields.nth(1)?.parse().ok()?;
+        Some(Row { uid, inode })
+    })
+}
+
+/// The two ways in which the kernel writes addresses.
+#[derive(Debug, Clone, Copy)]
+enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// `0100007F:1E61`, or 32 digits for IPv6: words of 32 bits as they are in memory, and the port.
+    fn write(self, address: SocketAddr) -> Option<String> {
+        let ip = match (self, address.ip().to_canonical()) {
+            (Self::V4, IpAddr::V4(ip)) => word(ip.octets()),
+            (Self::V4, IpAddr::V6(_)) => return None,
+            (Self::V6, IpAddr::V4(ip)) => words(ip.to_ipv6_mapped()),
+            (Self::V6, IpAddr::V6(ip)) => words(ip),
+        };
+        Some(format!("{ip}:{:04X}", address.port()))
+    }
+}
+
+fn word(bytes: [u8; 4]) -> String {
+    format!("{:08X}", u32::from_ne_bytes(bytes))
+}
+
+fn words(ip: Ipv6Addr) -> String {
+    let bytes = ip.octets();
+    let (words, _) = bytes.as_chunks::<4>();
+    words.iter().map(|bytes| word(*bytes)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V4: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1E61 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11 1 0 100 0 0 10 0
+   1: 0100007F:1E61 0100007F:C001 01 00000000:00000000 00:00000000 00000000  1000        0 12 1 0 20 4 0 10 -1
+   2: 0100007F:C001 0100007F:1E61 01 00000000:00000000 00:00000000 00000000  1000        0 13 1 0 20 4 0 10 -1
+   3: 0100007F:C002 0100007F:1E61 06 00000000:00000000 00:00000000 00000000     0        0 0 1 0
+";
+    const V6: &str = "\
+  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0000000000000000FFFF00000100007F:C003 0000000000000000FFFF00000100007F:1E61 01 00000000:00000000 00:00000000 00000000  1001        0 14 1 0 20 4 0 10 -1
+   1: 00000000000000000000000001000000:C004 00000000000000000000000001000000:1E61 01 00000000:00000000 00:00000000 00000000  1000        0 15 1 0 20 4 0 10 -1
+";
+
+    #[cfg(target_endian = "little")]
+    #[test]
+    fn sockets_are_found_by_both_addresses() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let ours = at("127.0.0.1:7777");
+        let row = |uid, inode| Some(Row { uid, inode });
+        assert_eq!(row_of(V4, at("127.0.0.1:49153"), ours), row(1000, 13));
+        // The end of the gateway, a socket that no process has any more, and none.
+        assert_eq!(row_of(V4, ours, at("127.0.0.1:49153")), row(1000, 12));
+        assert_eq!(row_of(V4, at("127.0.0.1:49154"), ours), row(0, 0));
+        assert_eq!(row_of(V4, at("127.0.0.1:49159"), ours), None);
+        assert_eq!(row_of(V6, at("127.0.0.1:49155"), ours), row(1001, 14));
+        let ours = at("[::1]:7777");
+        assert_eq!(row_of(V6, at("[::1]:49156"), ours), row(1000, 15));
+        for broken in ["", "x", "head\n 0: 1", "head\n 0: 0100007F:1E61 x"] {
+            assert_eq!(row_of(broken, ours, ours), None);
+        }
+    }
+
+    #[test]
+    fn subordinate_number_is_no_account() {
+        let accounts = "root:x:0:0::/:/bin/sh\nada:x:1000:1000::/:/bin/sh\nx\n\n";
+        assert!(is_account(accounts, 0) && is_account(accounts, 1000));
+        for uid in [1, 100, 100_000] {
+            assert!(!is_account(accounts, uid), "{uid}");
+        }
+    }
+
+    /// A client of this very process.
+    #[cfg(target_os = "linux")]
+    fn connected() -> (Containment, std::net::TcpListener, std::net::TcpStream) {
+        let folder = tempfile::tempdir().unwrap();
+        let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (containment, listener, client)
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn closed_and_absent_sockets_are_refused() {
+        let (containment, _listener, client) = connected();
+        let (theirs, ours) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        let Peer::Welcome(Some(found)) = on_tcp(&containment, theirs, ours) else {
+            panic!("this very process is refused");
+        };
+        assert_eq!(found.pid, std::process::id());
+        drop(client);
+        let refused = on_tcp(&containment, theirs, ours);
+        assert_eq!(refused, Peer::Refused(Stranger::Unknown));
+        let refused = on_tcp(&containment, ours, "127.0.0.2:1".parse().unwrap());
+        assert_eq!(refused, Peer::Refused(Stranger::Elsewhere));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn socket_of_the_gateway_is_its_own_in_a_new_child() {
+        let (containment, _listener, client) = connected();
+        let (theirs, ours) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        // A child has every descriptor between its fork and its exec. One that is not closed then stays.
+        rustix::io::fcntl_setfd(&client, rustix::io::FdFlags::empty()).unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let found = on_tcp(&containment, theirs, ours);
+        drop(client);
+        let left = on_tcp(&containment, theirs, ours);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(
+            matches!(&found, Peer::Welcome(Some(found)) if found.pid == std::process::id()),
+            "{found:?}"
+        );
+        assert!(
+            matches!(&left, Peer::Refused(Stranger::Server(left)) if left.pid == child.id()),
+            "{left:?}"
+        );
+    }
+
+    #[test]
+    fn another_user_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
+        let me = rustix::process::geteuid().as_raw();
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        let refused = on_socket(&containment, me + 1, Some(pid), Ticks::now());
+        assert_eq!(refused, Peer::Refused(Stranger::User(me + 1)));
+        let Peer::Welcome(Some(found)) = on_socket(&containment, me, Some(pid), Ticks::now())
+        else {
+            panic!("this very process is refused");
+        };
+        assert_eq!(found.pid, pid.unsigned_abs());
+        assert!(found.program.is_some());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn process_that_ended_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let containment = Containment::new(folder.path(), "test".parse().unwrap()).unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let me = rustix::process::geteuid().as_raw();
+        let refused = on_socket(&containment, me, Some(pid), Ticks::now());
+        assert_eq!(refused, Peer::Refused(Stranger::Unknown));
+    }
+}

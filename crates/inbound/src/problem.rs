@@ -1,0 +1,106 @@
+//! Errors of the REST interface: RFC 9457 problems.
+
+mod from;
+
+pub use self::from::{configuration, refuse_if_stopping};
+
+use std::{borrow::Cow, collections::BTreeMap, time::Duration};
+
+use axum::{
+    Json,
+    response::{IntoResponse, Response as AxumResponse},
+};
+use hyper::{
+    Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER},
+};
+use serde::Serialize;
+use switchboard_client::Raw;
+
+use crate::edge::body::Answer;
+
+/// What went wrong, and what to do.
+#[derive(Debug, Serialize)]
+pub struct Problem {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    title: &'static str,
+    status: u16,
+    /// The message: what failed, and why.
+    detail: Box<str>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<Box<str>>,
+    /// What a program may want to know of this problem in particular.
+    #[serde(flatten)]
+    members: BTreeMap<&'static str, Raw>,
+    #[serde(skip)]
+    retry_after: Option<Duration>,
+}
+
+const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+/// Rounds up.
+const ALMOST_A_SECOND: Duration = Duration::from_nanos(999_999_999);
+
+impl Problem {
+    /// A problem of this status.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Problem"),
+            status: status.as_u16(),
+            detail: detail.into().into(),
+            hint: None,
+            members: BTreeMap::new(),
+            retry_after: None,
+        }
+    }
+
+    /// With advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into().into());
+        self
+    }
+
+    /// With advice, if there is any.
+    #[must_use]
+    pub fn maybe_hint(mut self, hint: Option<Cow<'_, str>>) -> Self {
+        self.hint = hint.map(Box::from);
+        self
+    }
+
+    /// With one more member.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: Raw) -> Self {
+        self.members.insert(name, value);
+        self
+    }
+
+    /// The same request may succeed after this long.
+    #[must_use]
+    pub fn retry_after(mut self, after: Duration) -> Self {
+        self.retry_after = Some(after);
+        self
+    }
+
+    pub(crate) fn into_answer(self) -> Response<Answer> {
+        self.into_response().map(Answer::Page)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> AxumResponse {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // Whole seconds, and never so soon that it cannot have changed.
+        let retry_after = self
+            .retry_after
+            .map(|after| HeaderValue::from(after.saturating_add(ALMOST_A_SECOND).as_secs().max(1)));
+        let mut response = (status, Json(self)).into_response();
+        response.headers_mut().insert(CONTENT_TYPE, MEDIA_TYPE);
+        if let Some(after) = retry_after {
+            response.headers_mut().insert(RETRY_AFTER, after);
+        }
+        response
+    }
+}

@@ -1,0 +1,168 @@
+//! How a call without an answer, or a change that was not made, looks over HTTP. The one place where
+//! such an end becomes a status.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+use switchboard_base::{audit::NoRoom, failure::Failure};
+use switchboard_client::Raw;
+use switchboard_config::{ConfigError, EditError, Problem as ConfigProblem};
+use switchboard_core::core::{ChangeError, Core};
+use switchboard_store::StoreError;
+
+use super::Problem;
+
+/// What is tried again soon.
+const SOON: Duration = Duration::from_secs(1);
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        let (detail, hint) = failure.parts();
+        let new = |status| Self::new(status, &*detail).maybe_hint(hint.as_deref().map(Into::into));
+        match failure {
+            Failure::Answered(error) => {
+                let detail = format!("the server answered with an error: {}", error.message);
+                let problem = Self::new(StatusCode::BAD_GATEWAY, detail)
+                    .with("code", raw(&error.code))
+                    .with("message", Raw::string(&error.message));
+                match error.data {
+                    Some(data) => problem.with("data", data),
+                    None => problem,
+                }
+            }
+            Failure::Memory(error) => {
+                let problem = new(StatusCode::SERVICE_UNAVAILABLE);
+                match error.data {
+                    Some(data) => problem.with("data", data),
+                    None => problem,
+                }
+            }
+            Failure::Refused(_) => new(StatusCode::BAD_REQUEST),
+            Failure::Initializing { retry_after, .. } => {
+                new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
+            }
+            Failure::InitializationFailed { retry_after, .. } => {
+                let problem = new(StatusCode::SERVICE_UNAVAILABLE);
+                match retry_after {
+                    Some(after) => problem.retry_after(after),
+                    None => problem,
+                }
+            }
+            Failure::Indexing { retry_after } => {
+                new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
+            }
+            Failure::SearchClosed => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Failure::Disabled { .. } | Failure::Unapproved { .. } => new(StatusCode::CONFLICT),
+            Failure::NotConnected { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Failure::Busy { .. } | Failure::Crowded => {
+                new(StatusCode::TOO_MANY_REQUESTS).retry_after(SOON)
+            }
+            Failure::Denied { .. } | Failure::Rejected { .. } => new(StatusCode::FORBIDDEN),
+            Failure::Unasked { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Failure::TimedOut { .. } | Failure::Unanswered { .. } => {
+                new(StatusCode::GATEWAY_TIMEOUT)
+            }
+            Failure::Lost { .. }
+            | Failure::Broken { .. }
+            | Failure::Input { .. }
+            | Failure::Cancelled => new(StatusCode::BAD_GATEWAY),
+        }
+    }
+}
+
+impl From<ChangeError> for Problem {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::Edit(error) => error.into(),
+            // The file was wrong before, or the change would make it so: what is there stays.
+            ChangeError::Config(error) => configuration(StatusCode::CONFLICT, &error),
+            ChangeError::Audit => NoRoom.into(),
+            other => Self::new(StatusCode::INTERNAL_SERVER_ERROR, other.to_string())
+                .maybe_hint(other.hint()),
+        }
+    }
+}
+
+impl From<NoRoom> for Problem {
+    fn from(error: NoRoom) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            .hint("try again")
+            .retry_after(SOON)
+    }
+}
+
+impl From<EditError> for Problem {
+    fn from(error: EditError) -> Self {
+        let status = match &error {
+            EditError::Name(_) | EditError::Entry { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            EditError::Missing { .. } => StatusCode::NOT_FOUND,
+            EditError::Exists { .. } | EditError::Text { .. } | EditError::Shape { .. } => {
+                StatusCode::CONFLICT
+            }
+        };
+        let problem = Self::new(status, error.to_string()).maybe_hint(error.hint());
+        match &error {
+            EditError::Text { problems } => problem.with("problems", list(problems)),
+            _ => problem,
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let problem =
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()).maybe_hint(error.hint());
+        if error.is_retryable() {
+            problem.retry_after(SOON)
+        } else {
+            problem
+        }
+    }
+}
+
+/// A configuration that is not applied, with everything that is wrong with it.
+/// A configuration that cannot be read, or is wrong.
+pub fn configuration(status: StatusCode, error: &ConfigError) -> Problem {
+    let problem = match error {
+        ConfigError::Invalid { problems } => {
+            Problem::new(status, error.to_string()).with("problems", list(problems))
+        }
+        ConfigError::Read { source, .. } => {
+            Problem::new(status, format!("{error} (the system says: {source})"))
+        }
+        ConfigError::Unsafe { .. } => Problem::new(status, error.to_string()),
+    };
+    problem.maybe_hint(error.hint())
+}
+
+fn list(problems: &[ConfigProblem]) -> Raw {
+    let problems: Vec<_> = problems
+        .iter()
+        .map(|problem| {
+            serde_json::json!({
+                "file": problem.file,
+                "line": problem.line,
+                "column": problem.column,
+                "message": problem.message,
+                "hint": problem.hint,
+            })
+        })
+        .collect();
+    raw(&problems)
+}
+
+/// Nothing is changed any more while the gateway stops.
+pub fn refuse_if_stopping(core: &Core) -> Result<(), Problem> {
+    if core.lifecycle.is_stopping() {
+        let detail = "the gateway is stopping and changes nothing any more";
+        return Err(
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).hint("start it again first")
+        );
+    }
+    Ok(())
+}
+
+fn raw(value: &impl serde::Serialize) -> Raw {
+    // Numbers, texts and lists of them have a spelling in JSON.
+    Raw::from_value(value).unwrap_or_else(|_| Raw::empty_object())
+}

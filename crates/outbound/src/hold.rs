@@ -1,0 +1,211 @@
+//! Servers that are not started until a person agrees: those that were added over TCP.
+//!
+//! The hold is a key of the server's entry (`"hold": true`), written together with the entry, so that a restart
+//! does not start the server either. With the approval the entry gets the file that was shown (`approvedFile`): if
+//! the command leads to another one at a later start, the server waits once more.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use switchboard_base::scrub;
+use switchboard_config::{Place, Server, Transport, secret_parts, shell_word};
+use switchboard_redact::{Authority, REDACTED, Secrets, is_credential, redact_text};
+
+use crate::{
+    deps::Deps,
+    identity::{self, Field, Part},
+    launch,
+};
+
+/// The reason why such a server does not run.
+pub(crate) const REASON: &str = "waiting for approval to start";
+
+/// The reason why a server does not run whose command leads to another file by now.
+pub(crate) fn other_file(server: &Server, file: &Path) -> String {
+    let file = file.to_string_lossy();
+    let approved = match server.approved_file.as_deref() {
+        None | Some("") => "none".to_owned(),
+        Some(approved) => format!("{approved:?}"),
+    };
+    format!(
+        "{REASON}: another file would run than was approved ({file:?}, approved was {approved})"
+    )
+}
+
+/// The advice for a server that waits for approval.
+pub(crate) fn action(name: &str) -> String {
+    let name = shell_word(name);
+    format!(
+        "look at what it would start, and approve that with `switchboard trust approve {name}` or in the console"
+    )
+}
+
+/// A start that waits for a person, as the person is shown it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// The command line or the image with its arguments, quoted for a shell; or the address.
+    pub program: String,
+    /// Tells this entry from another one under the same name.
+    pub fingerprint: String,
+    /// The other fields that say how it is started, under their keys; a variable that holds a credential is null. `file`
+    /// is the file that the command or the engine leads to, null if there is none; `host` is the host and port of an
+    /// address that may be misread.
+    pub settings: Map<String, Value>,
+    /// The secrets and variables of the gateway that it would get, as `${secret:NAME}` and `${env:NAME}`.
+    pub(crate) references: Vec<String>,
+}
+
+/// What a server would start that is held, or whose command leads to another file than was approved; `None` for
+/// others. Reads files.
+pub fn waiting(name: &str, server: &Server, deps: &Deps) -> Option<Waiting> {
+    if !may_wait(server) {
+        return None;
+    }
+    let file = launch::program_file(name, server, deps);
+    let is_other = file.as_ref().is_some_and(|file| server.is_other_file(file));
+    if !server.hold && !is_other {
+        return None;
+    }
+    shown_start(server, file.as_deref())
+}
+
+/// Tests if a server is held, or will be once its command leads to another file.
+pub fn may_wait(server: &Server) -> bool {
+    server.hold || server.approved_file.is_some()
+}
+
+/// The start of a server whose command leads to this file.
+fn shown_start(server: &Server, file: Option<&Path>) -> Option<Waiting> {
+    let fields = identity::fields(&server.transport);
+    let program = match &server.transport {
+        Transport::BuiltIn => return None,
+        Transport::Remote(remote) => scrub::text(&address(&remote.url)).into_owned(),
+        Transport::Command(_) | Transport::Container(_) => {
+            let words = identity::words(&fields);
+            // Known secrets are not taken out: one of another entry could hide a part of this.
+            let words = words.into_iter().map(shell_word);
+            words.collect::<Vec<_>>().join(" ")
+        }
+    };
+    let settings = fields.iter().filter(|field| field.part != Part::Program);
+    let settings = settings.map(|field| (field.key.to_owned(), shown(field)));
+    let found = match &server.transport {
+        Transport::Remote(remote) => remote
+            .disguised_host()
+            .map(|host| ("host".to_owned(), host.into())),
+        _ => Some((
+            "file".to_owned(),
+            file.map_or(Value::Null, |file| file.to_string_lossy().into()),
+        )),
+    };
+    let settings = settings.chain(found);
+    Some(Waiting {
+        program,
+        fingerprint: identity::start_fingerprint(server, file),
+        settings: settings.collect(),
+        references: server
+            .references()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+    })
+}
+
+/// A field as it stands, without credentials. Of variables only those are left out that have both the name and the form of
+/// one: others may decide what runs.
+fn shown(field: &Field<'_>) -> Value {
+    let identity::Value::Map(map) = field.value else {
+        return json!(field.value);
+    };
+    let members = map.iter().map(|(name, value)| {
+        let shown = match field.key {
+            "headers" => header(name, value).into(),
+            _ if is_credential(name, value) => Value::Null,
+            _ => value.as_str().into(),
+        };
+        (name.clone(), shown)
+    });
+    Value::Object(members.collect())
+}
+
+/// The value of a header without secrets: no header decides what runs.
+fn header(name: &str, value: &str) -> String {
+    let mut shown = value.to_owned();
+    for part in secret_parts(Place::Header(name), value).into_iter().rev() {
+        shown.replace_range(part, REDACTED);
+    }
+    shown
+}
+
+/// An address without its credentials, the values of its query and the parts of its path that look made up by a
+/// machine; the rest of the path tells one server from another.
+fn address(url: &str) -> String {
+    let (front, query) = match url.split_once('?') {
+        Some((front, query)) => (front, Some(query)),
+        None => (url, None),
+    };
+    let secrets = Secrets::default().with("url", switchboard_redact::address("url", front));
+    let scrubbed = |text: &str| match &secrets {
+        Ok(secrets) => secrets.scrub(&redact_text(text)).into_owned(),
+        Err(_) => REDACTED.to_owned(),
+    };
+    let mut shown = match switchboard_redact::authority(front) {
+        // The host is shown as it is, whatever it looks like.
+        Some(Authority { user, place }) => {
+            let start = user.as_ref().map_or(place.start, |user| user.start);
+            let user = user.map_or_else(String::new, |_| format!("{REDACTED}@"));
+            let (scheme, host) = (&front[..start], &front[place.clone()]);
+            format!("{scheme}{user}{host}{}", scrubbed(&front[place.end..]))
+        }
+        None => scrubbed(front),
+    };
+    let pairs = query.into_iter().flat_map(|query| query.split('&'));
+    for (n, pair) in pairs.enumerate() {
+        shown.push(if n == 0 { '?' } else { '&' });
+        if let Some((name, _)) = pair.split_once('=') {
+            shown.extend([name, "="]);
+        }
+        shown.push_str(REDACTED);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(url: &str) -> Waiting {
+        let entry = json!({"mcpServers": {"a": {"url": url, "hold": true}}});
+        let config = switchboard_config::parse(&entry.to_string(), "x").unwrap();
+        shown_start(&config.servers["a"], None).unwrap()
+    }
+
+    #[test]
+    fn contacted_host_is_shown() {
+        let token = "ghp_0123456789abcdef0123456789abcdef0123";
+        for (url, program, host) in [
+            ("https://h/mcp", "https://h/mcp".to_owned(), None),
+            (
+                "https://api.example:x@127.0.0.1:9/mcp",
+                format!("https://{REDACTED}@127.0.0.1:9/mcp"),
+                Some("127.0.0.1:9"),
+            ),
+            (
+                "https://evil.example@evil.example/mcp",
+                format!("https://{REDACTED}@evil.example/mcp"),
+                Some("evil.example:443"),
+            ),
+            (
+                &format!("https://{token}.example/?a=b"),
+                format!("https://{token}.example/?a={REDACTED}"),
+                None,
+            ),
+        ] {
+            let shown = held(url);
+            assert_eq!(shown.program, program);
+            let named = shown.settings.get("host").and_then(Value::as_str);
+            assert_eq!(named, host, "{url}");
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! The identity of a server: the fields of its entry that say what is started or reached, listed once. Fingerprints,
+//! the question to an approver and the audit log are made of this list.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use switchboard_base::signed_token::hex;
+use switchboard_config::{
+    CommandLine, Container, Inherit, Network, Remote, RemoteKind, Server, Transport,
+};
+
+/// One field, under its key in the configuration.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Field<'a> {
+    pub(crate) key: &'static str,
+    pub(crate) value: Value<'a>,
+    #[serde(skip)]
+    pub(crate) part: Part,
+}
+
+/// The part that a field has in the identity of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The command line, the address, or the image with its arguments.
+    Program,
+    /// The surroundings of the program: the same words do something else in others.
+    Surroundings,
+    /// Keys, tokens and limits, which are renewed and make no other server of it.
+    Setting,
+}
+
+/// The value of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Value<'a> {
+    Absent,
+    Flag(bool),
+    Number(u32),
+    Text(&'a str),
+    List(&'a [String]),
+    /// Its values may be secrets.
+    Map(&'a BTreeMap<String, String>),
+}
+
+impl<'a> Value<'a> {
+    fn optional(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Absent, Self::Text)
+    }
+
+    /// Whether the entry means the same without it.
+    fn is_default(self) -> bool {
+        match self {
+            Self::Absent | Self::Flag(false) => true,
+            Self::Flag(true) | Self::Number(_) | Self::Text(_) => false,
+            Self::List(list) => list.is_empty(),
+            Self::Map(map) => map.is_empty(),
+        }
+    }
+}
+
+/// The fields that say what is started or reached. Those that are not given are left out.
+pub(crate) fn fields(transport: &Transport) -> Vec<Field<'_>> {
+    use Part::{Program, Setting, Surroundings};
+    // Named one by one, so that a new field has to be judged here.
+    let all = match transport {
+        Transport::BuiltIn => Vec::new(),
+        Transport::Command(CommandLine {
+            command,
+            args,
+            env,
+            inherit_env,
+            cwd,
+        }) => vec![
+            (Program, "command", Value::Text(command)),
+            (Program, "args", Value::List(args)),
+            (Surroundings, "cwd", Value::optional(cwd.as_deref())),
+            (Setting, "env", Value::Map(env)),
+            (
+                Setting,
+                "inheritEnv",
+                match inherit_env {
+                    Inherit::All => Value::Flag(true),
+                    Inherit::Names(names) => Value::List(names),
+                },
+            ),
+        ],
+        Transport::Remote(Remote { url, headers, kind }) => vec![
+            (Program, "url", Value::Text(url)),
+            (Setting, "headers", Value::Map(headers)),
+            (
+                Setting,
+                "type",
+                match kind {
+                    RemoteKind::Auto => Value::Absent,
+                    RemoteKind::Http => Value::Text("http-only"),
+                    RemoteKind::Sse => Value::Text("sse"),
+                },
+            ),
+        ],
+        Transport::Container(Container {
+            image,
+            args,
+            env,
+            engine,
+            network,
+            memory,
+            cpus,
+            pids,
+            mounts,
+            read_only,
+            run_args,
+        }) => vec![
+            (Program, "image", Value::Text(image)),
+            (Program, "args", Value::List(args)),
+            (Surroundings, "engine", Value::List(engine)),
+            (
+                Surroundings,
+                "network",
+                match network {
+                    Network::None => Value::Flag(false),
+                    Network::Default => Value::Flag(true),
+                    Network::Named(name) => Value::Text(name),
+                },
+            ),
+            (Surroundings, "mounts", Value::List(mounts)),
+            (Surroundings, "runArgs", Value::List(run_args)),
+            (Setting, "env", Value::Map(env)),
+            (Setting, "memory", Value::optional(memory.as_deref())),
+            (Setting, "cpus", Value::optional(cpus.as_deref())),
+            (Setting, "pids", pids.map_or(Value::Absent, Value::Number)),
+            (Setting, "readOnly", Value::Flag(*read_only)),
+        ],
+    };
+    let given = all.into_iter().filter(|(_, _, value)| !value.is_default());
+    given
+        .map(|(part, key, value)| Field { key, value, part })
+        .collect()
+}
+
+/// The words of the command line, the address, or the image with its arguments.
+pub(crate) fn words<'a>(fields: &[Field<'a>]) -> Vec<&'a str> {
+    let program = fields.iter().filter(|field| field.part == Part::Program);
+    let mut words = Vec::new();
+    for field in program {
+        match field.value {
+            Value::Text(word) => words.push(word),
+            Value::List(list) => words.extend(list.iter().map(String::as_str)),
+            Value::Absent | Value::Flag(_) | Value::Number(_) | Value::Map(_) => {}
+        }
+    }
+    words
+}
+
+/// The identity that approved definitions and remembered decisions are bound to: the program and its surroundings.
+/// Keys and tokens are renewed and make no other server of it.
+pub(crate) fn identity(server: &Server) -> String {
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Piece<'a> {
+        Word(&'a str),
+        Surroundings(BTreeMap<&'static str, Value<'a>>),
+    }
+    let kind = match server.transport {
+        Transport::BuiltIn => "built-in",
+        Transport::Command(_) => "command",
+        Transport::Remote(_) => "remote",
+        Transport::Container(_) => "container",
+    };
+    let fields = fields(&server.transport);
+    let words = std::iter::once(kind).chain(words(&fields));
+    let mut pieces: Vec<_> = words.map(Piece::Word).collect();
+    let surroundings = fields
+        .iter()
+        .filter(|field| field.part == Part::Surroundings);
+    let surroundings: BTreeMap<_, _> = surroundings.map(|field| (field.key, field.value)).collect();
+    // Ledgers of servers without any were written before surroundings counted.
+    if !surroundings.is_empty() {
+        pieces.push(Piece::Surroundings(surroundings));
+    }
+    // As JSON, so that no two lists are spelled alike: a word is a text, and the surroundings are an object.
+    serde_json::to_string(&pieces).unwrap_or_default()
+}
+
+/// A hash of the identity.
+pub fn identity_hash(server: &Server) -> String {
+    hex(&Sha256::digest(identity(server)))
+}
+
+/// A hash of the name and the identity, for the directory that a server runs in.
+pub(crate) fn directory_hash(name: &str, server: &Server) -> String {
+    let both = serde_json::to_string(&[name, &identity(server)]).unwrap_or_default();
+    hex(&Sha256::digest(both)[..HASH_BYTES])
+}
+
+/// A hash of every field, with the values of variables and headers as the configuration spells them. It tells an entry
+/// that was approved, or whose offers are known, from another one.
+pub(crate) fn fingerprint(server: &Server) -> String {
+    let fields = serde_json::to_string(&fields(&server.transport)).unwrap_or_default();
+    hex(&Sha256::digest(fields)[..HASH_BYTES])
+}
+
+/// The fingerprint of a start: that of the entry, and the file that its command leads to.
+pub(crate) fn start_fingerprint(server: &Server, file: Option<&Path>) -> String {
+    let mut both = Sha256::new();
+    both.update(fingerprint(server));
+    // A path need not be text.
+    if let Some(file) = file {
+        both.update(b"\0");
+        both.update(file.as_os_str().as_encoded_bytes());
+    }
+    hex(&both.finalize()[..HASH_BYTES])
+}
+
+/// As many bytes of a hash as nobody finds a second entry for.
+const HASH_BYTES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn server(entry: &Value) -> Server {
+        let text = json!({ "mcpServers": { "a": entry } }).to_string();
+        let config = switchboard_config::parse(&text, "switchboard.json").unwrap();
+        config.servers["a"].clone()
+    }
+
+    fn changed(entry: &Value, pointer: &str, value: Value) -> Server {
+        let mut entry = entry.clone();
+        *entry.pointer_mut(pointer).unwrap() = value;
+        server(&entry)
+    }
+
+    fn command() -> Value {
+        json!({
+            "command": "npx", "args": ["-y", "x"], "env": { "A": "b" }, "inheritEnv": ["C"], "cwd": "/d",
+        })
+    }
+
+    fn remote() -> Value {
+        json!({ "url": "https://a/mcp", "headers": { "A": "b" }, "type": "sse" })
+    }
+
+    fn container() -> Value {
+        json!({
+            "image": "i", "args": ["x"], "env": { "A": "b" },
+            "isolation": {
+                "engine": "podman", "network": "web", "memory": "1g", "cpus": "1", "pids": 9,
+                "mounts": ["/a:/a"], "readOnly": true, "runArgs": ["-q"],
+            },
+        })
+    }
+
+    #[test]
+    fn identity_without_surroundings_is_the_old_one() {
+        for (entry, identity) in [
+            (
+                json!({ "command": "npx", "args": ["-y", "x"] }),
+                r#"["command","npx","-y","x"]"#,
+            ),
+            (
+                json!({ "url": "https://a/mcp" }),
+                r#"["remote","https://a/mcp"]"#,
+            ),
+            (
+                json!({ "image": "i", "args": ["x"], "isolation": { "network": false } }),
+                r#"["container","i","x"]"#,
+            ),
+        ] {
+            assert_eq!(super::identity(&server(&entry)), identity);
+        }
+    }
+
+    #[test]
+    fn every_field_counts_in_the_fingerprint() {
+        let (one, two, three) = (command(), remote(), container());
+        for (entry, pointer, value) in [
+            (&one, "/command", json!("uvx")),
+            (&one, "/args/1", json!("y")),
+            (&one, "/env/A", json!("c")),
+            (&one, "/inheritEnv/0", json!("D")),
+            (&one, "/inheritEnv", json!(true)),
+            (&one, "/cwd", json!("/e")),
+            (&two, "/url", json!("https://a/other")),
+            (&two, "/headers/A", json!("c")),
+            (&two, "/type", json!("http-only")),
+            (&three, "/image", json!("j")),
+            (&three, "/args/0", json!("y")),
+            (&three, "/env/A", json!("c")),
+            (&three, "/isolation/engine", json!("docker")),
+            (&three, "/isolation/network", json!(true)),
+            (&three, "/isolation/memory", json!("2g")),
+            (&three, "/isolation/cpus", json!("2")),
+            (&three, "/isolation/pids", json!(8)),
+            (&three, "/isolation/mounts/0", json!("/b:/a")),
+            (&three, "/isolation/readOnly", json!(false)),
+            (&three, "/isolation/runArgs/0", json!("-v")),
+        ] {
+            let other = changed(entry, pointer, value);
+            assert_ne!(
+                fingerprint(&other),
+                fingerprint(&server(entry)),
+                "{pointer}"
+            );
+        }
+    }
+
+    #[test]
+    fn surroundings_count_in_the_identity() {
+        let (one, three) = (command(), container());
+        for (entry, pointer, value, is_same) in [
+            (&one, "/cwd", json!("/e"), false),
+            (&one, "/env/A", json!("c"), true),
+            (&one, "/inheritEnv", json!(true), true),
+            (&three, "/isolation/engine", json!("docker"), false),
+            (&three, "/isolation/network", json!(false), false),
+            (&three, "/isolation/mounts", json!([]), false),
+            (&three, "/isolation/runArgs/0", json!("-v"), false),
+            (&three, "/isolation/memory", json!("2g"), true),
+        ] {
+            let other = changed(entry, pointer, value);
+            let same = identity_hash(&other) == identity_hash(&server(entry));
+            assert_eq!(same, is_same, "{pointer}");
+        }
+    }
+
+    #[test]
+    fn no_field_is_taken_for_another() {
+        let with_env = json!({ "command": "x", "env": { "a": "b" } });
+        let with_cwd = json!({ "command": "x", "cwd": "a", "inheritEnv": ["b"] });
+        assert_ne!(
+            fingerprint(&server(&with_env)),
+            fingerprint(&server(&with_cwd))
+        );
+        let in_args = json!({ "command": "x", "args": [r#"{"cwd":"a"}"#] });
+        let in_cwd = json!({ "command": "x", "cwd": "a" });
+        assert_ne!(identity(&server(&in_args)), identity(&server(&in_cwd)));
+    }
+}

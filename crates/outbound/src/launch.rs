@@ -1,0 +1,507 @@
+//! How each kind of server is started or reached.
+
+use std::{
+    ffi::{OsStr, OsString},
+    future::Future,
+    io,
+    path::{Path, PathBuf},
+    pin::Pin,
+    process::ExitStatus,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::{Context as TaskContext, Poll},
+    time::Duration,
+};
+
+use switchboard_base::{health::Reason, scrub};
+use switchboard_client::{
+    Client, ClientBuilder,
+    http::Http,
+    sse::Sse,
+    stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
+    transport::Ended,
+};
+use switchboard_config::{
+    CommandLine, Config, Container as ContainerConfig, Environment, Home, Network, Remote,
+    RemoteKind, ResolveError, Resolved, Server, Transport,
+};
+use switchboard_contain::{
+    Container, Containment, Engine, Handle, Ladder, Launch, LaunchError, Mount, Step, Sweep, Tree,
+    find_program,
+};
+use switchboard_wire::with_hint;
+use tokio::task::JoinHandle;
+
+use crate::{
+    deps::Deps,
+    hold,
+    identity::directory_hash,
+    logs::Logs,
+    restart::{Fault, NotStarted},
+    stderr::{LastWords, listen},
+};
+
+/// Starts to connect to the server. Fails for what no waiting can mend. The server's standard error
+/// goes to its log, and the last lines of it to `said`.
+pub(crate) async fn connect(
+    builder: ClientBuilder,
+    name: &Arc<str>,
+    server: &Arc<Server>,
+    deps: &Arc<Deps>,
+    said: &LastWords,
+    answers: &Answers,
+) -> Result<Client, NotStarted> {
+    let (called, wanted) = (Arc::clone(name), Arc::clone(server));
+    let with = Arc::clone(deps);
+    let preparing = tokio::task::spawn_blocking(move || prepare(&called, &wanted, &with));
+    let prepared = preparing.await.unwrap_or_else(|error| {
+        let fault = Fault {
+            reason: Reason::plain(&format!("cannot prepare the start: {error}")),
+            permanent: false,
+        };
+        Err(fault.into())
+    });
+    match prepared? {
+        Prepared::BuiltIn => Ok(builder.connect(deps.memory.connector())),
+        Prepared::Remote(remote) => match remote.kind {
+            RemoteKind::Auto | RemoteKind::Http => {
+                let mut http = Http::new(&remote.url).map_err(permanent)?;
+                for (name, value) in &remote.headers {
+                    http = http.header(name, value).map_err(permanent)?;
+                }
+                Ok(builder.connect(http))
+            }
+            RemoteKind::Sse => {
+                let mut sse = Sse::new(&remote.url).map_err(permanent)?;
+                for (name, value) in &remote.headers {
+                    sse = sse.header(name, value).map_err(permanent)?;
+                }
+                Ok(builder.connect(sse))
+            }
+        },
+        Prepared::Launch { launch, ladder } => Ok(builder.connect(Stdio::new(Supervised {
+            launch: *launch,
+            ladder,
+            containment: deps.containment.clone(),
+            logs: Arc::clone(&deps.logs),
+            name: Arc::clone(name),
+            said: said.clone(),
+            answers: answers.clone(),
+            trees: Arc::default(),
+        }))),
+    }
+}
+
+/// A server that is ready to be connected to.
+enum Prepared {
+    BuiltIn,
+    Remote(Remote),
+    Launch {
+        /// Ended by the ladder of a server that has not answered.
+        launch: Box<Launch>,
+        ladder: Ladder,
+    },
+}
+
+/// Puts in secrets, and makes the directory of the server. Reads and writes files.
+fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStarted> {
+    let resolved =
+        resolve(name, server, deps).map_err(|error| permanent(with_hint(&error, error.hint())))?;
+    // Before anything can fail with one of them in its message.
+    scrub::register(scrub::Owner::Server(name), &resolved.secrets).map_err(|error| {
+        permanent(with_hint(
+            format_args!("it has {error}"),
+            Some(error.hint()),
+        ))
+    })?;
+    let resolved = resolved.value;
+    let mut ladder = Ladder {
+        close: resolved.close_timeout,
+        term: resolved.term_timeout,
+    };
+    let launch = match resolved.transport {
+        Transport::BuiltIn => return Ok(Prepared::BuiltIn),
+        Transport::Remote(remote) => return Ok(Prepared::Remote(remote)),
+        Transport::Command(line) => {
+            let dir = match line.directory(&deps.home) {
+                Some(dir) => dir,
+                None => own_directory(name, server, &deps.home)?,
+            };
+            let file = command_file(&line, deps);
+            check_file(server, file.as_deref())?;
+            let mut launch = Launch::program(name, line.program(&deps.home)).cwd(dir);
+            if let Some(file) = file {
+                launch = launch.file(file);
+            }
+            for (name, value) in deps.environment.of_server(&line) {
+                launch = launch.env(name, value);
+            }
+            launch.args(line.args)
+        }
+        Transport::Container(container) => {
+            let patience = deps.config.load().shutdown.container_timeout;
+            let engine = engine(&container, &deps.home, &deps.environment);
+            let engine = engine.ok_or_else(|| permanent("no container engine found: neither `docker` nor `podman` is in PATH; install one, or name it in `isolation.engine`"))?;
+            check_file(server, engine.file().as_deref())?;
+            let launch = container_launch(name, engine, container, &deps.home)?;
+            ladder.close = ladder.close.min(patience / 3);
+            ladder.term = ladder.term.min(patience / 2);
+            launch.cwd(own_directory(name, server, &deps.home)?)
+        }
+    };
+    let mute = Ladder {
+        close: ladder.close.min(MUTE_CLOSE),
+        ..ladder
+    };
+    Ok(Prepared::Launch {
+        launch: Box::new(launch.ladder(mute)),
+        ladder,
+    })
+}
+
+/// The directory of a server that is not configured to run elsewhere: one for each identity. A full disk may have
+/// room again, so that this is worth another try.
+fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, Fault> {
+    let identity = directory_hash(name, server);
+    let created = home.create_server_dir(name, &identity);
+    created.map_err(|error| Fault {
+        reason: Reason::plain(&with_hint(&error, error.hint())),
+        permanent: false,
+    })
+}
+
+fn container_launch(
+    name: &str,
+    engine: Engine,
+    config: ContainerConfig,
+    home: &Home,
+) -> Result<Launch, Fault> {
+    let mut container = Container::new(config.image);
+    for (name, value) in config.env {
+        container = container.env(name, value);
+    }
+    match config.network {
+        Network::None => {}
+        Network::Default => container = container.network(None),
+        Network::Named(name) => container = container.network(Some(name)),
+    }
+    if config.memory.is_some() {
+        container = container.memory(config.memory);
+    }
+    if config.cpus.is_some() {
+        container = container.cpus(config.cpus);
+    }
+    if config.pids.is_some() {
+        container = container.pids(config.pids);
+    }
+    for mount in &config.mounts {
+        container = container.mount(parse_mount(mount, home.base())?);
+    }
+    if config.read_only {
+        container = container.read_only();
+    }
+    for arg in config.run_args {
+        container = container.run_arg(arg);
+    }
+    Ok(Launch::container(name, engine, container).args(config.args))
+}
+
+/// Holds a server back that would start another file than a person has agreed to.
+fn check_file(server: &Server, file: Option<&Path>) -> Result<(), NotStarted> {
+    match file {
+        Some(file) if server.is_other_file(file) => {
+            let reason = hold::other_file(server, file);
+            Err(NotStarted::Held(Reason::plain(&reason)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The file that a command line leads to, with its references replaced.
+fn command_file(line: &CommandLine, deps: &Deps) -> Option<PathBuf> {
+    let given = deps.environment.of_server(line);
+    let path = given.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    find_program(&line.program(&deps.home), path)
+}
+
+/// The file that a server on this machine starts, as its command line or its engine leads to it; `None` if there is
+/// none, or a reference in the command or in `PATH` stands for nothing. Reads files.
+pub(crate) fn program_file(name: &str, server: &Server, deps: &Deps) -> Option<PathBuf> {
+    match &server.transport {
+        Transport::BuiltIn | Transport::Remote(_) => None,
+        Transport::Command(line) => {
+            // A missing secret elsewhere in the entry says nothing about the file.
+            let path = line.env.get_key_value("PATH").into_iter();
+            let line = CommandLine {
+                args: Vec::new(),
+                env: path
+                    .map(|(name, path)| (name.clone(), path.clone()))
+                    .collect(),
+                ..line.clone()
+            };
+            let bare = Server {
+                transport: Transport::Command(line),
+                ..server.clone()
+            };
+            let Transport::Command(line) = resolve(name, &bare, deps).ok()?.value.transport else {
+                return None;
+            };
+            command_file(&line, deps)
+        }
+        Transport::Container(container) => engine(container, &deps.home, &deps.environment)?.file(),
+    }
+}
+
+fn resolve(name: &str, server: &Server, deps: &Deps) -> Result<Resolved<Server>, ResolveError> {
+    server.resolve(name, &deps.home.secrets(), &|variable| {
+        deps.environment.get(variable).map(Into::into)
+    })
+}
+
+/// The engine of a container, by its file: the one that is named, or the one that is there. A relative path counts from the
+/// directory of the configuration file.
+fn engine(config: &ContainerConfig, home: &Home, environment: &Environment) -> Option<Engine> {
+    let engine = match config.engine.split_first() {
+        Some((program, options)) if program.contains('/') => {
+            let program = home.base().join(program);
+            Engine::new(program.to_string_lossy(), options.iter().cloned())
+        }
+        Some((program, options)) => Engine::new(program, options.iter().cloned()),
+        None => Engine::detect(environment.get("PATH")?)?,
+    };
+    let variables = environment.iter();
+    let engine = engine.inherit(variables.map(|(name, value)| (name.into(), value.into())));
+    Some(engine.located())
+}
+
+/// Has a sweep ask the engines of a configuration. A server that may not run has its engine asked only about what an
+/// earlier run left behind, and one that is held never has a program run that its entry names.
+pub fn with_engines(
+    mut sweep: Sweep,
+    config: &Config,
+    home: &Home,
+    environment: &Environment,
+) -> Sweep {
+    for (name, server) in &config.servers {
+        let Transport::Container(container) = &server.transport else {
+            continue;
+        };
+        let is_named = !container.engine.is_empty();
+        if server.hold && is_named {
+            continue;
+        }
+        let Some(engine) = engine(container, home, environment) else {
+            continue;
+        };
+        let file = engine.file();
+        if is_named && file.is_some_and(|file| server.is_other_file(&file)) {
+            continue;
+        }
+        sweep = if server.enabled && !server.hold {
+            sweep.engine(engine)
+        } else {
+            sweep.engine_of(name, engine)
+        };
+    }
+    sweep
+}
+
+/// `SOURCE:TARGET[:ro]`, as engines write it. A relative source counts from `base`.
+fn parse_mount(mount: &str, base: &Path) -> Result<Mount, Fault> {
+    let wrong = || Fault {
+        reason: Reason::plain(&format!(
+            "the mount {mount:?} is not SOURCE:TARGET or SOURCE:TARGET:ro"
+        )),
+        permanent: true,
+    };
+    let (mount, writable) = match mount.strip_suffix(":ro") {
+        Some(mount) => (mount, false),
+        None => (mount.strip_suffix(":rw").unwrap_or(mount), true),
+    };
+    let (source, target) = mount.split_once(':').ok_or_else(wrong)?;
+    if source.is_empty() || target.is_empty() {
+        return Err(wrong());
+    }
+    Ok(Mount {
+        source: base.join(source),
+        target: target.into(),
+        writable,
+    })
+}
+
+fn permanent(error: impl std::fmt::Display) -> Fault {
+    Fault {
+        reason: Reason::plain(&error.to_string()),
+        permanent: true,
+    }
+}
+
+/// A server that is a process, or a container's engine, under a guard.
+struct Supervised {
+    launch: Launch,
+    containment: Containment,
+    logs: Arc<Logs>,
+    name: Arc<str>,
+    said: LastWords,
+    /// How it is ended once it has answered.
+    ladder: Ladder,
+    answers: Answers,
+    /// Everything that was started and may not have left.
+    trees: Arc<Mutex<Vec<Tree>>>,
+}
+
+impl Spawn for Supervised {
+    fn spawn(&self) -> Spawning {
+        let (launch, containment) = (self.launch.clone(), self.containment.clone());
+        let (logs, name) = (Arc::clone(&self.logs), Arc::clone(&self.name));
+        let (trees, said) = (Arc::clone(&self.trees), self.said.clone());
+        let (answers, ladder) = (self.answers.clone(), self.ladder);
+        Box::pin(async move {
+            let contained = containment.launch(&launch).await.map_err(|error| {
+                said.clear();
+                // The file may be anyone's: what it says is for people.
+                if let Some(interpreter) = error.interpreter() {
+                    said.add(&format!("#!{interpreter}"));
+                }
+                to_io(&error)
+            })?;
+            {
+                let mut trees = trees.lock().unwrap_or_else(PoisonError::into_inner);
+                trees.retain(|tree| !tree.is_gone());
+                trees.push(contained.handle.tree().clone());
+            }
+            said.clear();
+            let listening = listen(contained.stderr, name, logs, said);
+            let listening = Box::pin(rest_of(tokio::spawn(listening)));
+            Ok(Process {
+                stdin: Box::new(contained.stdin),
+                stdout: Box::new(contained.stdout),
+                guard: Box::new(Guarded {
+                    handle: contained.handle,
+                    exit: None,
+                    listening: Some(listening),
+                    ladder,
+                    answers,
+                }),
+            })
+        })
+    }
+
+    fn describe(&self) -> String {
+        self.launch.describe()
+    }
+
+    fn ended(&self) -> Ended {
+        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let trees = trees.clone();
+        Box::pin(async move {
+            for tree in trees {
+                tree.gone().await;
+            }
+        })
+    }
+}
+
+/// The connection puts `cannot start …` in front, and takes these kinds for lasting.
+fn to_io(error: &LaunchError) -> io::Error {
+    let kind = if error.is_permanent() {
+        io::ErrorKind::InvalidInput
+    } else {
+        io::ErrorKind::Other
+    };
+    io::Error::new(kind, with_hint(error.reason(), error.hint()))
+}
+
+/// Waits for the end of what a server says, once it has ended. Something that it left behind may hold
+/// the pipe open, so not for long.
+async fn rest_of(listening: JoinHandle<()>) {
+    let _ = tokio::time::timeout(LAST_WORDS_PATIENCE, listening).await;
+}
+
+const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(100);
+
+struct Guarded {
+    handle: Handle,
+    exit: Option<ExitStatus>,
+    /// The rest of what it says; waited for so that its last words can be told with its end.
+    listening: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// How it is ended once it has answered.
+    ladder: Ladder,
+    answers: Answers,
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        if self.answers.0.load(Relaxed) {
+            self.handle.set_ladder(self.ladder);
+        }
+    }
+}
+
+/// Whether a server has ever answered. One that has not has nothing to put in order when it is to leave.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Answers(Arc<AtomicBool>);
+
+impl Answers {
+    pub(crate) fn note(&self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// How long a server that has never answered may take to leave before it is asked by a signal.
+const MUTE_CLOSE: Duration = Duration::from_secs(1);
+
+impl ProcessGuard for Guarded {
+    fn poll_exit(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        if self.exit.is_none() {
+            self.exit = Some(std::task::ready!(self.handle.poll_exit(cx)));
+        }
+        if let Some(listening) = &mut self.listening {
+            std::task::ready!(listening.as_mut().poll(cx));
+            self.listening = None;
+        }
+        Poll::Ready(())
+    }
+
+    fn explain(&self) -> String {
+        match self.exit {
+            Some(exit) => format!("the server ended ({exit})"),
+            None => "the server closed its output".to_owned(),
+        }
+    }
+}
+
+/// Writes each step in the life of a server to its log.
+pub fn note_step(logs: &Logs, server: &str, step: &Step) {
+    match step {
+        Step::SentKill(_) | Step::KillingContainer | Step::GuardLost | Step::Unrecorded(_) => {
+            tracing::warn!(server, %step, "Server.");
+        }
+        Step::SentTerm(_) | Step::StoppingContainer => tracing::info!(server, %step, "Server."),
+        _ => tracing::debug!(server, %step, "Server."),
+    }
+    logs.note(&server.into(), &step.to_string());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_read_as_engines_write_them() {
+        let base = Path::new("/base");
+        let mount = parse_mount("/data:/in:ro", base).unwrap();
+        assert_eq!(
+            (mount.target.to_str(), mount.writable),
+            (Some("/in"), false)
+        );
+        assert!(parse_mount("/data:/in", base).unwrap().writable);
+        let relative = parse_mount("data:/in", base).unwrap();
+        assert_eq!(relative.source, Path::new("/base/data"));
+        for wrong in ["/data", ":/in", "/data:"] {
+            assert!(parse_mount(wrong, base).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The servers behind the gateway: supervision, connections, and what they offer.
+
+pub mod builtin;
+pub mod cache;
+pub mod changes;
+pub mod deps;
+pub mod discovery;
+pub mod fair_queue;
+pub mod fetch;
+pub mod first_contact;
+pub mod hold;
+pub mod identity;
+pub mod judgement;
+pub mod launch;
+pub mod limiter;
+pub mod live;
+pub mod live_catalog;
+pub mod logs;
+pub mod memory;
+pub mod model;
+pub mod pins;
+pub mod questions;
+pub mod restart;
+pub mod start_throttle;
+pub mod stderr;
+pub mod supervisor;
+pub mod turns;
+pub mod upstream;
+pub mod watch;

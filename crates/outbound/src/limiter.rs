@@ -1,0 +1,239 @@
+//! How many calls a server is given at a time, and who waits for the next place.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use tokio::sync::oneshot;
+
+use crate::fair_queue::FairQueue;
+
+/// The places of one server.
+#[derive(Debug)]
+pub struct Limiter {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    places: usize,
+    queue_max: usize,
+    taken: usize,
+    queue: FairQueue<oneshot::Sender<()>>,
+    uses: u64,
+    last_used: Instant,
+}
+
+/// The queue is full.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Full {
+    /// How many wait already.
+    pub waiting: usize,
+}
+
+impl Limiter {
+    pub(crate) fn new(places: usize, queue_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Mutex::new(Inner {
+                places,
+                queue_max,
+                taken: 0,
+                queue: FairQueue::new(),
+                uses: 0,
+                last_used: Instant::now(),
+            }),
+        })
+    }
+
+    /// A place, or a wait for one. `client` is who has its turn.
+    pub fn acquire(self: &Arc<Self>, client: u64) -> Result<Acquiring, Full> {
+        let mut inner = self.lock();
+        inner.uses += 1;
+        if inner.taken < inner.places {
+            inner.taken += 1;
+            drop(inner);
+            return Ok(Acquiring::Taken(Some(Permit(Arc::clone(self)))));
+        }
+        if inner.queue.len() >= inner.queue_max {
+            let waiting = inner.queue.len();
+            return Err(Full { waiting });
+        }
+        let (sender, receiver) = oneshot::channel();
+        let ticket = inner.queue.push(client, sender);
+        drop(inner);
+        Ok(Acquiring::Waiting(Waiting {
+            limiter: Arc::clone(self),
+            client,
+            ticket,
+            receiver,
+            settled: false,
+        }))
+    }
+
+    /// New numbers. Those who have a place keep it.
+    pub(crate) fn set(&self, places: usize, queue_max: usize) {
+        let mut inner = self.lock();
+        inner.places = places;
+        inner.queue_max = queue_max;
+        inner.hand_on();
+    }
+
+    /// Calls under way and waiting.
+    pub fn load(&self) -> (usize, usize) {
+        let inner = self.lock();
+        (inner.taken, inner.queue.len())
+    }
+
+    /// How many places have been asked for so far.
+    pub(crate) fn uses(&self) -> u64 {
+        self.lock().uses
+    }
+
+    /// When the last call ended; `None` while one is under way or waits.
+    pub(crate) fn last_used(&self) -> Option<Instant> {
+        let inner = self.lock();
+        (inner.taken == 0 && inner.queue.len() == 0).then_some(inner.last_used)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing in here can panic halfway through a change.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Gives free places to those who wait. A waiter that has left is passed over.
+    fn hand_on(&mut self) {
+        while self.taken < self.places
+            && let Some(next) = self.queue.pop()
+        {
+            if next.send(()).is_ok() {
+                self.taken += 1;
+            }
+        }
+    }
+}
+
+/// A place; given back when dropped.
+#[derive(Debug)]
+pub struct Permit(Arc<Limiter>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut inner = self.0.lock();
+        inner.taken -= 1;
+        if inner.taken == 0 {
+            inner.last_used = Instant::now();
+        }
+        inner.hand_on();
+    }
+}
+
+/// A place, at once or in a while.
+#[derive(Debug)]
+pub enum Acquiring {
+    /// There was room.
+    Taken(Option<Permit>),
+    /// It waits for its turn.
+    Waiting(Waiting),
+}
+
+/// A call that waits for a place.
+#[derive(Debug)]
+pub struct Waiting {
+    limiter: Arc<Limiter>,
+    client: u64,
+    ticket: u64,
+    receiver: oneshot::Receiver<()>,
+    settled: bool,
+}
+
+impl Future for Acquiring {
+    type Output = Permit;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Permit> {
+        match &mut *self {
+            Self::Taken(permit) => permit.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Waiting(waiting) => {
+                if waiting.settled {
+                    return Poll::Pending;
+                }
+                // The sender is in the queue as long as this waits, and the queue lives in the
+                // limiter that this holds: it cannot be dropped without having sent.
+                std::task::ready!(Pin::new(&mut waiting.receiver).poll(cx)).ok();
+                waiting.settled = true;
+                Poll::Ready(Permit(Arc::clone(&waiting.limiter)))
+            }
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.settled {
+            return;
+        }
+        let mut inner = self.limiter.lock();
+        let removed = inner.queue.remove(self.client, self.ticket);
+        drop(inner);
+        // The place may have been given between the last poll and now: it goes on to the next.
+        if removed.is_none() && self.receiver.try_recv().is_ok() {
+            drop(Permit(Arc::clone(&self.limiter)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(acquiring: Acquiring) -> Permit {
+        match acquiring {
+            Acquiring::Taken(Some(permit)) => permit,
+            _ => panic!("there was no place"),
+        }
+    }
+
+    #[tokio::test]
+    async fn places_are_given_in_turn_and_the_queue_has_an_end() {
+        let limiter = Limiter::new(1, 2);
+        let first = taken(limiter.acquire(1).unwrap());
+        let second = limiter.acquire(1).unwrap();
+        let third = limiter.acquire(2).unwrap();
+        assert_eq!(limiter.acquire(3).err(), Some(Full { waiting: 2 }));
+        assert_eq!(limiter.load(), (1, 2));
+        drop(first);
+        let second = second.await;
+        drop(second);
+        drop(third.await);
+        assert_eq!(limiter.load(), (0, 0));
+        assert!(limiter.last_used().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_waiter_that_leaves_gives_its_place_on() {
+        let limiter = Limiter::new(1, 2);
+        let first = taken(limiter.acquire(1).unwrap());
+        let leaves_early = limiter.acquire(2).unwrap();
+        let leaves_late = limiter.acquire(3).unwrap();
+        drop(leaves_early);
+        drop(first);
+        // It has been given the place and never looked.
+        drop(leaves_late);
+        assert_eq!(limiter.load(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn more_places_let_the_waiting_in() {
+        let limiter = Limiter::new(1, 8);
+        let _first = taken(limiter.acquire(1).unwrap());
+        let second = limiter.acquire(1).unwrap();
+        limiter.set(2, 8);
+        let _second = second.await;
+        assert_eq!(limiter.load(), (2, 0));
+    }
+}

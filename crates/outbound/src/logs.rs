@@ -1,0 +1,345 @@
+//! What each server writes to standard error, in a file of its own that never grows without end.
+
+use std::{
+    collections::HashMap,
+    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread,
+    time::{Instant, SystemTime},
+};
+
+use switchboard_base::{scrub, time};
+use switchboard_config::Home;
+use switchboard_wire::visible;
+
+use crate::stderr::Quota;
+
+/// A file this long is put aside as `NAME.log.1`, the one before as `NAME.log.2`.
+pub(crate) const FILE_BYTES: u64 = 5 * 1024 * 1024;
+const FILES_KEPT: u32 = 2;
+/// The longest line that is kept; the rest of a longer one is cut.
+pub const LINE_BYTES: usize = 8 * 1024;
+/// Lines that wait for the disk. A server that writes faster loses lines, not calls.
+const DEPTH: usize = 4_096;
+/// Files that are open at once. Those of servers that come and go would add up.
+const OPEN_FILES: usize = 64;
+/// Servers whose rates are kept before those that are full again are let go.
+const QUOTAS_KEPT: usize = 256;
+/// For the owner's eyes only: servers write what they like, secrets too.
+const FILE_MODE: u32 = 0o600;
+
+/// Takes lines, and writes them away from the runtime.
+#[derive(Debug)]
+pub struct Logs {
+    home: Arc<Home>,
+    /// The writer, once there is something to write.
+    writer: OnceLock<SyncSender<Order>>,
+    /// The rates at which servers may add to their logs, over their restarts.
+    quotas: Mutex<HashMap<Arc<str>, Arc<Mutex<Quota>>>>,
+}
+
+enum Order {
+    Line(Arc<str>, String),
+    Flush(SyncSender<()>),
+}
+
+impl Logs {
+    /// Logs in the folder of this home.
+    pub fn new(home: Arc<Home>) -> Self {
+        Self {
+            home,
+            writer: OnceLock::new(),
+            quotas: Mutex::default(),
+        }
+    }
+
+    /// The rate at which this server may add to its log.
+    pub(crate) fn quota(&self, server: &Arc<str>) -> Arc<Mutex<Quota>> {
+        let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        if quotas.len() >= QUOTAS_KEPT {
+            let now = Instant::now();
+            quotas.retain(|_, quota| {
+                let unused = quota.lock().is_ok_and(|quota| quota.is_unused(now));
+                Arc::strong_count(quota) > 1 || !unused
+            });
+        }
+        Arc::clone(quotas.entry(Arc::clone(server)).or_default())
+    }
+
+    /// A line that the server wrote.
+    pub(crate) fn line(&self, server: &Arc<str>, line: &str) {
+        // Before it is cut: half a secret would not be found any more.
+        let line = scrub::text(line);
+        // A server may put a line end, which would begin a line of its own, into what the gateway repeats.
+        let line = visible(&line);
+        let line = &line[..line.floor_char_boundary(LINE_BYTES)];
+        let line = format!("{} {line}\n", time::format(SystemTime::now()));
+        self.write(Order::Line(Arc::clone(server), line));
+    }
+
+    /// A line about the server, by the gateway.
+    pub(crate) fn note(&self, server: &Arc<str>, line: &str) {
+        self.line(server, &format!("[switchboard] {line}"));
+    }
+
+    /// A line about the server that the server can cause as often as it likes: it counts against the rate at which
+    /// the server may add to its log.
+    pub(crate) fn remark(&self, server: &Arc<str>, line: &str) {
+        let quota = self.quota(server);
+        let mut quota = quota.lock().unwrap_or_else(PoisonError::into_inner);
+        if quota.take_line(Instant::now(), line.len()) {
+            self.note(server, line);
+        }
+    }
+
+    /// Waits until what was taken is written. Blocks.
+    pub fn flush(&self) {
+        if self.writer.get().is_some() {
+            let (done, flushed) = sync_channel(1);
+            self.write(Order::Flush(done));
+            let _ = flushed.recv_timeout(std::time::Duration::from_secs(1));
+        }
+    }
+
+    fn write(&self, order: Order) {
+        let writer = self.writer.get_or_init(|| {
+            let (sender, orders) = sync_channel(DEPTH);
+            let home = Arc::clone(&self.home);
+            let spawned = thread::Builder::new()
+                .name("switchboard-logs".to_owned())
+                .spawn(move || serve(&home, &orders));
+            if let Err(error) = spawned {
+                tracing::error!(%error, "Cannot keep the logs of servers.");
+            }
+            sender
+        });
+        // Full or gone: the line is lost, and nobody waits.
+        let _ = writer.try_send(order);
+    }
+}
+
+fn serve(home: &Home, orders: &Receiver<Order>) {
+    let mut files = LogFiles::default();
+    let mut troubled = false;
+    while let Ok(order) = orders.recv() {
+        match order {
+            Order::Flush(done) => {
+                let _ = done.try_send(());
+            }
+            Order::Line(server, line) => {
+                let file = files.of(&server, || home.log_of(&server));
+                match file.append(line.as_bytes()) {
+                    Ok(()) => troubled = false,
+                    Err(error) if !troubled => {
+                        troubled = true;
+                        tracing::warn!(%error, server = %server, "Cannot write the log of a server.");
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+    }
+}
+
+/// The files that were written to last, by server.
+#[derive(Default)]
+struct LogFiles {
+    files: HashMap<Arc<str>, LogFile>,
+    /// Counts the lines, to tell which file was used last.
+    lines: u64,
+}
+
+impl LogFiles {
+    /// The file of a server. Where there are too many, the one that was not used for longest is closed.
+    fn of(&mut self, server: &Arc<str>, path: impl FnOnce() -> PathBuf) -> &mut LogFile {
+        self.lines += 1;
+        if self.files.len() >= OPEN_FILES && !self.files.contains_key(server) {
+            let oldest = self.files.iter().min_by_key(|(_, file)| file.used);
+            if let Some(oldest) = oldest.map(|(name, _)| Arc::clone(name)) {
+                self.files.remove(&oldest);
+            }
+        }
+        let file = self
+            .files
+            .entry(Arc::clone(server))
+            .or_insert_with(|| LogFile::new(path()));
+        file.used = self.lines;
+        file
+    }
+}
+
+struct LogFile {
+    path: PathBuf,
+    open: Option<(File, u64)>,
+    used: u64,
+}
+
+impl LogFile {
+    fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            open: None,
+            used: 0,
+        }
+    }
+
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        let (mut file, length) = match self.open.take() {
+            Some((file, length)) if length < FILE_BYTES => (file, length),
+            Some(_) => {
+                rotate(&self.path)?;
+                (open(&self.path)?, 0)
+            }
+            None => {
+                let file = open(&self.path)?;
+                let length = file.metadata()?.len();
+                if length >= FILE_BYTES {
+                    rotate(&self.path)?;
+                    (open(&self.path)?, 0)
+                } else {
+                    (file, length)
+                }
+            }
+        };
+        file.write_all(line)?;
+        self.open = Some((file, length + line.len() as u64));
+        Ok(())
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(parent) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)?;
+    }
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(FILE_MODE)
+        .open(path)?;
+    // One that was there may be open to others.
+    if file.metadata()?.permissions().mode() & 0o777 != FILE_MODE {
+        file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    }
+    Ok(file)
+}
+
+fn rotate(path: &Path) -> io::Result<()> {
+    let aside = |n: u32| PathBuf::from(format!("{}.{n}", path.display()));
+    for n in (1..FILES_KEPT).rev() {
+        match fs::rename(aside(n), aside(n + 1)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    fs::rename(path, aside(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_put_aside_when_it_is_full_and_never_more_than_three_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.log");
+        let mut log = LogFile::new(path.clone());
+        let line = vec![b'x'; 1024 * 1024];
+        for _ in 0..25 {
+            log.append(&line).unwrap();
+        }
+        let mut names: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["a.log", "a.log.1", "a.log.2"]);
+        assert!(fs::metadata(&path).unwrap().len() <= FILE_BYTES + line.len() as u64);
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_log_is_for_its_owner_only_even_if_it_was_open_to_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new/a.log");
+        LogFile::new(path.clone()).append(b"a\n").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&dir.path().join("new")), 0o700);
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        LogFile::new(path.clone()).append(b"b\n").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "a\nb\n");
+    }
+
+    #[test]
+    fn the_file_that_was_not_used_for_longest_is_closed_and_opened_again_when_needed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut files = LogFiles::default();
+        let mut write = |n: usize| {
+            let name: Arc<str> = n.to_string().into();
+            let path = dir.path().join(format!("{n}.log"));
+            files.of(&name, || path).append(b"x\n").unwrap();
+            let mut open: Vec<usize> = files.files.keys().map(|n| n.parse().unwrap()).collect();
+            open.sort_unstable();
+            open
+        };
+        for n in 0..OPEN_FILES {
+            write(n);
+        }
+        write(0);
+        let open = write(OPEN_FILES);
+        assert_eq!(open.len(), OPEN_FILES);
+        assert_eq!(open[..2], [0, 2], "1 was not used for longest");
+        assert_eq!(write(1)[..3], [0, 1, 3]);
+        for (n, lines) in [(0, "x\nx\n"), (1, "x\nx\n"), (2, "x\n")] {
+            let text = fs::read_to_string(dir.path().join(format!("{n}.log"))).unwrap();
+            assert_eq!(text, lines, "{n}");
+        }
+    }
+
+    #[test]
+    fn a_line_cannot_begin_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::locate(Some(dir.path()), None).unwrap();
+        let path = home.log_of("h");
+        let logs = Logs::new(Arc::new(home));
+        let server: Arc<str> = "h".into();
+        logs.note(&server, "failed: \x1b[31mRED\n2026 ERROR forged\r");
+        logs.line(&server, "a\tb\u{2028}c");
+        logs.flush();
+        let text = fs::read_to_string(path).unwrap();
+        let lines: Vec<_> = text.split('\n').filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(
+            lines[0].ends_with(r"\u{1b}[31mRED\n2026 ERROR forged\r"),
+            "{text}"
+        );
+        assert!(lines[1].ends_with("a\tb\\u{2028}c"), "{text}");
+    }
+
+    #[test]
+    fn remarks_count_against_the_quota() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::locate(Some(dir.path()), None).unwrap();
+        let path = home.log_of("h");
+        let logs = Logs::new(Arc::new(home));
+        let server: Arc<str> = "h".into();
+        for _ in 0..3_000 {
+            logs.remark(&server, &"x".repeat(1_000));
+        }
+        logs.flush();
+        let length = fs::metadata(path).unwrap().len();
+        assert!(length < 400 * 1024, "{length} bytes");
+    }
+}

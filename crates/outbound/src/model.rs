@@ -1,0 +1,347 @@
+//! The models that say what texts mean: the one that is built in, and a better one if its files are there.
+//!
+//! Whoever goes by one asks [`Models::best`] for it, on a thread that may wait, and asks again at every change.
+//! The weights are in memory once, however many ask.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use switchboard_base::health::{Part, PartState};
+use switchboard_config::Embeddings;
+use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, Role, StaticTable};
+use switchboard_files::{Links, read, write_private};
+use switchboard_search::{Cache, Tool, Vectors};
+use switchboard_wire::with_hint;
+use tokio::{sync::watch, time::Instant};
+
+use crate::fetch;
+
+/// A file of vectors with more bytes is none of ours.
+const CACHE_BYTES: u64 = 512 * 1024 * 1024;
+
+/// The pause after a model could not be fetched; it doubles with each time, up to about an hour.
+const FETCH_PAUSE: Duration = Duration::from_secs(30);
+
+/// A model.
+pub enum Model {
+    /// Part of the program.
+    BuiltIn(&'static StaticTable),
+    /// The built-in table and a sentence model beside it.
+    Sentences(Box<Joined>),
+}
+
+impl Model {
+    /// The one that is part of the program.
+    pub fn built_in() -> Self {
+        Self::BuiltIn(StaticTable::built_in())
+    }
+
+    /// What tools are found with.
+    fn embedder(&self) -> &dyn Embedder {
+        match self {
+            Self::BuiltIn(table) => *table,
+            Self::Sentences(model) => &**model,
+        }
+    }
+
+    /// The model by itself, without what is beside it for tools: the products of its vectors tell how alike two
+    /// texts are.
+    pub(crate) fn alone(&self) -> Arc<dyn Embedder> {
+        match self {
+            Self::BuiltIn(table) => Arc::new(*table),
+            Self::Sentences(model) => Arc::clone(model.sentences()) as _,
+        }
+    }
+
+    /// What tells its vectors from those of others.
+    pub fn fingerprint(&self) -> &str {
+        self.embedder().fingerprint()
+    }
+
+    /// Whether it reads sentences, for which it takes its time.
+    pub fn is_sentences(&self) -> bool {
+        matches!(self, Self::Sentences(_))
+    }
+
+    /// How much the words of a query count beside its meaning.
+    pub fn words_beside(&self) -> f32 {
+        match self {
+            Self::BuiltIn(_) => switchboard_search::WORDS_BESIDE_TABLE,
+            Self::Sentences(_) => switchboard_search::WORDS_BESIDE_SENTENCES,
+        }
+    }
+
+    /// What a query for tools means. A model that fails is not heard.
+    pub fn embed(&self, text: &str) -> Option<Vec<f32>> {
+        self.embedder().embed(Role::Query, text).ok().flatten()
+    }
+
+    /// What the tools of a server mean.
+    pub fn vectors(
+        &self,
+        tools: &[Tool<'_>],
+        cache: &mut Cache,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Vectors>, ModelError> {
+        Vectors::new(tools, self.embedder(), cache, go_on)
+    }
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Model")
+            .field(&self.embedder().name())
+            .finish()
+    }
+}
+
+/// Where models come from.
+#[derive(Debug)]
+pub struct Models {
+    /// `models` of the home.
+    folder: PathBuf,
+    /// Where vectors are kept.
+    kept: PathBuf,
+    state: Mutex<State>,
+    /// Held while a model is read, so that it is read once.
+    reading: Mutex<()>,
+    /// Held while a model is fetched, so that it is fetched once.
+    fetching: tokio::sync::Mutex<()>,
+    /// Counts how often another model may have become the best.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The sentence model, and the folder it came from.
+    loaded: Option<(PathBuf, Arc<Model>)>,
+    /// Why there is none.
+    problem: Option<Arc<str>>,
+    /// A folder that could not be used is not tried again by itself.
+    refused: Option<PathBuf>,
+    /// How often in a row it could not be fetched, and when it is tried again.
+    unfetched: Option<(u32, Instant)>,
+}
+
+impl State {
+    fn refuse(&mut self, folder: &Path, error: &ModelError) {
+        let error = with_hint(error, error.hint());
+        tracing::warn!(folder = %folder.display(), %error, "The sentence model cannot be used.");
+        self.problem = Some(format!("{}: {error}", folder.display()).into());
+        self.refused = Some(folder.to_owned());
+    }
+}
+
+impl Models {
+    /// Models in this folder, and vectors that are kept in the other.
+    pub fn new(folder: PathBuf, kept: PathBuf) -> Self {
+        Self {
+            folder,
+            kept,
+            state: Mutex::default(),
+            reading: Mutex::default(),
+            fetching: tokio::sync::Mutex::default(),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    /// Tells when another model may have become the best: settings have changed, one was fetched, or one failed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The best model that is there and that these settings allow: the sentence model that they want, or else
+    /// the one that is built in; none if they want none. It may read files: it is for threads that may wait.
+    pub fn best(&self, settings: &Embeddings) -> Option<Arc<Model>> {
+        if *settings == Embeddings::Off {
+            return None;
+        }
+        let sentences = self.wanted(settings).and_then(|(folder, source)| {
+            // A folder that the user names has to be there; others may be.
+            let is_said = source.is_none() && *settings != Embeddings::Auto;
+            self.load(&folder, is_said)
+        });
+        Some(sentences.unwrap_or_else(|| Arc::new(Model::built_in())))
+    }
+
+    /// Fetches the model that these settings want, if it is one that is fetched and it is not there. If that fails
+    /// it gives the time after which to ask again; asked earlier it does nothing.
+    pub async fn fetch(&self, settings: &Embeddings) -> Option<Duration> {
+        let (folder, source) = self.wanted(settings)?;
+        let source = source?;
+        let _fetching = self.fetching.lock().await;
+        if folder.is_dir() {
+            return None;
+        }
+        let failures = match self.lock().unfetched {
+            Some((failures, again)) => {
+                let pause = again.saturating_duration_since(Instant::now());
+                if !pause.is_zero() {
+                    return Some(pause);
+                }
+                failures
+            }
+            None => 0,
+        };
+        let since = *self.changes.borrow();
+        let fetched = source.fetch(&folder).await;
+        let mut state = self.lock();
+        // Otherwise it may be wanted no more, and says nothing about what is wanted.
+        let is_wanted = *self.changes.borrow() == since;
+        match fetched {
+            Ok(()) => {
+                if is_wanted {
+                    *state = State::default();
+                }
+                self.tell(&state);
+                None
+            }
+            Err(error) => {
+                tracing::warn!(%error, "The sentence model could not be fetched.");
+                if !is_wanted {
+                    return Some(Duration::ZERO);
+                }
+                let failures = failures + 1;
+                let pause = FETCH_PAUSE * 2_u32.pow(failures.min(6));
+                state.problem = Some(error.to_string().into());
+                state.unfetched = Some((failures, Instant::now() + pause));
+                Some(pause)
+            }
+        }
+    }
+
+    /// The folder of the sentence model that these settings want, and from where it can be had.
+    fn wanted(&self, settings: &Embeddings) -> Option<(PathBuf, Option<fetch::Source>)> {
+        let own = || self.folder.join(fetch::MINILM);
+        match settings {
+            Embeddings::Off | Embeddings::BuiltIn => None,
+            Embeddings::Auto => Some((own(), None)),
+            Embeddings::MiniLm => Some((own(), Some(fetch::Source::published()))),
+            Embeddings::Folder(folder) => Some(match fetch::Source::at(folder) {
+                Some(source) => (self.folder.join(source.folder_name()), Some(source)),
+                // A relative one is in the folder of models.
+                None => (self.folder.join(folder), None),
+            }),
+        }
+    }
+
+    /// The sentence model in this folder, if there is one that can be used.
+    fn load(&self, folder: &Path, is_said: bool) -> Option<Arc<Model>> {
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let state = self.lock();
+            if let Some((from, model)) = &state.loaded
+                && from == folder
+            {
+                return Some(Arc::clone(model));
+            }
+            if state.refused.as_deref() == Some(folder) || !(is_said || folder.is_dir()) {
+                return None;
+            }
+        }
+        // It takes a while, and others ask how it stands.
+        let opened = MiniLm::open(folder);
+        let mut state = self.lock();
+        match opened {
+            Ok(model) => {
+                let model = Arc::new(Model::Sentences(Box::new(Joined::new(model))));
+                state.loaded = Some((folder.to_owned(), Arc::clone(&model)));
+                state.problem = None;
+                Some(model)
+            }
+            Err(error) => {
+                state.refuse(folder, &error);
+                None
+            }
+        }
+    }
+
+    /// The model failed at its work: nobody is given it again.
+    pub fn failed(&self, model: &Arc<Model>, error: &ModelError) {
+        let mut state = self.lock();
+        let is_it = |(_, loaded): &mut (PathBuf, Arc<Model>)| Arc::ptr_eq(loaded, model);
+        if let Some((folder, _)) = state.loaded.take_if(is_it) {
+            state.refuse(&folder, error);
+            self.tell(&state);
+        }
+    }
+
+    /// Settings have changed: what was refused is tried again.
+    pub fn pardon(&self) {
+        let mut state = self.lock();
+        *state = State::default();
+        self.tell(&state);
+    }
+
+    /// The state is held, so that what it is and how often it has changed belong together.
+    fn tell(&self, _: &State) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// The vectors that were kept of this model.
+    pub fn read_cache(&self, model: &Model) -> Cache {
+        let file = self.cache_file(model);
+        let found = read(&file, CACHE_BYTES, Links::Follow).ok();
+        let cache = found.and_then(|bytes| Cache::decode(&bytes));
+        cache.unwrap_or_else(|| Cache::new(model.embedder().dimensions()))
+    }
+
+    /// Keeps vectors for the next start.
+    pub fn write_cache(&self, model: &Model, cache: &Cache) {
+        let file = self.cache_file(model);
+        if let Err(error) = write_private(&file, &cache.encode()) {
+            tracing::warn!(%error, file = %file.display(), "Cannot keep vectors for the next start.");
+        }
+    }
+
+    fn cache_file(&self, model: &Model) -> PathBuf {
+        let name: String = model
+            .fingerprint()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .take(80)
+            .collect();
+        self.kept.join(format!("{name}.vectors"))
+    }
+
+    /// How it is.
+    pub fn part(&self, used: Option<&Model>, settings: &Embeddings) -> Part {
+        let state = self.lock();
+        let name = "embeddings".to_owned();
+        let uses = match used {
+            Some(Model::BuiltIn(_)) => "the built-in vectors",
+            Some(Model::Sentences(model)) => model.name(),
+            None if *settings == Embeddings::Off => "words alone",
+            None => "the built-in vectors",
+        };
+        if let Some(message) = &state.problem {
+            return Part {
+                name,
+                state: PartState::Error {
+                    message: Arc::clone(message),
+                },
+                note: Some(format!("tools are found with {uses} meanwhile").into()),
+            };
+        }
+        let is_coming = state.loaded.is_some() && matches!(used, Some(Model::BuiltIn(_)));
+        Part {
+            name,
+            state: if is_coming && *settings != Embeddings::Off {
+                PartState::Initializing
+            } else {
+                PartState::Ready
+            },
+            note: Some(format!("tools are found with {uses}").into()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! The ledgers of approved definitions of all servers, on disk.
+//!
+//! A ledger is read when its server says what it offers, and written before any of that is shown. None is
+//! kept in memory: what is held back is, and that is little.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    path::PathBuf,
+    sync::{Arc, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use switchboard_catalog::{Held, Kind, Offers};
+use switchboard_client::Raw;
+use switchboard_config::{Home, Server, Transport, Trust as Wanted};
+use switchboard_trust::{
+    DecisionError, Fingerprint, ItemKind, Ledger, LeftOut, Offer, Places, Policy, Verdict, folder,
+};
+use switchboard_wire::with_hint;
+
+use crate::{
+    identity::{directory_hash, identity},
+    turns::Turns,
+};
+
+/// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
+#[derive(Debug)]
+pub(crate) struct Ledgers {
+    home: Arc<Home>,
+    dir: PathBuf,
+    /// Held by server while its ledger is read, changed and written.
+    turns: Turns,
+}
+
+/// What a person says of tools that are held back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// One definition, or all that are held, is approved.
+    Approve(Option<Seen>),
+    /// One definition is rejected.
+    Reject(Seen),
+    /// Those of these that are still held as they were seen.
+    ApproveThese(Vec<Seen>),
+    /// Several definitions are rejected.
+    RejectThese(Vec<Seen>),
+}
+
+impl Decision {
+    /// The word for it in the audit log.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Approve(_) | Self::ApproveThese(_) => "approved",
+            Self::Reject(_) | Self::RejectThese(_) => "rejected",
+        }
+    }
+}
+
+/// A tool, and which definition of it the person has looked at, if that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// The key of the definition.
+    pub tool: String,
+    /// What was seen of it.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// Why a decision came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Undecided {
+    /// It cannot be decided about.
+    #[error(transparent)]
+    Decision(#[from] DecisionError),
+    /// The ledger cannot be written.
+    #[error("the decision could not be written down, so nothing has changed: {0}")]
+    File(#[from] switchboard_trust::LedgerError),
+}
+
+impl Undecided {
+    /// Advice for the user, apart from the message.
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Decision(error) => error.hint(),
+            Self::File(error) => error.hint(),
+        }
+    }
+}
+
+impl Ledgers {
+    pub(crate) fn new(home: Arc<Home>) -> Self {
+        Self {
+            dir: home.trust(),
+            home,
+            turns: Turns::default(),
+        }
+    }
+
+    /// The ledger of a server, empty if it was never seen.
+    pub(crate) fn read(&self, name: &str, server: &Server) -> Ledger {
+        open(&self.dir, name, &identity(server))
+    }
+
+    /// Says what of these offers is to be held back.
+    pub(crate) fn judge(&self, name: &str, server: &Server, offers: &Offers) -> Held {
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = open(&self.dir, name, &identity(server));
+        let judged = judged(server, offers);
+        let before = ledger.clone();
+        let offered = || {
+            let items = judged.iter();
+            items.map(|(kind, definition)| Offer {
+                kind: *kind,
+                definition,
+            })
+        };
+        let places = places(name, server, &self.home);
+        let mut verdicts = ledger.judge_at(&places, policy(server.trust), offered(), now());
+        if verdicts.changed
+            && let Err(error) = folder::write(&self.dir, &ledger)
+        {
+            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot write which definitions are approved; new ones are held.");
+            // First sight that is not written down would be first sight at every start.
+            if server.trust == Wanted::First {
+                ledger = before;
+                verdicts = ledger.judge_at(&places, Policy::Ask, offered(), now());
+            }
+        }
+        let held = judged.iter().zip(&verdicts.items);
+        let held = held.filter(|(_, verdict)| is_withheld(**verdict));
+        let items: BTreeSet<String> = held
+            .filter_map(|((kind, raw), _)| key_of(*kind, raw))
+            .collect();
+        Held {
+            all: server.trust == Wanted::Ask && ledger.pins().next().is_none(),
+            items,
+        }
+    }
+
+    /// Carries out what a person has decided, and returns what was decided by that.
+    pub(crate) fn decide(
+        &self,
+        name: &str,
+        server: &Server,
+        decision: &Decision,
+    ) -> Result<Vec<String>, Undecided> {
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = open(&self.dir, name, &identity(server));
+        let decided = match decision {
+            Decision::Approve(Some(seen)) => {
+                ledger.approve(&seen.tool, seen.fingerprint, now())?;
+                vec![seen.tool.clone()]
+            }
+            Decision::Approve(None) => ledger.approve_all(now()),
+            Decision::Reject(seen) => {
+                ledger.reject(&seen.tool, seen.fingerprint)?;
+                vec![seen.tool.clone()]
+            }
+            Decision::ApproveThese(all) => {
+                let now = now();
+                let each = |seen: &Seen| ledger.approve(&seen.tool, seen.fingerprint, now);
+                unchanged(name, all, each)
+            }
+            Decision::RejectThese(all) => {
+                let each = |seen: &Seen| ledger.reject(&seen.tool, seen.fingerprint);
+                unchanged(name, all, each)
+            }
+        };
+        folder::write(&self.dir, &ledger)?;
+        Ok(decided)
+    }
+
+    /// The server is no longer configured.
+    pub(crate) fn remove(&self, name: &str) {
+        let turn = self.turns.of(name);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = folder::remove(&self.dir, name) {
+            tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "Cannot remove which tools were approved.");
+        }
+    }
+}
+
+/// Decides about each, and returns which could be decided about. What has changed since it was looked at stays held, and is
+/// put to a person anew.
+fn unchanged(
+    name: &str,
+    all: &[Seen],
+    mut decide: impl FnMut(&Seen) -> Result<(), DecisionError>,
+) -> Vec<String> {
+    let mut decided = Vec::new();
+    for seen in all {
+        match decide(seen) {
+            Ok(()) => decided.push(seen.tool.clone()),
+            Err(error) => {
+                tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "A decision about a tool came to nothing.");
+            }
+        }
+    }
+    decided
+}
+
+fn open(dir: &std::path::Path, name: &str, identity: &str) -> Ledger {
+    match folder::load(dir, name) {
+        Ok(Some(ledger)) if ledger.is_of(identity) => ledger,
+        // The user has put another server under this name.
+        Ok(_) => Ledger::new(name, identity),
+        Err(error) => {
+            tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Every tool is held back until it is approved.");
+            Ledger::damaged(name, identity)
+        }
+    }
+}
+
+/// The directories that a server may name: those of a process on this machine. Others have none that are known.
+fn places(name: &str, server: &Server, home: &Home) -> Places {
+    let Transport::Command(line) = &server.transport else {
+        return Places::default();
+    };
+    let own = || home.server_dir(name, &directory_hash(name, server));
+    let working = line.directory(home).unwrap_or_else(own);
+    let user = std::env::home_dir();
+    Places::new(Some(&working), user.as_deref(), Some(&std::env::temp_dir()))
+}
+
+fn policy(wanted: Wanted) -> Policy {
+    match wanted {
+        Wanted::First => Policy::First,
+        Wanted::Ask => Policy::Ask,
+        Wanted::Always => Policy::Always,
+    }
+}
+
+/// The kind of an item as the ledger knows it.
+pub const fn item_kind(kind: Kind) -> ItemKind {
+    match kind {
+        Kind::Tool => ItemKind::Tool,
+        Kind::Prompt => ItemKind::Prompt,
+        Kind::Resource => ItemKind::Resource,
+        Kind::Template => ItemKind::Template,
+    }
+}
+
+/// The definitions that are judged: those of all lists, and the instructions of the server. These come
+/// first, so that no other definition takes their place.
+fn judged(server: &Server, offers: &Offers) -> Vec<(ItemKind, Raw)> {
+    let item = |kind: ItemKind, text: &str| {
+        let name = Raw::string(&kind.key(""));
+        let raw = Raw::object([("name", name), ("description", Raw::string(text))]);
+        (kind, raw)
+    };
+    let mut judged = Vec::new();
+    if let Some(text) = &offers.instructions {
+        judged.push(item(ItemKind::Instructions, text));
+    }
+    for kind in Kind::ALL {
+        let list = offers.list(kind).iter();
+        judged.extend(list.map(|raw| (item_kind(kind), raw.clone())));
+    }
+    if judged.is_empty() && server.trust == Wanted::Ask {
+        judged.push(item(ItemKind::Server, "prompts and resources"));
+    }
+    judged
+}
+
+/// The key of a definition that is withheld. A tool with a reserved name has the key that it took.
+fn key_of(kind: ItemKind, definition: &Raw) -> Option<String> {
+    let member = match kind {
+        ItemKind::Resource => "uri",
+        ItemKind::Template => "uriTemplate",
+        _ => "name",
+    };
+    let name = definition.member(member)?.to_text()?;
+    Some(kind.key(&name).into_owned())
+}
+
+/// Whether an item is not to be shown. One that came twice is shown as it came first, and one without a
+/// name is in no catalogue.
+fn is_withheld(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Approved | Verdict::LeftOut(LeftOut::Twice | LeftOut::Unnamed) => false,
+        Verdict::Held(_)
+        | Verdict::LeftOut(LeftOut::LongName | LeftOut::TooMany | LeftOut::Reserved) => true,
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}

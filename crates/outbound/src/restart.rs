@@ -1,0 +1,314 @@
+//! When a server that failed is started again: a state machine without a clock of its own.
+//!
+//! | state | wanted | up | failed | tick | restart |
+//! |---|---|---|---|---|---|
+//! | `Idle` | → `Starting` | – | – | – | → `Starting` |
+//! | `Starting` | – | → `Up` | → `Waiting` or `Parked` | – | – |
+//! | `Up` | – | – | → `Waiting` or `Parked` | – | – |
+//! | `Waiting` | – | – | – | → `Idle` when due | → `Starting` |
+//! | `Parked` | – | – | – | → `Idle` when due | → `Starting` |
+//!
+//! Whoever owns it starts the server when it is `Idle` and wanted. The first loss of a healthy server
+//! costs no wait. After that the waits double; after as many failures in a row as the budget has, the
+//! server is parked, so that it is never hammered. A minute of health forgives everything.
+
+use std::time::{Duration, Instant};
+use switchboard_base::health::Reason;
+
+/// The numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// The wait after the second failure in a row; it doubles with each.
+    pub(crate) first_wait: Duration,
+    pub(crate) longest_wait: Duration,
+    /// So many failures in a row park the server.
+    pub(crate) budget: u32,
+    /// For how long; it doubles each time.
+    pub(crate) park: Duration,
+    pub(crate) longest_park: Duration,
+    /// So long up, and all failures are forgotten.
+    pub(crate) forgiven_after: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            first_wait: Duration::from_secs(1),
+            longest_wait: Duration::from_secs(30),
+            budget: 6,
+            park: Duration::from_mins(5),
+            longest_park: Duration::from_hours(1),
+            forgiven_after: Duration::from_mins(1),
+        }
+    }
+}
+
+/// Where the server stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not running, and nothing stands against starting it.
+    Idle,
+    Starting,
+    Up {
+        since: Instant,
+    },
+    /// It failed, and is left alone until then.
+    Waiting {
+        until: Instant,
+        reason: Reason,
+    },
+    /// It failed too often, or in a way that trying again does not mend.
+    Parked {
+        until: Instant,
+        reason: Reason,
+        /// Whether only a person can mend it.
+        permanent: bool,
+    },
+}
+
+/// How it failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) reason: Reason,
+    /// Trying again will not help: the command does not exist, the credentials are refused.
+    pub(crate) permanent: bool,
+}
+
+/// Why there is no connection to wait for.
+#[derive(Debug)]
+pub(crate) enum NotStarted {
+    Failed(Fault),
+    /// A person has to agree first.
+    Held(Reason),
+}
+
+impl From<Fault> for NotStarted {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Restart {
+    settings: Settings,
+    state: State,
+    failures: u32,
+    parks: u32,
+    /// Spreads the waits of many servers; nothing hangs on its quality.
+    seed: u64,
+}
+
+impl Restart {
+    pub(crate) fn new(settings: Settings, seed: u64) -> Self {
+        Self {
+            settings,
+            state: State::Idle,
+            failures: 0,
+            parks: 0,
+            seed: seed | 1,
+        }
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The server is being started.
+    pub(crate) fn starting(&mut self) {
+        self.state = State::Starting;
+    }
+
+    /// The server is up.
+    pub(crate) fn up(&mut self, now: Instant) {
+        self.state = State::Up { since: now };
+    }
+
+    /// The server was stopped on purpose.
+    pub(crate) fn stopped(&mut self, now: Instant) {
+        self.forgive(now);
+        self.state = State::Idle;
+    }
+
+    /// The server could not be started, or was lost.
+    pub(crate) fn failed(&mut self, now: Instant, fault: Fault) {
+        self.forgive(now);
+        let was_up = matches!(self.state, State::Up { .. });
+        self.failures += 1;
+        let Fault { reason, permanent } = fault;
+        if permanent || self.failures >= self.settings.budget {
+            let park = doubled(self.settings.park, self.parks, self.settings.longest_park);
+            self.parks += 1;
+            self.failures = 0;
+            self.state = State::Parked {
+                until: now + park,
+                reason,
+                permanent,
+            };
+            return;
+        }
+        let wait = if was_up && self.failures == 1 {
+            Duration::ZERO
+        } else {
+            let doublings = self.failures.saturating_sub(if was_up { 2 } else { 1 });
+            let wait = doubled(
+                self.settings.first_wait,
+                doublings,
+                self.settings.longest_wait,
+            );
+            self.jitter(wait)
+        };
+        let until = now + wait;
+        self.state = State::Waiting { until, reason };
+    }
+
+    /// Time has passed.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        if self.due().is_some_and(|due| due <= now) {
+            self.state = State::Idle;
+        }
+    }
+
+    /// A person wants it started now, whatever happened before.
+    pub(crate) fn pardon(&mut self) {
+        self.failures = 0;
+        self.parks = 0;
+        if self.due().is_some() {
+            self.state = State::Idle;
+        }
+    }
+
+    /// When to tick.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        match self.state {
+            State::Waiting { until, .. } | State::Parked { until, .. } => Some(until),
+            State::Idle | State::Starting | State::Up { .. } => None,
+        }
+    }
+
+    fn forgive(&mut self, now: Instant) {
+        if let State::Up { since } = self.state
+            && now.saturating_duration_since(since) >= self.settings.forgiven_after
+        {
+            self.failures = 0;
+            self.parks = 0;
+        }
+    }
+
+    /// A fifth more or less, so that servers that fell together do not rise together.
+    fn jitter(&mut self, wait: Duration) -> Duration {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        // Between 80 and 120.
+        let percent = u32::try_from(self.seed % 41).unwrap_or_default() + 80;
+        wait * percent / 100
+    }
+}
+
+fn doubled(first: Duration, doublings: u32, longest: Duration) -> Duration {
+    first
+        .saturating_mul(2_u32.saturating_pow(doublings))
+        .min(longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fault(permanent: bool) -> Fault {
+        Fault {
+            reason: Reason::plain("it broke"),
+            permanent,
+        }
+    }
+
+    fn wait_of(restart: &Restart, now: Instant) -> Duration {
+        restart.due().map_or(Duration::ZERO, |due| due - now)
+    }
+
+    #[test]
+    fn a_healthy_server_that_crashes_is_back_at_once_and_a_flapping_one_is_parked() {
+        let mut now = Instant::now();
+        let mut restart = Restart::new(Settings::default(), 7);
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            restart.starting();
+            restart.up(now);
+            now += Duration::from_secs(5);
+            restart.failed(now, fault(false));
+            waits.push(wait_of(&restart, now).as_millis());
+            now += wait_of(&restart, now);
+            restart.tick(now);
+            assert_eq!(restart.state(), &State::Idle);
+        }
+        assert_eq!(waits[0], 0);
+        for (wait, around) in waits[1..5].iter().zip([1_000, 2_000, 4_000, 8_000]) {
+            assert!(
+                (around * 8 / 10..=around * 12 / 10).contains(wait),
+                "{waits:?}"
+            );
+        }
+        assert_eq!(waits[5], 300_000);
+    }
+
+    #[test]
+    fn a_minute_of_health_forgives() {
+        let mut now = Instant::now();
+        let mut restart = Restart::new(Settings::default(), 7);
+        for _ in 0..50 {
+            restart.starting();
+            restart.up(now);
+            now += Duration::from_mins(1);
+            restart.failed(now, fault(false));
+            assert_eq!(wait_of(&restart, now), Duration::ZERO);
+            restart.tick(now);
+        }
+    }
+
+    #[test]
+    fn what_trying_again_does_not_mend_is_parked_at_once_until_a_person_says_so() {
+        let now = Instant::now();
+        let mut restart = Restart::new(Settings::default(), 7);
+        restart.starting();
+        restart.failed(now, fault(true));
+        assert!(matches!(
+            restart.state(),
+            State::Parked {
+                permanent: true,
+                ..
+            }
+        ));
+        restart.pardon();
+        assert_eq!(restart.state(), &State::Idle);
+    }
+
+    proptest! {
+        /// However it fails, one that is never up for long enough to be forgiven is started no more
+        /// often than the budget allows within the time of the shortest park: that many failures lead to a
+        /// park, and a start after a park is at least that far from all before it.
+        #[test]
+        fn never_hammered(ups in proptest::collection::vec((any::<bool>(), 0_u64..60), 1..200), seed: u64) {
+            let Settings { budget, park, .. } = Settings::default();
+            let mut now = Instant::now();
+            let mut restart = Restart::new(Settings::default(), seed);
+            let mut starts = Vec::new();
+            for (comes_up, lives) in ups {
+                starts.push(now);
+                restart.starting();
+                if comes_up {
+                    restart.up(now);
+                    now += Duration::from_secs(lives);
+                }
+                restart.failed(now, fault(false));
+                now += wait_of(&restart, now);
+                restart.tick(now);
+            }
+            for (n, at) in starts.iter().enumerate() {
+                let within = starts[n..].iter().take_while(|other| **other - *at < park).count();
+                prop_assert!(within <= budget as usize, "{within} starts within {park:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The pace at which servers are started that no call waits for.
+//!
+//! Fifty servers started at once would take the machine from the client that is being answered, and from
+//! each other: their handshakes would time out. So they start after the first answers, about as many at a
+//! time as there are cores. A server that a call waits for does not wait its turn.
+
+use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    time::{Instant, timeout_at},
+};
+
+/// Work that no client waits for begins this long after the start, when the first clients have their
+/// answers.
+pub const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
+/// The longest that one start keeps its place. A start that takes longer waits for a network or hangs, and goes on
+/// beside the others.
+const PLACE_LIMIT: Duration = Duration::from_secs(10);
+/// The least number of starts at a time: one that hangs must not hold up the rest.
+const PLACES_MIN: usize = 2;
+
+/// The turns of servers to be started.
+#[derive(Debug)]
+pub struct Pace {
+    opens: Instant,
+    /// Whether a client waits for the first starts.
+    hurried: watch::Sender<bool>,
+    /// Whether starts are put off.
+    paused: watch::Sender<bool>,
+    places: Arc<Semaphore>,
+    /// How many wait that come first.
+    hopeful: watch::Sender<usize>,
+}
+
+/// When the turn of a server comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    First,
+    /// It was tried before, in vain: the others come first.
+    Last,
+}
+
+/// The right to use the machine for one start. Given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _permit: Option<OwnedSemaphorePermit>,
+    /// When it has to be given back.
+    pub(crate) until: Instant,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        let cores = available_parallelism().map_or(PLACES_MIN, NonZero::get);
+        Self::with_places(cores.max(PLACES_MIN))
+    }
+}
+
+impl Pace {
+    fn with_places(places: usize) -> Self {
+        Self {
+            opens: Instant::now() + AFTER_FIRST_ANSWERS,
+            hurried: watch::Sender::new(false),
+            paused: watch::Sender::new(false),
+            places: Arc::new(Semaphore::new(places)),
+            hopeful: watch::Sender::new(0),
+        }
+    }
+
+    /// Waits for the turn of a server that costs this machine nothing: it runs elsewhere. `begin` is called when
+    /// the turn has come, and never after [`pause`](Self::pause) has returned.
+    pub(crate) async fn open(&self, begin: impl Fn()) {
+        self.opened().await;
+        loop {
+            self.resumed().await;
+            if self.begins(&begin) {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a place. Unless starts are put off meanwhile, the first to wait is the first to get one; a server that gives up waiting costs the
+    /// others nothing. `begin` is called as by [`open`](Self::open).
+    pub(crate) async fn turn(&self, order: Order, begin: impl Fn()) -> Place {
+        let hope = (order == Order::First).then(|| Hope::new(&self.hopeful));
+        self.opened().await;
+        loop {
+            self.resumed().await;
+            if hope.is_none() {
+                let mut hopeful = self.hopeful.subscribe();
+                // The sender lives as long as this.
+                let _ = hopeful.wait_for(|hopeful| *hopeful == 0).await;
+            }
+            // The semaphore is never closed.
+            let permit = Arc::clone(&self.places).acquire_owned().await.ok();
+            if self.begins(&begin) {
+                return Place {
+                    _permit: permit,
+                    until: Instant::now() + PLACE_LIMIT,
+                };
+            }
+        }
+    }
+
+    /// A client waits for what the first starts bring: they begin now.
+    pub(crate) fn hurry(&self) {
+        self.hurried.send_replace(true);
+    }
+
+    /// Nobody is there any more: no start begins before [`resume`](Self::resume).
+    pub fn pause(&self) {
+        self.paused.send_replace(true);
+    }
+
+    pub(crate) fn resume(&self) {
+        self.paused.send_replace(false);
+    }
+
+    async fn opened(&self) {
+        let mut hurried = self.hurried.subscribe();
+        // Whichever comes first.
+        let _ = timeout_at(self.opens, hurried.wait_for(|hurried| *hurried)).await;
+    }
+
+    async fn resumed(&self) {
+        let mut paused = self.paused.subscribe();
+        // The sender lives as long as this.
+        let _ = paused.wait_for(|paused| !*paused).await;
+    }
+
+    /// Begins a start, unless they are put off.
+    fn begins(&self, begin: impl Fn()) -> bool {
+        // Held while it begins: a pause comes before or after.
+        let paused = self.paused.borrow();
+        if !*paused {
+            begin();
+        }
+        !*paused
+    }
+}
+
+/// One that waits for its turn and comes first.
+struct Hope<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Hope<'a> {
+    fn new(hopeful: &'a watch::Sender<usize>) -> Self {
+        hopeful.send_modify(|hopeful| *hopeful += 1);
+        Self(hopeful)
+    }
+}
+
+impl Drop for Hope<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|hopeful| *hopeful -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    async fn turn(pace: &Pace) -> Place {
+        pace.turn(Order::First, || ()).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn starts_wait_for_first_answers_and_for_places() {
+        let began = Instant::now();
+        let pace = Pace::with_places(2);
+        let gave_up = timeout(Duration::from_millis(100), turn(&pace)).await;
+        assert!(gave_up.is_err());
+        let one = turn(&pace).await;
+        let _two = turn(&pace).await;
+        assert_eq!(began.elapsed(), AFTER_FIRST_ANSWERS);
+        let waiting = timeout(Duration::from_secs(1), turn(&pace)).await;
+        assert!(waiting.is_err());
+        // A server elsewhere needs no place.
+        pace.open(|| ()).await;
+        drop(one);
+        let three = turn(&pace).await;
+        assert_eq!(three.until, Instant::now() + PLACE_LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn starts_that_a_client_waits_for_begin_at_once() {
+        let began = Instant::now();
+        let pace = Pace::with_places(2);
+        pace.hurry();
+        let _place = turn(&pace).await;
+        assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn servers_that_were_tried_let_the_others_go_first() {
+        let pace = Pace::with_places(1);
+        let held = turn(&pace).await;
+        let order = std::cell::RefCell::new(Vec::new());
+        let note = |name| {
+            let order = &order;
+            move || order.borrow_mut().push(name)
+        };
+        tokio::join!(
+            async { drop(pace.turn(Order::First, note("a")).await) },
+            async { drop(pace.turn(Order::Last, note("tried")).await) },
+            async { drop(pace.turn(Order::First, note("b")).await) },
+            async { drop(held) },
+        );
+        assert_eq!(order.into_inner(), ["a", "b", "tried"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_begins_in_a_pause() {
+        let pace = Pace::with_places(1);
+        let held = turn(&pace).await;
+        let begun = std::cell::Cell::new(0);
+        let begin = || begun.set(begun.get() + 1);
+        let starts = async {
+            tokio::join!(pace.turn(Order::First, begin), pace.open(begin));
+        };
+        let mut starts = std::pin::pin!(starts);
+        // One waits for a place already.
+        let mut waiting = std::pin::pin!(pace.turn(Order::First, begin));
+        assert!(timeout(Duration::ZERO, &mut waiting).await.is_err());
+        pace.pause();
+        drop(held);
+        assert!(timeout(Duration::from_mins(1), &mut waiting).await.is_err());
+        assert!(timeout(Duration::from_mins(1), &mut starts).await.is_err());
+        assert_eq!(begun.get(), 0);
+        pace.resume();
+        drop(waiting.await);
+        starts.await;
+        assert_eq!(begun.get(), 3);
+    }
+}

@@ -1,0 +1,293 @@
+//! The set of servers: what the configuration wants against what there is.
+//!
+//! A change of the configuration becomes a plan, and only what differs is touched: a server whose
+//! way of being started changed is stopped and started anew, one whose numbers changed is told the
+//! new numbers, the others never notice.
+
+mod learning;
+
+pub use self::learning::until_deserted;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use switchboard_base::audit::{Actor, Room};
+use switchboard_config::{Config, Server};
+use tokio::{sync::Mutex, task::JoinSet, time::timeout};
+
+use crate::{
+    changes,
+    deps::Deps,
+    hold,
+    upstream::{Known, Upstream},
+};
+
+/// All servers by name.
+pub type Upstreams = BTreeMap<String, Arc<Upstream>>;
+
+/// The servers, kept in line with the configuration.
+#[derive(Debug)]
+pub struct Supervisor {
+    deps: Arc<Deps>,
+    upstreams: ArcSwap<Upstreams>,
+    /// Held while a plan is carried out: one at a time. Nobody who calls a server waits for it.
+    reconciling: Mutex<Phase>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    Stopping,
+}
+
+/// What a new configuration means for one server.
+#[derive(Debug, PartialEq, Eq)]
+enum Change {
+    Add,
+    Remove,
+    /// It is started in another way: the old one has to leave first.
+    Replace,
+    /// The same process, other numbers.
+    Tune,
+    /// Nothing.
+    Keep,
+}
+
+impl Change {
+    fn of(old: Option<&Server>, new: Option<&Server>) -> Self {
+        match (old, new) {
+            (None, Some(_)) => Self::Add,
+            (Some(_), None) => Self::Remove,
+            (Some(old), Some(new)) if old == new => Self::Keep,
+            (Some(old), Some(new)) if is_same_process(old, new) => Self::Tune,
+            (Some(_), Some(_)) => Self::Replace,
+            (None, None) => Self::Keep,
+        }
+    }
+}
+
+/// Whether a running server need not be started anew: every field that has a say in how it is
+/// started and ended is the same.
+fn is_same_process(old: &Server, new: &Server) -> bool {
+    // Named one by one, so that a new field has to be judged here.
+    let Server {
+        enabled: _,
+        transport,
+        revision,
+        start: _,
+        idle_stop: _,
+        request_timeout: _,
+        init_timeout,
+        close_timeout,
+        term_timeout,
+        max_in_flight,
+        max_queued: _,
+        tools: _,
+        compact: _,
+        trust: _,
+        max_result_bytes: _,
+        max_result_tokens: _,
+        approve: _,
+        hold: _,
+        approved_file: _,
+    } = old;
+    *transport == new.transport
+        && *revision == new.revision
+        && *init_timeout == new.init_timeout
+        && *close_timeout == new.close_timeout
+        && *term_timeout == new.term_timeout
+        && *max_in_flight == new.max_in_flight
+}
+
+impl Supervisor {
+    /// A supervisor of no servers yet.
+    pub fn new(deps: Arc<Deps>) -> Self {
+        Self {
+            deps,
+            upstreams: ArcSwap::default(),
+            reconciling: Mutex::new(Phase::Running),
+        }
+    }
+
+    /// What its servers share.
+    pub fn deps(&self) -> &Arc<Deps> {
+        &self.deps
+    }
+
+    /// Starts the servers that the configuration wants.
+    pub fn start(&self) {
+        let config = self.deps.config.load_full();
+        let upstreams = config
+            .servers
+            .iter()
+            .map(|(name, server)| (name.clone(), start(&self.deps, name, server, None)))
+            .collect();
+        self.upstreams.store(Arc::new(upstreams));
+    }
+
+    /// All servers, by name.
+    pub fn all(&self) -> Arc<Upstreams> {
+        self.upstreams.load_full()
+    }
+
+    /// The server of this name.
+    pub fn get(&self, name: &str) -> Option<Arc<Upstream>> {
+        self.upstreams.load().get(name).cloned()
+    }
+
+    /// Makes the servers what this configuration wants, and records what has changed: in this room, if there is any.
+    pub async fn apply(&self, config: Config, actor: Option<&Actor>, room: Option<Room>) {
+        let phase = self.reconciling.lock().await;
+        if *phase == Phase::Stopping {
+            return;
+        }
+        let old = self.deps.config.swap(Arc::new(config));
+        let new = self.deps.config.load_full();
+        let events = changes::events(&old, &new, actor);
+        match room {
+            Some(room) => room.record(events),
+            None => events
+                .into_iter()
+                .for_each(|event| self.deps.audit.record(event)),
+        }
+        // Before a server can be called that the rules are about.
+        if let Some(handler) = self.deps.handler() {
+            handler.configured(&new);
+        }
+        let current = self.upstreams.load_full();
+        let mut next = Upstreams::clone(&current);
+        let mut tuning = Vec::new();
+        let names = old.servers.keys().chain(new.servers.keys());
+        for name in names.collect::<std::collections::BTreeSet<_>>() {
+            let wanted = new.servers.get(name);
+            let change = Change::of(old.servers.get(name), wanted);
+            if change != Change::Keep {
+                tracing::info!(server = %name, change = ?change, "Applying a change of the configuration.");
+            }
+            match (change, wanted) {
+                (Change::Add, Some(server)) => {
+                    next.insert(name.clone(), start(&self.deps, name, server, None));
+                }
+                (Change::Tune, Some(server)) => {
+                    if let Some(upstream) = current.get(name) {
+                        tuning.push((Arc::clone(upstream), Arc::new(server.clone())));
+                    }
+                }
+                (Change::Replace, Some(server)) => {
+                    let old = next.remove(name);
+                    next.insert(name.clone(), start(&self.deps, name, server, old));
+                }
+                (Change::Remove, _) => {
+                    self.deps.shelf.remove(name);
+                    if let Some(old) = next.remove(name) {
+                        // It has all the time that its settings give it, beside what comes next.
+                        tokio::spawn(async move { old.stop().await });
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.upstreams.store(Arc::new(next));
+        let held = |config: &Config| config.servers.values().any(hold::may_wait);
+        if held(&old) || held(&new) {
+            self.deps.shelf.ask_again();
+        }
+        for (upstream, server) in tuning {
+            upstream.tune(Arc::clone(&server)).await;
+            self.deps.shelf.refilter(&upstream.name, &server).await;
+        }
+        if old.view != new.view {
+            self.deps.shelf.touch();
+        }
+        if old.listen_address() != new.listen_address() {
+            tracing::warn!(
+                "`listen` was changed: it takes effect when the gateway is started anew."
+            );
+        }
+    }
+
+    /// Ends all servers side by side, within this time altogether, and then whatever is left.
+    /// `hurry` ends the wait early.
+    pub async fn stop(&self, total: Duration, hurry: impl Future<Output = ()>) {
+        let upstreams = self.upstreams.load_full();
+        let mut leaving = JoinSet::new();
+        for upstream in upstreams.values() {
+            let upstream = Arc::clone(upstream);
+            leaving.spawn(async move { upstream.stop().await });
+        }
+        let left = async {
+            // From here on no configuration brings servers back; one that is being applied may have.
+            *self.reconciling.lock().await = Phase::Stopping;
+            for upstream in self.upstreams.load_full().values() {
+                let upstream = Arc::clone(upstream);
+                leaving.spawn(async move { upstream.stop().await });
+            }
+            while leaving.join_next().await.is_some() {}
+            // One that crashed before, or was idle, may still be on its way out.
+            self.deps.containment.all_gone().await;
+        };
+        let in_time = tokio::select! {
+            in_time = timeout(total, left) => in_time.is_ok(),
+            () = hurry => false,
+        };
+        if in_time {
+            return;
+        }
+        tracing::warn!("Ending the servers that have not left.");
+        self.deps.containment.kill_all();
+        let left = self.deps.containment.all_gone();
+        if timeout(KILL_PATIENCE, left).await.is_err() {
+            tracing::error!("Some servers could not be ended.");
+        }
+    }
+}
+
+/// The kernel ends what it is told to end, and engines remove what was in a container.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
+
+fn start(
+    deps: &Arc<Deps>,
+    name: &str,
+    server: &Server,
+    predecessor: Option<Arc<Upstream>>,
+) -> Arc<Upstream> {
+    let server = Arc::new(server.clone());
+    let offers = deps.shelf.expect(name, &server);
+    let known = Known {
+        offers: offers.as_ref().is_some_and(|offers| !offers.unlisted),
+        era: offers.and_then(|offers| offers.era),
+    };
+    Upstream::start(name, server, Arc::clone(deps), known, predecessor)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_config::{CommandLine, Transport};
+
+    use super::*;
+
+    fn server() -> Server {
+        Server::new(Transport::Command(CommandLine {
+            command: "a".to_owned(),
+            ..CommandLine::default()
+        }))
+    }
+
+    #[test]
+    fn a_change_touches_no_more_than_it_has_to() {
+        let old = server();
+        let mut tuned = server();
+        tuned.request_timeout = Duration::from_secs(1);
+        let mut replaced = server();
+        replaced.transport = Transport::Command(CommandLine {
+            command: "a".to_owned(),
+            args: vec!["-v".to_owned()],
+            ..CommandLine::default()
+        });
+        assert_eq!(Change::of(Some(&old), Some(&server())), Change::Keep);
+        assert_eq!(Change::of(Some(&old), Some(&tuned)), Change::Tune);
+        assert_eq!(Change::of(Some(&old), Some(&replaced)), Change::Replace);
+        assert_eq!(Change::of(Some(&old), None), Change::Remove);
+        assert_eq!(Change::of(None, Some(&old)), Change::Add);
+    }
+}

@@ -1,0 +1,150 @@
+//! Waiting for servers that have never been learnt: when a client lists, and when the last client leaves.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    sync::watch,
+    time::{timeout, timeout_at},
+};
+
+use super::Supervisor;
+use crate::{start_throttle::Pace, upstream::Upstream};
+
+/// How long servers that were never learnt are still started when the last client has left.
+const LAST_STARTS: Duration = Duration::from_secs(10);
+/// How long those that have been started are waited for after that. Each has a limit of its own.
+const LAST_LESSONS: Duration = Duration::from_mins(2);
+
+impl Supervisor {
+    /// Waits for servers that have never been learnt: for a moment, and once for each.
+    pub async fn delay_list(&self) {
+        let upstreams = self.all();
+        let deps = &self.deps;
+        let now = Instant::now();
+        let new = upstreams.values().filter(|upstream| upstream.is_new());
+        let waits = new.filter_map(|upstream| {
+            let contact = &deps.first_contact;
+            let until = contact.list_waits(&upstream.name, &upstream.settings(), now)?;
+            Some((upstream, until))
+        });
+        let waits: Vec<_> = waits.collect();
+        if waits.is_empty() {
+            return;
+        }
+        deps.first_contact.save_soon(deps.config.load_full());
+        deps.pace.hurry();
+        for (upstream, until) in waits {
+            // One that takes longer is told of by a changed list.
+            let _ = timeout_at(until.into(), upstream.met()).await;
+        }
+    }
+
+    /// The last client has left. Waits for servers that were never learnt and have not failed: for a while for all of
+    /// them, and longer for those that have been started by then. The [pace](crate::start_throttle) is paused afterwards.
+    pub async fn last_lessons(&self) {
+        let deps = &self.deps;
+        let contact = &deps.first_contact;
+        let upstreams = self.all();
+        let new = upstreams.values().filter(|upstream| {
+            upstream.is_new() && !contact.has_failed(&upstream.name, &upstream.settings())
+        });
+        let new: Vec<_> = new.collect();
+        if new.is_empty() {
+            return deps.pace.pause();
+        }
+        let servers = new.len();
+        tracing::info!(
+            servers,
+            "The last client has left; learning new servers first."
+        );
+        deps.pace.hurry();
+        let _ = timeout(LAST_STARTS, all_met(&new)).await;
+        deps.pace.pause();
+        let begun = new.into_iter().filter(|upstream| upstream.is_being_met());
+        let begun: Vec<_> = begun.collect();
+        if timeout(LAST_LESSONS, all_met(&begun)).await.is_ok() {
+            return;
+        }
+        for upstream in begun.iter().filter(|upstream| upstream.is_new()) {
+            contact.fail(&upstream.name, &upstream.settings());
+        }
+    }
+
+    /// The gateway stops. Servers that were started to be learnt, and are not, come after the others next time: a few that
+    /// are slow do not keep clients that never stay from seeing the rest.
+    pub fn cut_off(&self) {
+        let deps = &self.deps;
+        let contact = &deps.first_contact;
+        for upstream in self.all().values() {
+            if upstream.is_being_met() {
+                contact.interrupt(&upstream.name, &upstream.settings());
+            }
+        }
+        contact.save_soon(deps.config.load_full());
+    }
+}
+
+/// Waits until there is no client, and the last lessons are over that no client and no new configuration interrupts. No
+/// server is started from then on.
+pub async fn until_deserted<Lessons: Future<Output = ()>>(
+    mut clients: watch::Receiver<usize>,
+    mut applied: watch::Receiver<()>,
+    pace: &Pace,
+    last_lessons: impl Fn() -> Lessons,
+) {
+    loop {
+        // An error means that the gateway is gone.
+        let _ = clients.wait_for(|clients| *clients == 0).await;
+        applied.mark_unchanged();
+        tokio::select! {
+            biased;
+            _ = clients.wait_for(|clients| *clients > 0) => {}
+            _ = applied.changed() => {}
+            () = last_lessons() => return,
+        }
+        pace.resume();
+    }
+}
+
+async fn all_met(upstreams: &[&Arc<Upstream>]) {
+    for upstream in upstreams {
+        upstream.met().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn client_or_configuration_that_comes_late_has_servers_started_again() {
+        let pace = Pace::default();
+        let (clients, applied) = (watch::Sender::new(1), watch::Sender::new(()));
+        let lessons = std::cell::Cell::new(0);
+        let last_lessons = || {
+            lessons.set(lessons.get() + 1);
+            pace.pause();
+            tokio::time::sleep(LAST_LESSONS)
+        };
+        let (heard, told) = (clients.subscribe(), applied.subscribe());
+        let deserted = until_deserted(heard, told, &pace, last_lessons);
+        let mut deserted = std::pin::pin!(deserted);
+        let mut is_over = async || timeout(LAST_STARTS, &mut deserted).await.is_ok();
+        let is_paused = async || timeout(LAST_STARTS, pace.open(|| ())).await.is_err();
+        applied.send_replace(());
+        assert!(!is_over().await && lessons.get() == 0);
+        clients.send_replace(0);
+        assert!(!is_over().await && is_paused().await);
+        clients.send_replace(1);
+        assert!(!is_over().await && !is_paused().await);
+        clients.send_replace(0);
+        assert!(!is_over().await && is_paused().await && lessons.get() == 2);
+        applied.send_replace(());
+        assert!(!is_over().await && lessons.get() == 3);
+        deserted.await;
+        assert!(is_paused().await);
+    }
+}

@@ -1,0 +1,203 @@
+//! The eras of the protocol that a server speaks, and its connection in the one that the first is not in.
+//!
+//! A server that speaks both is spoken to in the era of the client that calls: what it asks while it works reaches a client
+//! of its own era as it is. The first call's era opens the first connection. A second one is opened when a client of
+//! the other era calls that can be asked, and ends with the server. It is an [`Upstream`] of its own, with a task
+//! that starts, judges and stops it; places, questions and what is watched are the server's.
+
+use std::{
+    sync::{
+        Arc, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+use switchboard_catalog::Kind;
+use switchboard_client::{Era, Revision};
+use switchboard_config::Transport;
+
+use super::{Known, Upstream};
+use crate::live::Live;
+
+/// The eras in which a server does not answer, and the one that the first waiting call wants.
+#[derive(Debug, Default)]
+pub(super) struct Eras {
+    /// Those that the server does not speak, as it has shown.
+    refuted: [AtomicBool; 2],
+    /// Those in which it could not be reached, which may have other reasons: they are tried again in its next life.
+    unreached: [AtomicBool; 2],
+    /// 0 is none.
+    wished: AtomicU8,
+}
+
+impl Eras {
+    pub(super) fn new(known: Option<Era>) -> Self {
+        let eras = Self::default();
+        // A server that is known as an older one was probed.
+        eras.set_refuted(Era::Modern, known == Some(Era::Legacy));
+        eras
+    }
+
+    /// Whether the server has shown that it does not speak this era.
+    pub(super) fn is_refuted(&self, era: Era) -> bool {
+        self.refuted[era as usize].load(Relaxed)
+    }
+
+    pub(super) fn set_refuted(&self, era: Era, is_refuted: bool) {
+        self.refuted[era as usize].store(is_refuted, Relaxed);
+    }
+
+    /// Whether the server is not to be asked in this era in its present life.
+    pub(super) fn is_ruled_out(&self, era: Era) -> bool {
+        self.is_refuted(era) || self.unreached[era as usize].load(Relaxed)
+    }
+
+    pub(super) fn set_unreached(&self, era: Era) {
+        self.unreached[era as usize].store(true, Relaxed);
+    }
+
+    /// Nothing is known.
+    pub(super) fn forget(&self) {
+        for era in [Era::Legacy, Era::Modern] {
+            self.set_refuted(era, false);
+        }
+        self.forget_unreached();
+    }
+
+    /// A new life begins, in which both may be reached.
+    pub(super) fn forget_unreached(&self) {
+        for era in &self.unreached {
+            era.store(false, Relaxed);
+        }
+    }
+
+    pub(super) fn wish(&self, era: Option<Era>) {
+        let wished = era.map_or(0, |era| era as u8 + 1);
+        self.wished.store(wished, Relaxed);
+    }
+
+    pub(super) fn wished(&self) -> Option<Era> {
+        let wished = self.wished.load(Relaxed);
+        [Era::Legacy, Era::Modern]
+            .into_iter()
+            .find(|era| *era as u8 + 1 == wished)
+    }
+}
+
+impl Upstream {
+    /// The connection to take for a call in this era, if that is not the first one. Without a connection in that era the
+    /// first one is taken, and what differs is translated; `is_wanted` tells if that would lose something.
+    pub fn other_for(
+        self: &Arc<Self>,
+        era: Era,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> Option<Arc<Self>> {
+        let first = self.live.load().as_ref().map(|live| live.era());
+        if first == Some(era) || !self.may_speak(era) {
+            return None;
+        }
+        let other = self.other().filter(|other| other.era == Some(era));
+        // Where there is no connection at all the first one is opened in this era.
+        if first.is_none() {
+            return other.filter(|other| other.live().is_some());
+        }
+        // Whoever can do without it stays with the process that it has begun to work with.
+        if !is_wanted() {
+            return None;
+        }
+        other.or_else(|| self.open_other(era))
+    }
+
+    /// Whether a connection in this era may be had.
+    pub fn may_speak(&self, era: Era) -> bool {
+        let settings = self.settings.load();
+        settings.revision.is_none()
+            && settings.transport != Transport::BuiltIn
+            && !self.eras.is_ruled_out(era)
+    }
+
+    /// Whether this is a second connection, in an era in which the server is not to be asked.
+    pub(super) fn is_ruled_out(&self) -> bool {
+        let first = self.of.as_ref().and_then(Weak::upgrade);
+        let ruled_out = |first: Arc<Self>| self.era.is_some_and(|era| first.eras.is_ruled_out(era));
+        first.is_some_and(ruled_out)
+    }
+
+    /// A list of this second connection did not come, and was waited for since then. One that has never come in all the
+    /// time that lists have is not waited for again: the first connection is taken for the rest of the server's life.
+    pub(super) fn doubt_lists(&self, live: &Live, kind: Kind, since: Instant) {
+        let first = self.of.as_ref().and_then(Weak::upgrade);
+        let (Some(first), Some(era)) = (first, self.era) else {
+            return;
+        };
+        let is_late = since.elapsed() >= self.deps.wait() && !live.judgements.has_been(kind);
+        if is_late && !first.eras.is_ruled_out(era) {
+            first.eras.set_unreached(era);
+            let revision = self.newest_revision().map_or("", Revision::as_str);
+            let line =
+                format!("does not list what it offers in {revision} and is not called in it");
+            self.deps.logs.note(&self.name, &line);
+        }
+    }
+
+    /// The server's connections that are ready.
+    pub fn lives(&self) -> impl Iterator<Item = Arc<Live>> {
+        let other = self.other().and_then(|other| other.live());
+        self.live().into_iter().chain(other)
+    }
+
+    /// The server that this is the second connection of, or else this.
+    pub(super) fn first(self: &Arc<Self>) -> Option<Arc<Self>> {
+        match &self.of {
+            None => Some(Arc::clone(self)),
+            Some(first) => first.upgrade(),
+        }
+    }
+
+    /// The revision to offer at most, if that is settled.
+    pub(super) fn newest_revision(&self) -> Option<Revision> {
+        let of_era = self.era.map(|era| match era {
+            Era::Legacy => Revision::LATEST_LEGACY,
+            Era::Modern => Revision::LATEST,
+        });
+        of_era.or(self.settings.load().revision)
+    }
+
+    pub(super) fn other(&self) -> Option<Arc<Self>> {
+        self.lock_other().clone()
+    }
+
+    /// Lets the second connection go, if it is of this era, or whatever it is. Calls under way on it are answered.
+    pub(super) fn close_other(&self, era: Option<Era>) -> Option<Arc<Self>> {
+        let mut other = self.lock_other();
+        other.take_if(|other| era.is_none() || other.era == era)
+    }
+
+    /// Opens the second connection; `None` if the server is to end.
+    fn open_other(self: &Arc<Self>, era: Era) -> Option<Arc<Self>> {
+        let mut other = self.lock_other();
+        if self.ending.load(Relaxed) {
+            return None;
+        }
+        if let Some(other) = other.as_ref().filter(|other| other.era == Some(era)) {
+            return Some(Arc::clone(other));
+        }
+        let known = Known {
+            offers: true,
+            era: Some(era),
+        };
+        let opened = Self::spawn(
+            self.second(era),
+            Arc::clone(&self.deps),
+            known,
+            other.take(),
+        );
+        *other = Some(Arc::clone(&opened));
+        Some(opened)
+    }
+
+    fn lock_other(&self) -> MutexGuard<'_, Option<Arc<Self>>> {
+        self.other.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,255 @@
+//! What the two connections of a server list.
+//!
+//! Agents see what the first connection lists, and that is what people approve. The second changes none of it, so no list
+//! of one process lifts a hold that the other's has caused. It adds what only it has; what it defines otherwise, or does
+//! not list, is called on the first, and what only it has is called on it, whatever the era of the client.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::{Arc, PoisonError, atomic::Ordering::Relaxed},
+};
+
+use switchboard_catalog::{Kind, Offers};
+use switchboard_client::Raw;
+use switchboard_trust::{Offer, fingerprint};
+
+use super::{Items, Upstream};
+use switchboard_base::uri;
+
+use crate::{
+    discovery::{BYTES_MAX, ITEMS_MAX, Learnt},
+    pins::item_kind,
+};
+
+const KINDS: usize = Kind::ALL.len();
+
+/// The lists of a second connection, by kind and name.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Listing([BTreeMap<String, Raw>; KINDS]);
+
+/// The names, by kind, of what the server is known for from its second connection alone.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Added([HashSet<String>; KINDS]);
+
+/// What a second connection lists in the way that the server is known for.
+#[derive(Debug, Default)]
+pub(super) struct Agreement {
+    same: [HashSet<String>; KINDS],
+    /// The names, by kind, of what only one of them lists or lists otherwise.
+    other: [BTreeSet<String>; KINDS],
+    /// What only this connection lists.
+    alone: Added,
+}
+
+impl Upstream {
+    /// What a server is known to offer, with what its connections list now: the first, this, may just have been asked
+    /// again. What only the second lists comes and goes with it.
+    pub(super) fn combined(&self, known: Option<&Offers>, learnt: Option<Learnt>) -> Offers {
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let nothing = || Offers {
+            unlisted: true,
+            ..Offers::default()
+        };
+        let mut own = known.cloned().unwrap_or_else(nothing);
+        for kind in Kind::ALL {
+            let names = &added.0[kind as usize];
+            if !names.is_empty() {
+                let is_own = |item: &Raw| name_of(kind, item).is_none_or(|it| !names.contains(&it));
+                list_mut(&mut own, kind).retain(is_own);
+            }
+        }
+        let own = match learnt {
+            Some(learnt) => learnt.merge(own),
+            None => own,
+        };
+        *added = Added::default();
+        match self.other() {
+            Some(other) => other.listing.load().added_to(own, &mut added),
+            None => own,
+        }
+    }
+
+    /// Compares what the connections list, once that has been judged.
+    pub(super) async fn compare(self: &Arc<Self>) {
+        let Some(second) = self.other() else { return };
+        let (first, shelf) = (Arc::clone(self), Arc::clone(&self.deps.shelf));
+        let comparing = tokio::task::spawn_blocking(move || {
+            // Whoever compares last has seen the last of both.
+            let added = first.added.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = shelf.offers(&first.name).unwrap_or_default();
+            let agreement = Agreement {
+                alone: added.clone(),
+                ..second.listing.load().agreement(&known)
+            };
+            second.agreement.store(Arc::new(agreement));
+            let has_added = added.0.iter().any(|names| !names.is_empty());
+            first.has_added.store(has_added, Relaxed);
+        });
+        // An error means that the runtime ends.
+        let _ = comparing.await;
+    }
+
+    /// The second connection, if only that lists one of these.
+    pub fn other_with(&self, items: &Items<'_>) -> Option<Arc<Self>> {
+        if !self.has_added.load(Relaxed) {
+            return None;
+        }
+        self.other().filter(|other| {
+            let Added(alone) = &other.agreement.load().alone;
+            let mut items = items.iter().flatten();
+            items.any(|(kind, name)| alone[*kind as usize].contains(&**name))
+        })
+    }
+}
+
+impl Listing {
+    /// These lists in the place of those before, and the others as they were.
+    pub(super) fn with(&self, learnt: Learnt) -> Self {
+        let mut all = self.clone();
+        for (kind, items) in learnt.into_lists() {
+            // Of two with one name the first counts, as it does where they are judged.
+            let last_first = items.into_iter().rev();
+            let named = last_first.filter_map(|item| Some((name_of(kind, &item)?, item)));
+            all.0[kind as usize] = named.collect();
+        }
+        all
+    }
+
+    /// What the first connection lists, with the items that only this one does, as long as the whole would be taken for a
+    /// list.
+    fn added_to(&self, mut own: Offers, added: &mut Added) -> Offers {
+        for kind in Kind::ALL {
+            let list = list_mut(&mut own, kind);
+            let names: HashSet<String> = list.iter().filter_map(|it| name_of(kind, it)).collect();
+            let mut bytes: usize = list.iter().map(|item| item.as_bytes().len()).sum();
+            for (name, item) in &self.0[kind as usize] {
+                if names.contains(name) {
+                    continue;
+                }
+                bytes += item.as_bytes().len();
+                if list.len() >= ITEMS_MAX || bytes > BYTES_MAX {
+                    break;
+                }
+                list.push(item.clone());
+                added.0[kind as usize].insert(name.clone());
+            }
+        }
+        own
+    }
+
+    fn agreement(&self, known: &Offers) -> Agreement {
+        let mut agreement = Agreement::default();
+        for kind in Kind::ALL {
+            let (own, known) = (&self.0[kind as usize], known.list(kind));
+            let other = &mut agreement.other[kind as usize];
+            other.extend(own.keys().cloned());
+            // Of two with one name the first counts.
+            for item in known.iter().rev() {
+                let Some(name) = name_of(kind, item) else {
+                    continue;
+                };
+                if own.get(&name).is_some_and(|own| is_same(kind, own, item)) {
+                    other.remove(&name);
+                    agreement.same[kind as usize].insert(name);
+                } else {
+                    agreement.same[kind as usize].remove(&name);
+                    other.insert(name);
+                }
+            }
+        }
+        agreement
+    }
+}
+
+impl Agreement {
+    /// Tests if an item is listed in the way that the server is known for. What neither lists may still be a resource, if
+    /// no template that makes it differs.
+    pub(super) fn covers(&self, kind: Kind, name: &str) -> bool {
+        if self.same[kind as usize].contains(name) {
+            return true;
+        }
+        let is_other = self.other[kind as usize].contains(name);
+        match kind {
+            Kind::Tool | Kind::Prompt => false,
+            Kind::Template => !is_other,
+            Kind::Resource => {
+                let mut makers = self.other[Kind::Template as usize].iter();
+                !is_other && !makers.any(|maker| uri::matches(maker, name))
+            }
+        }
+    }
+}
+
+fn list_mut(offers: &mut Offers, kind: Kind) -> &mut Vec<Raw> {
+    match kind {
+        Kind::Tool => &mut offers.tools,
+        Kind::Prompt => &mut offers.prompts,
+        Kind::Resource => &mut offers.resources,
+        Kind::Template => &mut offers.templates,
+    }
+}
+
+fn name_of(kind: Kind, item: &Raw) -> Option<String> {
+    item.member(kind.key_member())?.to_text()
+}
+
+fn is_same(kind: Kind, one: &Raw, other: &Raw) -> bool {
+    let print = |definition| {
+        let kind = item_kind(kind);
+        fingerprint(Offer { kind, definition })
+    };
+    one.as_bytes() == other.as_bytes() || print(one) == print(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(kind: Kind, items: &[Raw]) -> Listing {
+        let named = items
+            .iter()
+            .filter_map(|item| Some((name_of(kind, item)?, item.clone())));
+        let mut listing = Listing::default();
+        listing.0[kind as usize] = named.collect();
+        listing
+    }
+
+    #[test]
+    fn items_are_added_as_long_as_the_whole_is_a_list() {
+        let items: Vec<Raw> = (0..20)
+            .map(|n| {
+                let text = "x".repeat(BYTES_MAX / 8);
+                Raw::parse(format!(r#"{{"name":"{n}","description":"{text}"}}"#)).unwrap()
+            })
+            .collect();
+        let own = Offers {
+            tools: vec![items[0].clone()],
+            ..Offers::default()
+        };
+        let mut added = Added::default();
+        let all = listing(Kind::Tool, &items).added_to(own, &mut added);
+        assert_eq!(all.tools.len(), 7);
+        assert_eq!(added.0[Kind::Tool as usize].len(), 6);
+        assert!(!added.0[Kind::Tool as usize].contains("0"));
+    }
+
+    #[test]
+    fn resource_of_a_template_that_differs_is_the_firsts() {
+        let template =
+            |text: &str| Raw::parse(format!(r#"{{"uriTemplate":"{text}","name":"x"}}"#)).unwrap();
+        let known = Offers {
+            templates: vec![template("a://{x}"), template("b://{x}")],
+            ..Offers::default()
+        };
+        let second = listing(Kind::Template, &[template("b://{x}"), template("c://{x}")]);
+        let agreement = second.agreement(&known);
+        for (uri, is_covered) in [
+            ("a://1", false),
+            ("b://1", true),
+            ("c://1", false),
+            ("d://1", true),
+        ] {
+            assert_eq!(agreement.covers(Kind::Resource, uri), is_covered, "{uri}");
+        }
+    }
+}

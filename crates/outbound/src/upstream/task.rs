@@ -1,0 +1,787 @@
+//! The task of one server: when it is started, when it is asked for its lists, and when it is stopped.
+
+use std::{
+    future::pending,
+    sync::{Arc, Weak, atomic::Ordering::Relaxed},
+    time::{Duration, Instant, SystemTime},
+};
+
+use switchboard_client::{Client, Era, State as Connection};
+use switchboard_config::{Server, Start, Transport, shell_word};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::sleep_until,
+};
+
+use super::{Answer, Control, Known, Upstream, advice, talk};
+use switchboard_base::{
+    health::{Health, Reason, ServerState},
+    random,
+};
+
+use crate::{
+    discovery::{self, Curiosity, Lists, Missing},
+    hold,
+    judgement::Judgements,
+    launch,
+    live::Live,
+    questions::unanswerable,
+    restart::{Fault, NotStarted, Restart, Settings, State},
+    start_throttle::{Order, Place},
+    stderr::{self, LastWords},
+};
+
+/// A server that was started only to learn what it offers is given so long to be used for more.
+const LEARN_LINGER: Duration = Duration::from_secs(10);
+
+/// The task that starts and stops the server.
+pub(super) struct Task {
+    upstream: Arc<Upstream>,
+    restart: Restart,
+    run: Option<Run>,
+    runs: u64,
+    known: bool,
+    era: Option<Era>,
+    /// Whether this life began in the older era although the server may speak the newer one.
+    is_unprobed: bool,
+    /// Whether its settings keep it from running, or the file that it would start.
+    is_off: bool,
+    /// Why it failed, until it is up again.
+    failed: Option<Reason>,
+}
+
+/// One life of the server.
+struct Run {
+    number: u64,
+    client: Client,
+    /// The last lines of its standard error.
+    said: LastWords,
+    answers: launch::Answers,
+    state: watch::Receiver<Connection>,
+    ready: bool,
+    judgements: Arc<Judgements>,
+    curiosity: Curiosity,
+    /// When it became ready.
+    since: Instant,
+    /// How many calls there had been before.
+    uses: u64,
+    /// Held while it is started only to be learnt from, until it is.
+    place: Option<Place>,
+}
+
+/// Whether the server is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    No,
+    /// Somebody waits for it.
+    Now,
+    /// It is to be up, or to be learnt from, and nobody waits.
+    Sometime,
+}
+
+/// What the task does next.
+enum Next {
+    Go,
+    End(oneshot::Sender<()>),
+}
+
+impl Task {
+    pub(super) fn new(upstream: Arc<Upstream>, known: Known, is_off: bool) -> Self {
+        Self {
+            upstream,
+            restart: Restart::new(Settings::default(), random::number()),
+            run: None,
+            runs: 0,
+            known: known.offers,
+            era: known.era,
+            is_unprobed: false,
+            is_off,
+            failed: None,
+        }
+    }
+
+    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Control>) {
+        // Kept while other things happen: it would lose its place in the queue.
+        let mut queued = None;
+        loop {
+            let wanted = match *self.restart.state() {
+                State::Idle => self.wanted(),
+                _ => Wanted::No,
+            };
+            if wanted == Wanted::Now {
+                self.launch(None).await;
+            }
+            if wanted == Wanted::Sometime {
+                let upstream = &self.upstream;
+                let known = self.known;
+                let queue = || Box::pin(turn(Arc::clone(upstream), known));
+                queued.get_or_insert_with(queue);
+            } else {
+                queued = None;
+            }
+            let due = self.due();
+            let upstream = Arc::clone(&self.upstream);
+            let next = tokio::select! {
+                biased;
+                // The task has a sender itself, so that there is always one to come.
+                Some(order) = orders.recv() => self.carry_out(order).await,
+                () = state_changed(self.run.as_mut()) => {
+                    self.look();
+                    Next::Go
+                }
+                () = upstream.wake.notified() => {
+                    self.heed_changes();
+                    Next::Go
+                }
+                place = come(queued.as_mut()) => {
+                    queued = None;
+                    self.launch(place).await;
+                    Next::Go
+                }
+                () = at(due) => {
+                    self.tick();
+                    Next::Go
+                }
+            };
+            if let Next::End(done) = next {
+                self.end(ServerState::Stopping).await;
+                // Those who order something now are told by this that nobody carries it out: what came in
+                // between would lie in the queue for as long as somebody could add to it.
+                orders.close();
+                while orders.recv().await.is_some() {}
+                let _ = done.send(());
+                return;
+            }
+        }
+    }
+
+    fn wanted(&self) -> Wanted {
+        let settings = self.upstream.settings.load();
+        if !runs(&settings) || self.upstream.ending.load(Relaxed) {
+            Wanted::No
+        } else if self.upstream.demand.load(Relaxed) > 0 {
+            Wanted::Now
+        } else if self.is_kept_up(&settings) || !self.known {
+            Wanted::Sometime
+        } else {
+            Wanted::No
+        }
+    }
+
+    /// Whether it runs all the time; a second connection does not.
+    fn is_kept_up(&self, settings: &Server) -> bool {
+        is_kept_up(settings) && self.upstream.era.is_none()
+    }
+
+    /// When to look again without being asked.
+    fn due(&self) -> Option<Instant> {
+        let run = self.run.as_ref().filter(|run| run.ready);
+        let question = run.and_then(|run| run.curiosity.due());
+        let place = self.run.as_ref().and_then(|run| run.place.as_ref());
+        let place = place.map(|place| place.until.into());
+        [self.restart.due(), self.idle_due(), question, place]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// When the server has been idle for long enough to be stopped.
+    fn idle_due(&self) -> Option<Instant> {
+        let run = self.run.as_ref().filter(|run| run.ready)?;
+        let settings = self.upstream.settings.load();
+        if self.is_kept_up(&settings) || !self.known {
+            return None;
+        }
+        let unused = run.uses == self.upstream.limiter.uses();
+        let patience = match settings.idle_stop? {
+            // It was started only so that its lists are known.
+            patience if unused => patience.min(LEARN_LINGER),
+            patience => patience,
+        };
+        let first = self.upstream.first();
+        let watched = first.is_some_and(|first| !first.watched.is_empty());
+        let in_use = watched || !self.upstream.questions.is_empty();
+        let used = self.upstream.limiter.last_used().filter(|_| !in_use);
+        // While it is in use, it is looked at again later.
+        let used = used.unwrap_or_else(Instant::now);
+        Some(used.max(run.since) + patience)
+    }
+
+    /// Starts the server; one that no call waits for, in its place.
+    async fn launch(&mut self, place: Option<Place>) {
+        let settings = self.upstream.settings();
+        let era = self.opening_era();
+        self.runs += 1;
+        self.is_off = false;
+        self.upstream.set_launched(true);
+        let name = &self.upstream.name;
+        self.restart.starting();
+        self.tell(self.again(ServerState::Starting));
+        let upstream = Arc::downgrade(&self.upstream);
+        let asking = Weak::clone(&upstream);
+        let judgements = Arc::new(Judgements::new());
+        let questions = Arc::clone(&self.upstream.questions);
+        let mut builder = Client::builder("switchboard", env!("CARGO_PKG_VERSION"))
+            .handshake_timeout(settings.init_timeout)
+            .request_timeout(settings.request_timeout)
+            // Another attempt is this task's to decide; the connection itself never gets to one.
+            .backoff(NEVER, NEVER)
+            .max_in_flight(settings.max_in_flight + IN_FLIGHT_SPARE)
+            .capabilities(talk::capabilities())
+            .label(name)
+            .on_violation({
+                let (logs, server) = (Arc::clone(&self.upstream.deps.logs), Arc::clone(name));
+                move |violation| logs.note(&server, &stderr::words(violation))
+            })
+            .on_asked(move |asked| {
+                let (under_way, upstream) = (questions.under_way(), asking.upgrade());
+                async move {
+                    let unanswered = unanswerable(&asked.method);
+                    let answering = upstream.and_then(|upstream| upstream.answer(asked, under_way));
+                    answering.ok_or(unanswered)?.await
+                }
+            })
+            .on_notification({
+                let judgements = Arc::clone(&judgements);
+                move |news| {
+                    if let Some(upstream) = upstream.upgrade() {
+                        upstream.told(&judgements, &news.method, news.params.as_ref());
+                    }
+                }
+            });
+        if let Some(revision) = self.upstream.newest_revision() {
+            builder = builder.newest_revision(revision);
+        }
+        if let Some(era) = era {
+            builder = builder.known_era(era);
+        }
+        let said = LastWords::default();
+        let answers = launch::Answers::default();
+        let connecting = launch::connect(
+            builder,
+            name,
+            &settings,
+            &self.upstream.deps,
+            &said,
+            &answers,
+        );
+        let client = match connecting.await {
+            Ok(client) => client,
+            Err(NotStarted::Failed(fault)) => return self.fail(fault),
+            Err(NotStarted::Held(reason)) => return self.hold(reason),
+        };
+        self.run = Some(Run {
+            number: self.runs,
+            state: client.watch_state(),
+            client,
+            said,
+            answers,
+            ready: false,
+            judgements,
+            curiosity: Curiosity::new(Instant::now()),
+            since: Instant::now(),
+            uses: self.upstream.limiter.uses(),
+            place,
+        });
+    }
+
+    /// The era to begin in. A call that waits is answered in its own, if the server may speak that.
+    fn opening_era(&mut self) -> Option<Era> {
+        self.is_unprobed = false;
+        if let Some(newest) = self.upstream.newest_revision() {
+            return Some(newest.era());
+        }
+        let eras = &self.upstream.eras;
+        self.is_unprobed = self.upstream.may_speak(Era::Legacy)
+            && !eras.is_ruled_out(Era::Modern)
+            && self.upstream.demand.load(Relaxed) > 0
+            && eras.wished() == Some(Era::Legacy);
+        if self.is_unprobed {
+            Some(Era::Legacy)
+        } else {
+            self.era
+        }
+    }
+
+    /// Notes the eras that the server has shown to speak, and those that it does not. Whether this is one that it is
+    /// to be spoken to in.
+    fn learn_era(&mut self, era: Era) -> bool {
+        let newest = self.upstream.newest_revision();
+        if newest.is_some_and(|newest| newest.era() != era) {
+            return false;
+        }
+        let eras = &self.upstream.eras;
+        match era {
+            Era::Legacy if self.is_unprobed || newest.is_some() => self.era = None,
+            Era::Legacy => {
+                eras.set_refuted(Era::Modern, true);
+                eras.forget_unreached();
+                self.era = Some(era);
+            }
+            Era::Modern => {
+                if self.is_unprobed {
+                    // It was asked in the older one, and refused.
+                    eras.set_refuted(Era::Legacy, true);
+                }
+                self.era = Some(era);
+            }
+        }
+        true
+    }
+
+    /// The connection has changed its state.
+    fn look(&mut self) {
+        let Some(run) = &mut self.run else { return };
+        let state = run.state.borrow_and_update().clone();
+        match state {
+            Connection::Ready(session) if !run.ready => {
+                if !self.learn_era(session.revision.era()) {
+                    let newest = self.upstream.newest_revision();
+                    let newest = newest.map_or("", |newest| newest.as_str());
+                    let asked = match self.upstream.era {
+                        None => ", which `revision` in its settings asks for",
+                        Some(_) => "",
+                    };
+                    return self.fail(Fault {
+                        reason: Reason::plain(&format!("it does not speak {newest}{asked}")),
+                        permanent: true,
+                    });
+                }
+                let Some(run) = &mut self.run else { return };
+                run.ready = true;
+                run.answers.note();
+                run.since = Instant::now();
+                self.upstream.deps.reads.forget(&self.upstream.name);
+                let judgements = Arc::clone(&run.judgements);
+                let live = Arc::new(Live::new(run.client.clone(), session, judgements));
+                if let Some(first) = self.upstream.first() {
+                    talk::restore(&first, &live);
+                }
+                // One connection in this era is enough.
+                if let Some(other) = self.upstream.close_other(Some(live.era())) {
+                    tokio::spawn(async move { other.leave().await });
+                }
+                self.upstream.live.store(Some(live));
+                self.restart.up(Instant::now());
+                self.failed = None;
+                self.tell(Health::new(ServerState::Ready));
+                self.learn();
+            }
+            Connection::Backoff { reason, wrote, .. } => {
+                let reason = advice::advised(&reason, &self.upstream.settings.load());
+                let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
+                self.fail(Fault {
+                    reason,
+                    permanent: false,
+                });
+            }
+            Connection::Failed { reason, wrote } => {
+                let reason = advice::advised(&reason, &self.upstream.settings.load());
+                let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
+                self.fail(Fault {
+                    reason,
+                    permanent: true,
+                });
+            }
+            Connection::Starting
+            | Connection::Initializing
+            | Connection::Ready(_)
+            | Connection::Closing => {}
+        }
+    }
+
+    /// The server could not be started, or was lost.
+    fn fail(&mut self, fault: Fault) {
+        let was_ready = self.run.as_ref().is_some_and(|run| run.ready);
+        self.let_go();
+        if self.is_unprobed && !was_ready && !fault.permanent {
+            // It may be of the newer era and end, or keep silent, when it is asked in the older one.
+            let line = format!(
+                "did not start in an older revision and is started in the newest: {}",
+                fault.reason
+            );
+            self.upstream.deps.logs.note(&self.upstream.name, &line);
+            self.upstream.eras.set_unreached(Era::Legacy);
+            self.restart.stopped(Instant::now());
+            if self.wanted() == Wanted::No {
+                self.tell(Health::new(ServerState::Idle));
+            }
+            self.upstream.wake.notify_one();
+            return;
+        }
+        self.doubt_era(was_ready);
+        tracing::warn!(server = %self.upstream.name, reason = %fault.reason, "Server failed.");
+        let failed = match self.upstream.era.and(self.upstream.newest_revision()) {
+            None => format!("failed: {}", fault.reason),
+            Some(revision) => format!("cannot be spoken to in {revision}: {}", fault.reason),
+        };
+        self.upstream.deps.logs.note(&self.upstream.name, &failed);
+        self.failed = Some(fault.reason.clone());
+        if !self.known {
+            let contact = &self.upstream.deps.first_contact;
+            contact.fail(&self.upstream.name, &self.upstream.settings.load());
+            contact.save_soon(self.upstream.deps.config.load_full());
+        }
+        self.upstream.set_new(false);
+        self.restart.failed(Instant::now(), fault);
+        let health = self.unwell();
+        self.tell(health);
+    }
+
+    /// What was known of its era may be what was wrong.
+    fn doubt_era(&mut self, was_ready: bool) {
+        let upstream = &self.upstream;
+        if let Some(era) = upstream.era {
+            if !was_ready && let Some(first) = upstream.first() {
+                first.eras.set_unreached(era);
+            }
+            return;
+        }
+        self.era = None;
+        upstream.eras.set_refuted(Era::Modern, false);
+        upstream.eras.forget_unreached();
+    }
+
+    /// The server would start another file than a person has agreed to.
+    fn hold(&mut self, reason: Reason) {
+        self.fail(Fault {
+            reason,
+            permanent: true,
+        });
+        // It is started as soon as other settings say that it may.
+        self.is_off = true;
+        self.tell(Health {
+            action: Some(hold::action(&self.upstream.name).into()),
+            ..self.unwell()
+        });
+        self.upstream.deps.shelf.ask_again();
+    }
+
+    /// The health of a server that is, or may be, tried again. One that failed has a reason until it is up.
+    fn again(&self, state: ServerState) -> Health {
+        let failed = self.failed.as_ref();
+        Health {
+            reason: failed.map(|reason| reason.within("it failed before")),
+            ..Health::new(state)
+        }
+    }
+
+    /// The health of a server that is being left alone for a while.
+    fn unwell(&self) -> Health {
+        let name = shell_word(&self.upstream.name);
+        let (until, reason, state, action) = match self.restart.state() {
+            State::Waiting { until, reason } => {
+                let action = format!(
+                    "it is tried again by itself; `switchboard logs {name}` shows what it said"
+                );
+                (*until, reason, ServerState::Retrying, action)
+            }
+            State::Parked {
+                until,
+                reason,
+                permanent,
+            } => {
+                let action = if *permanent {
+                    format!("once that is fixed, run `switchboard restart {name}`")
+                } else {
+                    format!(
+                        "`switchboard logs {name}` may say more; then run `switchboard restart {name}`"
+                    )
+                };
+                (*until, reason, ServerState::Parked, action)
+            }
+            State::Idle | State::Starting | State::Up { .. } => {
+                return Health::new(ServerState::Idle);
+            }
+        };
+        Health {
+            reason: Some(reason.clone()),
+            action: Some(action.into()),
+            next_try: Some(SystemTime::now() + until.saturating_duration_since(Instant::now())),
+            ..Health::new(state)
+        }
+    }
+
+    fn tick(&mut self) {
+        if let Some(run) = &mut self.run {
+            // Others have waited for long enough.
+            run.place
+                .take_if(|place| place.until.into_std() <= Instant::now());
+        }
+        let was = self.restart.state().clone();
+        self.restart.tick(Instant::now());
+        if was != *self.restart.state() && self.wanted() == Wanted::No {
+            self.tell(self.again(ServerState::Idle));
+        }
+        self.learn();
+        if self.idle_due().is_some_and(|due| due <= Instant::now()) {
+            self.retire();
+        }
+    }
+
+    /// Lets a server that nobody uses go, in the background.
+    fn retire(&mut self) {
+        let live = self.upstream.live.swap(None);
+        // Whoever has a place by now may have seen the connection, and is about to use it.
+        if self.upstream.limiter.last_used().is_none() || self.upstream.demand.load(Relaxed) > 0 {
+            self.upstream.live.store(live);
+            // Somebody may have looked in between, and now waits.
+            self.upstream.health.send_modify(|_| ());
+            return;
+        }
+        tracing::info!(server = %self.upstream.name, "Stopping an idle server.");
+        self.let_go();
+        self.upstream.eras.forget_unreached();
+        self.restart.stopped(Instant::now());
+        self.tell(Health::new(ServerState::Idle));
+    }
+
+    /// Ends the run beside whatever comes next.
+    fn let_go(&mut self) {
+        self.upstream.hide();
+        if let Some(run) = self.run.take() {
+            tokio::spawn(async move {
+                run.client.stop().await;
+                run.client.closed().await;
+            });
+        }
+    }
+
+    async fn carry_out(&mut self, order: Control) -> Next {
+        match order {
+            Control::Stop(done) => return Next::End(done),
+            Control::Tune(done) => {
+                let off = off(&self.upstream.name, &self.upstream.settings.load());
+                let was_off = std::mem::replace(&mut self.is_off, off.is_some());
+                if let Some(off) = off {
+                    self.upstream.set_new(false);
+                    if !was_off {
+                        self.let_go();
+                    }
+                    self.restart.stopped(Instant::now());
+                    self.tell(off);
+                } else if was_off {
+                    self.restart.pardon();
+                    self.failed = None;
+                    self.upstream.set_new(!self.known);
+                    let state = match self.wanted() {
+                        Wanted::No => ServerState::Idle,
+                        Wanted::Now | Wanted::Sometime => ServerState::Starting,
+                    };
+                    self.tell(Health::new(state));
+                }
+                let _ = done.send(());
+            }
+            Control::Restart(done) => {
+                self.end(ServerState::Starting).await;
+                self.restart.pardon();
+                self.era = None;
+                self.upstream.eras.forget();
+                self.failed = None;
+                match off(&self.upstream.name, &self.upstream.settings.load()) {
+                    None => self.launch(None).await,
+                    Some(off) => self.tell(off),
+                }
+                let _ = done.send(());
+            }
+            Control::Learnt(answer) => self.learnt(answer).await,
+        }
+        Next::Go
+    }
+
+    /// Lists may have changed, or be waited for.
+    fn heed_changes(&mut self) {
+        let hurried = self.upstream.take_hurried();
+        if let Some(run) = &mut self.run {
+            run.curiosity.hurry(hurried, Instant::now());
+            self.learn();
+        }
+    }
+
+    /// Asks the server what it offers, if it is time to.
+    fn learn(&mut self) {
+        let Some(run) = self.run.as_mut().filter(|run| run.ready) else {
+            return;
+        };
+        run.curiosity.want(run.judgements.unasked());
+        let Some(lists) = run.curiosity.ask(Instant::now()) else {
+            return;
+        };
+        let due = run.judgements.ask(lists);
+        // Of a server that is known each list is judged when it comes, so that no call waits for a list that
+        // it does not need. Of one that is seen for the first time all is shown at once.
+        let parts = if self.known {
+            lists.kinds().map(Lists::of).collect()
+        } else {
+            vec![lists]
+        };
+        for lists in parts {
+            let (number, client) = (run.number, run.client.clone());
+            let control = self.upstream.control.clone();
+            tokio::spawn(async move {
+                let learnt = discovery::learn(&client, lists).await.map(Box::new);
+                let answer = Answer {
+                    run: number,
+                    lists,
+                    due,
+                    learnt,
+                };
+                // An error means that the server is no longer supervised.
+                let _ = control.send(Control::Learnt(answer)).await;
+            });
+        }
+    }
+
+    /// The server has said what it offers, or did not.
+    async fn learnt(&mut self, answer: Answer) {
+        let Answer {
+            run: number,
+            lists,
+            due,
+            learnt,
+        } = answer;
+        let Some(run) = self.run.as_mut().filter(|run| run.number == number) else {
+            return;
+        };
+        let place = run.place.take();
+        let all_missing = |why: &str| {
+            let why = Reason::plain(why);
+            lists.kinds().map(|kind| (kind, why.clone())).collect()
+        };
+        let mut missing: Missing = match &learnt {
+            Some(learnt) => learnt.missing.clone(),
+            None => all_missing("the connection was lost"),
+        };
+        if let Some(learnt) = learnt {
+            if learnt.has_tools() && !std::mem::replace(&mut self.known, true) {
+                self.upstream
+                    .deps
+                    .first_contact
+                    .succeed(&self.upstream.name);
+            }
+            let had = lists.without(missing.iter().map(|(kind, _)| *kind).collect());
+            // Clients look at it when they are told of a change: they hear once of what has changed and was announced.
+            let announced = self.upstream.take_announced(had);
+            let shelf = &self.upstream.deps.shelf;
+            shelf.announce(&self.upstream.name, announced);
+            if !self.upstream.take_in(*learnt).await {
+                missing = all_missing("what it offers could not be judged");
+            }
+            self.upstream.note_lists(lists, &missing);
+            if announced != Lists::NONE {
+                shelf.touch();
+            }
+        }
+        drop(place);
+        let lacking = missing.iter().map(|(kind, _)| *kind).collect();
+        run.curiosity.answered(lists, lacking, Instant::now());
+        run.judgements.finish(lists, due, &missing);
+        self.upstream.set_new(false);
+    }
+
+    /// Ends the run and waits until its process is gone.
+    async fn end(&mut self, state: ServerState) {
+        self.upstream.hide();
+        self.restart.stopped(Instant::now());
+        self.tell(Health::new(state));
+        if let Some(run) = self.run.take() {
+            run.client.stop().await;
+            run.client.closed().await;
+        }
+    }
+
+    fn tell(&self, health: Health) {
+        let name = &self.upstream.name;
+        if self.upstream.era.is_none() {
+            self.upstream.deps.events.server(name, &health);
+        }
+        tracing::debug!(server = %name, state = health.state.as_str(), reason = health.reason.as_ref().map(tracing::field::display), "Server state.");
+        self.upstream.health.send_replace(health);
+    }
+}
+
+/// The connection's own backoff, which is not used.
+const NEVER: Duration = Duration::from_hours(24);
+/// The gateway's own requests (lists) beside the calls.
+const IN_FLIGHT_SPARE: usize = 16;
+
+/// All that a server said before it failed: why it refused, or what it wrote to standard output in place of
+/// messages; and its standard error.
+fn said(wrote: Option<Arc<str>>, last: &LastWords) -> Option<String> {
+    match (wrote, last.told()) {
+        (Some(wrote), Some(last)) => Some(format!("{wrote} | {last}")),
+        (Some(wrote), None) => Some(wrote.as_ref().to_owned()),
+        (None, last) => last,
+    }
+}
+
+/// Whether the settings let the server run.
+fn runs(settings: &Server) -> bool {
+    settings.enabled && !settings.hold
+}
+
+/// Why the server does not run, if its settings keep it from that.
+pub(super) fn off(name: &str, settings: &Server) -> Option<Health> {
+    if runs(settings) {
+        return None;
+    }
+    if !settings.enabled {
+        return Some(Health::new(ServerState::Disabled));
+    }
+    Some(Health {
+        reason: Some(Reason::plain(hold::REASON)),
+        action: Some(hold::action(name).into()),
+        ..Health::new(ServerState::Parked)
+    })
+}
+
+/// Whether the server runs all the time.
+pub(super) fn is_kept_up(settings: &Server) -> bool {
+    settings.start == Some(Start::Eager)
+}
+
+/// Waits for the turn of a server that no call waits for, and for a place if it is to run on this machine.
+async fn turn(upstream: Arc<Upstream>, known: bool) -> Option<Place> {
+    let settings = upstream.settings();
+    upstream.set_launched(false);
+    let begin = || upstream.set_launched(true);
+    match settings.transport {
+        Transport::Command(_) | Transport::Container(_) => {
+            let contact = &upstream.deps.first_contact;
+            let order = if !known && contact.was_tried(&upstream.name, &settings) {
+                Order::Last
+            } else {
+                Order::First
+            };
+            Some(upstream.deps.pace.turn(order, begin).await)
+        }
+        Transport::Remote(_) | Transport::BuiltIn => {
+            upstream.deps.pace.open(begin).await;
+            None
+        }
+    }
+}
+
+/// Waits for what is waited for, if anything is.
+async fn come<T>(waited_for: Option<&mut (impl Future<Output = T> + Unpin)>) -> T {
+    match waited_for {
+        Some(waited_for) => waited_for.await,
+        None => pending().await,
+    }
+}
+
+async fn state_changed(run: Option<&mut Run>) {
+    if let Some(run) = run
+        && run.state.changed().await.is_ok()
+    {
+        return;
+    }
+    pending::<()>().await;
+}
+
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due.into()).await,
+        None => pending().await,
+    }
+}

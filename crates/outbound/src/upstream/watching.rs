@@ -1,0 +1,129 @@
+//! Watching a resource of a server on behalf of a client.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, Weak},
+    time::{Duration, Instant},
+};
+
+use switchboard_catalog::Kind;
+use switchboard_client::Error;
+use switchboard_wire::code;
+use tokio::time::timeout;
+
+use super::{Admission, Upstream};
+use switchboard_base::{caller::Caller, failure::Failure, notifications::Mailbox};
+
+use crate::{live::Live, watch::Place};
+
+/// How long the second connection is waited for.
+const OTHER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A resource that a client watches, until this is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    upstream: Weak<Upstream>,
+    uri: String,
+    number: u64,
+    _place: Place,
+}
+
+impl Upstream {
+    /// Watches a resource. The server is started if need be, and asked unless it has been.
+    pub async fn watch(
+        self: &Arc<Self>,
+        caller: &Caller,
+        uri: &str,
+        mailbox: &Arc<Mailbox>,
+        exposed: bool,
+    ) -> Result<Watch, Failure> {
+        let until = Instant::now() + self.request_timeout();
+        let live = self.ready(until, None, None).await?;
+        let resource = [Some((Kind::Resource, Cow::Borrowed(uri))), None, None];
+        if self.admit(&live, &resource, until).await? != Admission::Yes {
+            return Err(self.initializing());
+        }
+        let place = self.deps.watched.take(caller.principal, uri);
+        let place = place.ok_or_else(|| {
+            Failure::invalid_params(
+                "clients watch too many resources already; unsubscribe from some",
+            )
+        })?;
+        let _asking = self.watched.turn().await;
+        let known = self.watched.contains(uri);
+        if !known && self.watched.is_full(uri) {
+            let message = "too many resources of this server are watched already";
+            return Err(Failure::invalid_params(message));
+        }
+        // Before the server is asked: it may report a change in the same breath as its answer.
+        let mut watch = Watch {
+            upstream: Arc::downgrade(self),
+            uri: uri.to_owned(),
+            number: self.watched.add(uri, caller, mailbox, exposed),
+            _place: place,
+        };
+        // A server may ask meanwhile, and not for another client.
+        let ear = (!known).then(|| self.questions.open_mute(caller));
+        let asked = match &ear {
+            None => Ok(()),
+            Some(_) => self.subscribe(&live, uri).await,
+        };
+        if let (Some(ear), Ok(()) | Err(Error::Server(_))) = (&ear, &asked) {
+            ear.set_answered();
+        }
+        if let Err(error) = asked {
+            // There is nothing to take back from the server.
+            self.watched.remove(uri, watch.number);
+            watch.upstream = Weak::new();
+            return Err(match error {
+                Error::NotOffered { what } => {
+                    Failure::invalid_params(format!("the server does not offer {what}"))
+                }
+                Error::Server(error) if error.code == code::URL_ELICITATION_REQUIRED => {
+                    let message = "the server wants a person to open an address first, and nobody is asked for a subscription";
+                    Failure::invalid_params(message)
+                }
+                error => Failure::of(&self.name, error),
+            });
+        }
+        Ok(watch)
+    }
+
+    /// Asks this connection and the server's other one: a change that a call makes there is told there. One of them is
+    /// enough.
+    async fn subscribe(&self, live: &Arc<Live>, uri: &str) -> Result<(), Error> {
+        let asking = live.client().subscribe(uri);
+        let Some(other) = self.lives().find(|other| !Arc::ptr_eq(other, live)) else {
+            return asking.await;
+        };
+        let elsewhere = timeout(OTHER_PATIENCE, other.client().subscribe(uri));
+        let (asked, elsewhere) = tokio::join!(asking, elsewhere);
+        match elsewhere {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => asked,
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let Some(upstream) = self.upstream.upgrade() else {
+            return;
+        };
+        if !upstream.watched.remove(&self.uri, self.number) {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let uri = std::mem::take(&mut self.uri);
+        runtime.spawn(async move {
+            let _asking = upstream.watched.turn().await;
+            let wanted = upstream.watched.contains(&uri);
+            for live in upstream.lives().filter(|_| !wanted) {
+                // A server that does not want to know will be heard and not listened to.
+                let _ = live.client().unsubscribe(&uri).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,227 @@
+//! Resources that clients watch: each is asked for once of its server, however many watch it, and again
+//! of every new connection.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use switchboard_base::{
+    caller::{Caller, Principal},
+    notifications::{Mailbox, News},
+};
+use switchboard_client::{Client, Raw};
+use switchboard_wire::method;
+
+/// What is watched of one server.
+#[derive(Debug, Default)]
+pub struct Watched {
+    last: AtomicU64,
+    by_uri: Mutex<BTreeMap<String, Vec<Watcher>>>,
+    /// Held while the server is asked, so that what it was asked last is what is wanted.
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Clone)]
+struct Watcher {
+    number: u64,
+    caller: Caller,
+    mailbox: Arc<Mailbox>,
+    /// Whether it knows the resource by the name that the gateway gives it.
+    exposed: bool,
+}
+
+/// The room for what clients watch of all servers, in bytes.
+#[derive(Debug, Default)]
+pub struct Room {
+    owner: AtomicUsize,
+    strangers: AtomicUsize,
+}
+
+/// The room for what the owner's clients watch.
+const OWNER_BYTES: usize = 32 * 1024 * 1024;
+/// That for all others, who leave room at every server for the owner.
+const STRANGERS_BYTES: usize = 4 * 1024 * 1024;
+/// What a resource takes beside its URI.
+const PLACE_BYTES: usize = 512;
+const _: () =
+    assert!(STRANGERS_BYTES / PLACE_BYTES < WATCHED_MAX && STRANGERS_BYTES < WATCHED_BYTES);
+
+impl Room {
+    /// Takes a place for a resource; `None` if there is none left for this principal.
+    pub(crate) fn take(self: &Arc<Self>, principal: Principal, uri: &str) -> Option<Place> {
+        let bytes = PLACE_BYTES + uri.len();
+        let (taken, limit) = self.of(principal);
+        let more = |taken: usize| Some(taken + bytes).filter(|sum| *sum <= limit);
+        taken.try_update(Relaxed, Relaxed, more).ok()?;
+        Some(Place {
+            room: Arc::clone(self),
+            principal,
+            bytes,
+        })
+    }
+
+    fn of(&self, principal: Principal) -> (&AtomicUsize, usize) {
+        match principal {
+            Principal::Owner => (&self.owner, OWNER_BYTES),
+            Principal::Anyone => (&self.strangers, STRANGERS_BYTES),
+        }
+    }
+}
+
+/// A place in the room, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    room: Arc<Room>,
+    principal: Principal,
+    bytes: usize,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let (taken, _) = self.room.of(self.principal);
+        taken.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// The most resources of one server that are watched.
+const WATCHED_MAX: usize = 10_000;
+/// The most bytes of their URIs.
+const WATCHED_BYTES: usize = 16 * 1024 * 1024;
+
+impl Watched {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Asks a new connection for everything that is watched.
+    pub(crate) async fn restore(&self, server: &str, client: &Client) {
+        let _asking = self.asking.lock().await;
+        let uris: Vec<String> = self.lock().keys().cloned().collect();
+        for uri in uris {
+            if let Err(error) = client.subscribe(&uri).await {
+                tracing::warn!(%server, %uri, %error, "Cannot watch a resource again.");
+            }
+        }
+    }
+
+    /// The server says that a resource has changed. Clients hear of those that rules allow them.
+    pub fn updated(&self, server: &str, params: &Raw, may_hear: impl Fn(&Caller, &str) -> bool) {
+        let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) else {
+            return;
+        };
+        let about: Arc<str> = format!("{server} {uri}").into();
+        let exposed = switchboard_catalog::expose_updated(server, params);
+        let concerned: Vec<Watcher> = {
+            let by_uri = self.lock();
+            let concerned = by_uri.iter().filter(|(watched, _)| covers(watched, &uri));
+            concerned
+                .flat_map(|(_, watchers)| watchers.iter().cloned())
+                .collect()
+        };
+        let news = |params| {
+            let about = Some(Arc::clone(&about));
+            News::new(about, method::RESOURCE_UPDATED, Some(params))
+        };
+        let (Some(own), Some(exposed)) = (news(params), news(&exposed)) else {
+            return;
+        };
+        let permitted = |watcher: &&Watcher| may_hear(&watcher.caller, &uri);
+        for watcher in concerned.iter().filter(permitted) {
+            let news = if watcher.exposed { &exposed } else { &own };
+            watcher.mailbox.tell(news);
+        }
+    }
+
+    /// Waits until the server may be asked to begin or to end to tell of a resource.
+    pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.asking.lock().await
+    }
+
+    /// Tests if a client watches this resource.
+    pub(crate) fn contains(&self, uri: &str) -> bool {
+        self.lock().contains_key(uri)
+    }
+
+    /// Tests if there is no room for one more resource.
+    pub(crate) fn is_full(&self, uri: &str) -> bool {
+        let by_uri = self.lock();
+        let bytes: usize = by_uri.keys().map(String::len).sum();
+        by_uri.len() >= WATCHED_MAX || bytes + uri.len() > WATCHED_BYTES
+    }
+
+    pub(crate) fn add(
+        &self,
+        uri: &str,
+        caller: &Caller,
+        mailbox: &Arc<Mailbox>,
+        exposed: bool,
+    ) -> u64 {
+        let number = self.last.fetch_add(1, Relaxed) + 1;
+        self.lock()
+            .entry(uri.to_owned())
+            .or_default()
+            .push(Watcher {
+                number,
+                caller: caller.clone(),
+                mailbox: Arc::clone(mailbox),
+                exposed,
+            });
+        number
+    }
+
+    /// Whether nobody watches it any more.
+    pub(crate) fn remove(&self, uri: &str, number: u64) -> bool {
+        let mut by_uri = self.lock();
+        let Some(watchers) = by_uri.get_mut(uri) else {
+            return false;
+        };
+        watchers.retain(|watcher| watcher.number != number);
+        let last = watchers.is_empty();
+        if last {
+            by_uri.remove(uri);
+        }
+        last
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Watcher>>> {
+        self.by_uri.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether who watches the one hears of the other: a part of it, as 2026-07-28 allows.
+pub(crate) fn covers(watched: &str, uri: &str) -> bool {
+    uri.strip_prefix(watched).is_some_and(|rest| {
+        rest.is_empty() || watched.ends_with('/') || rest.starts_with(['/', '?', '#'])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_given_back_and_kept_apart() {
+        let room = Arc::new(Room::default());
+        let long = "x".repeat(STRANGERS_BYTES / 2 - PLACE_BYTES);
+        let one = room.take(Principal::Anyone, &long).unwrap();
+        let _two = room.take(Principal::Anyone, &long).unwrap();
+        assert!(room.take(Principal::Anyone, "").is_none());
+        assert!(room.take(Principal::Owner, &long).is_some());
+        drop(one);
+        assert!(room.take(Principal::Anyone, &long).is_some());
+    }
+
+    #[test]
+    fn a_part_of_what_is_watched_is_heard_of() {
+        assert!(covers("file:///a", "file:///a"));
+        assert!(covers("file:///a", "file:///a/b"));
+        assert!(covers("file:///a/", "file:///a/b"));
+        assert!(covers("file:///a", "file:///a#x"));
+        assert!(!covers("file:///a", "file:///ab"));
+        assert!(!covers("file:///a/b", "file:///a"));
+    }
+}
