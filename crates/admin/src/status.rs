@@ -119,7 +119,7 @@ impl Admin {
             .map(|upstream| self.server_status(upstream))
             .collect();
         let mut parts = vec![
-            catalog_part(core.shelf.problems()),
+            catalog_part(core.live_catalog.problems()),
             store_part(&core.store.status()),
         ];
         parts.extend(core.finder.parts(&core.config.load().search.embeddings));
@@ -145,7 +145,7 @@ impl Admin {
             });
         }
         // Every tool that can be called, as `/api/v1/tools` lists them: merged views leave some of the memory's out.
-        let catalogue = core.shelf.catalogue();
+        let catalogue = core.live_catalog.catalogue();
         Status {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
@@ -158,7 +158,7 @@ impl Admin {
             listen: self.inbound.address().map(|address| address.to_string()),
             clients: self.inbound.clients(),
             tools: catalogue.servers().map(|part| part.count(Kind::Tool)).sum(),
-            held: core.shelf.held_count(),
+            held: core.live_catalog.held_count(),
             approvals: core.approvals.numbers.waiting(),
             parts,
             servers,
@@ -168,7 +168,7 @@ impl Admin {
 
     pub(crate) fn server_status(&self, upstream: &Upstream) -> ServerStatus {
         let settings = upstream.settings();
-        let catalogue = self.core.shelf.catalogue();
+        let catalogue = self.core.live_catalog.catalogue();
         let part = catalogue.server(&upstream.name);
         let count = |kind| part.map_or(0, |part| part.count(kind));
         let (in_flight, queued) = upstream.limiter.load();

@@ -1,4 +1,4 @@
-//! The line to a client while one of its requests is under way: it is told things ahead of the
+//! The back channel to a client while one of its requests is under way: it is told things ahead of the
 //! answer, in order, and a client of an older revision can be asked.
 
 use std::{
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use crate::random;
 
 /// Takes messages for a client, in order, without waiting.
-pub trait Outlet: Send + Sync {
+pub trait Sink: Send + Sync {
     /// Whether there was room for it.
     fn put(&self, message: Bytes) -> bool;
 
@@ -26,23 +26,19 @@ pub trait Outlet: Send + Sync {
     fn begin(&self) {}
 }
 
-/// The line to a client.
+/// The back channel to a client.
 #[derive(Clone)]
-pub struct Line {
-    outlet: Arc<dyn Outlet>,
+pub struct Backchannel {
+    sink: Arc<dyn Sink>,
     asks: Option<Arc<Asks>>,
     reason: Reason,
 }
 
-impl Line {
-    /// A line that goes one way, unless there are `asks`: then the client can be asked. If it withdraws
+impl Backchannel {
+    /// A back channel that goes one way, unless there are `asks`: then the client can be asked. If it withdraws
     /// its request, it says there why.
-    pub fn new(outlet: Arc<dyn Outlet>, asks: Option<Arc<Asks>>, reason: Reason) -> Self {
-        Self {
-            outlet,
-            asks,
-            reason,
-        }
+    pub fn new(sink: Arc<dyn Sink>, asks: Option<Arc<Asks>>, reason: Reason) -> Self {
+        Self { sink, asks, reason }
     }
 
     /// Why the request was withdrawn, once it is.
@@ -52,17 +48,17 @@ impl Line {
 
     /// Shows the client that somebody is there, though there is nothing to say yet.
     pub fn begin(&self) {
-        self.outlet.begin();
+        self.sink.begin();
     }
 
     /// Passes a message on.
     pub fn put(&self, message: Bytes) -> bool {
-        self.outlet.put(message)
+        self.sink.put(message)
     }
 
     /// Tells the client. One that does not read misses some; nobody waits for it.
     pub fn tell(&self, method: &str, params: &Raw) {
-        self.outlet.put(encode::notification(method, Some(params)));
+        self.sink.put(encode::notification(method, Some(params)));
     }
 
     /// Whether somebody is there to answer.
@@ -95,7 +91,7 @@ impl Line {
             return refused("the client has left, or has too many questions to answer");
         };
         let asked = Asked {
-            line: self,
+            backchannel: self,
             asks,
             number,
         };
@@ -103,7 +99,7 @@ impl Line {
             self.asked_for(server, params);
         }
         let message = encode::request(&Id::from(number), question, params);
-        if !self.outlet.put(message) {
+        if !self.sink.put(message) {
             return refused("the client does not read what it is sent");
         }
         let answer = answer.await;
@@ -112,7 +108,7 @@ impl Line {
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for Backchannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Line")
     }
@@ -158,7 +154,7 @@ impl Cancel {
 
 /// A question that has not been answered; taken back when dropped.
 struct Asked<'a> {
-    line: &'a Line,
+    backchannel: &'a Backchannel,
     asks: &'a Asks,
     number: u64,
 }
@@ -166,7 +162,7 @@ struct Asked<'a> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if self.asks.lock().remove(&self.number).is_some() {
-            self.line.put(withdrawal(self.number));
+            self.backchannel.put(withdrawal(self.number));
         }
     }
 }
@@ -289,7 +285,7 @@ mod tests {
     #[derive(Default)]
     struct Paper(Mutex<Vec<String>>);
 
-    impl Outlet for Paper {
+    impl Sink for Paper {
         fn put(&self, message: Bytes) -> bool {
             let text = String::from_utf8(message.to_vec()).unwrap();
             self.0.lock().unwrap().push(text);
@@ -324,9 +320,13 @@ mod tests {
     async fn a_question_gets_its_own_answer() {
         let paper = Arc::new(Paper::default());
         let asks = Arc::new(Asks::default());
-        let line = Line::new(paper.clone(), Some(Arc::clone(&asks)), Reason::default());
+        let backchannel =
+            Backchannel::new(paper.clone(), Some(Arc::clone(&asks)), Reason::default());
         let server = server();
-        let (one, two) = (line.ask(&server, "a", None), line.ask(&server, "b", None));
+        let (one, two) = (
+            backchannel.ask(&server, "a", None),
+            backchannel.ask(&server, "b", None),
+        );
         let (one, two, ()) = tokio::join!(one, two, async {
             tokio::task::yield_now().await;
             let (one, two) = (paper.number(0), paper.number(1));
@@ -342,9 +342,9 @@ mod tests {
     #[tokio::test]
     async fn a_question_that_nobody_wants_answered_is_taken_back() {
         let paper = Arc::new(Paper::default());
-        let line = Line::new(paper.clone(), Some(Arc::default()), Reason::default());
+        let backchannel = Backchannel::new(paper.clone(), Some(Arc::default()), Reason::default());
         let server = server();
-        let mut question = Box::pin(line.ask(&server, "a", None));
+        let mut question = Box::pin(backchannel.ask(&server, "a", None));
         assert!(
             std::future::poll_fn(|cx| std::task::Poll::Ready(
                 question.as_mut().poll(cx).is_pending()
@@ -364,7 +364,7 @@ mod tests {
     #[tokio::test]
     async fn end_of_an_elicitation_is_told_once() {
         let asks = Arc::new(Asks::default());
-        let line = Line::new(
+        let backchannel = Backchannel::new(
             Arc::new(Paper::default()),
             Some(Arc::clone(&asks)),
             Reason::default(),
@@ -372,7 +372,7 @@ mod tests {
         let params = Raw::parse(r#"{"mode":"url","elicitationId":"e1"}"#).unwrap();
         let server = server();
         let ended = |id| asks.ended(&server, id);
-        let asking = line.ask(&server, method::ELICITATION, Some(&params));
+        let asking = backchannel.ask(&server, method::ELICITATION, Some(&params));
         let (_, ()) = tokio::join!(asking, async {
             tokio::task::yield_now().await;
             assert!(!ended(None) && !ended(Some("e2")));
@@ -392,13 +392,14 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_leaves_answers_nothing() {
         let asks = Arc::new(Asks::default());
-        let line = Line::new(
+        let backchannel = Backchannel::new(
             Arc::new(Paper::default()),
             Some(Arc::clone(&asks)),
             Reason::default(),
         );
         let server = server();
-        let (answer, open) = tokio::join!(line.ask(&server, "a", None), async { asks.close() });
+        let (answer, open) =
+            tokio::join!(backchannel.ask(&server, "a", None), async { asks.close() });
         assert!(answer.unwrap_err().message.contains("left"));
         assert_eq!(open.len(), 1);
     }

@@ -11,11 +11,11 @@ use switchboard_client::{Raw, throttle::Limited};
 use switchboard_wire::{encode, meta};
 use tokio::sync::Notify;
 
-use crate::backchannel::Outlet;
+use crate::backchannel::Sink;
 
-/// A client's mailbox. What says the same as something that waits already takes its place.
+/// A client's queue of notifications. What says the same as something that waits already takes its place.
 #[derive(Debug, Default)]
-pub struct Mailbox {
+pub struct NotificationQueue {
     letters: Mutex<Letters>,
     rung: Notify,
     /// The stream that everything in here belongs to, where 2026-07-28 wants it said.
@@ -95,8 +95,8 @@ fn report_dropped(method: &str, bytes: usize) {
     });
 }
 
-impl Mailbox {
-    /// A mailbox of the listen stream of this name.
+impl NotificationQueue {
+    /// A queue of notifications of the listen stream of this name.
     pub fn of_stream(subscription: Raw) -> Self {
         Self {
             subscription: Some(subscription),
@@ -159,7 +159,7 @@ impl Letters {
     }
 }
 
-impl Outlet for Mailbox {
+impl Sink for NotificationQueue {
     fn put(&self, message: Bytes) -> bool {
         let taken = self.lock().put(None, message);
         if taken {
@@ -173,9 +173,9 @@ impl Outlet for Mailbox {
 mod tests {
     use super::*;
 
-    fn tell(mailbox: &Mailbox, about: Option<&Arc<str>>, method: &str) -> bool {
+    fn tell(notifications: &NotificationQueue, about: Option<&Arc<str>>, method: &str) -> bool {
         let news = News::new(about.cloned(), method, None).unwrap();
-        mailbox.tell(&news)
+        notifications.tell(&news)
     }
 
     fn params(bytes: usize) -> Raw {
@@ -184,28 +184,28 @@ mod tests {
 
     #[tokio::test]
     async fn what_says_the_same_is_said_once_and_the_rest_in_order() {
-        let mailbox = Mailbox::default();
+        let notifications = NotificationQueue::default();
         let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
-        assert!(tell(&mailbox, Some(&a), "one"));
-        assert!(tell(&mailbox, Some(&b), "two"));
-        assert!(tell(&mailbox, Some(&a), "three"));
+        assert!(tell(&notifications, Some(&a), "one"));
+        assert!(tell(&notifications, Some(&b), "two"));
+        assert!(tell(&notifications, Some(&a), "three"));
         let mut said = Vec::new();
         for _ in 0..2 {
-            said.push(String::from_utf8(mailbox.next().await.to_vec()).unwrap());
+            said.push(String::from_utf8(notifications.next().await.to_vec()).unwrap());
         }
         assert!(
             said[0].contains("three") && said[1].contains("two"),
             "{said:?}"
         );
-        assert_eq!(mailbox.lock().bytes, 0);
+        assert_eq!(notifications.lock().bytes, 0);
     }
 
     #[tokio::test]
     async fn a_stream_has_its_name_on_everything_and_an_end_to_it() {
-        let mailbox = Mailbox::of_stream(Raw::number(7));
-        while tell(&mailbox, None, "x") {}
-        assert_eq!(mailbox.lock().queue.len(), LETTERS_MAX);
-        let said = mailbox.next().await;
+        let notifications = NotificationQueue::of_stream(Raw::number(7));
+        while tell(&notifications, None, "x") {}
+        assert_eq!(notifications.lock().queue.len(), LETTERS_MAX);
+        let said = notifications.next().await;
         assert!(
             String::from_utf8_lossy(&said)
                 .contains(r#""_meta":{"io.modelcontextprotocol/subscriptionId":7}"#),
@@ -215,35 +215,37 @@ mod tests {
 
     #[tokio::test]
     async fn mailbox_is_bounded_in_bytes() {
-        let mailbox = Mailbox::default();
+        let notifications = NotificationQueue::default();
         let params = params(10_000);
         let news = News::new(None, "x", Some(&params)).unwrap();
-        let taken = (0..LETTERS_MAX).take_while(|_| mailbox.tell(&news)).count();
+        let taken = (0..LETTERS_MAX)
+            .take_while(|_| notifications.tell(&news))
+            .count();
         assert_eq!(taken, LETTERS_BYTES / news.message().len());
-        assert!(!mailbox.put(news.message()));
-        mailbox.next().await;
-        assert!(mailbox.put(news.message()));
+        assert!(!notifications.put(news.message()));
+        notifications.next().await;
+        assert!(notifications.put(news.message()));
         assert!(News::new(None, "x", Some(&self::params(LETTER_BYTES))).is_none());
     }
 
     #[test]
     fn replaced_letter_counts_once() {
-        let mailbox = Mailbox::default();
+        let notifications = NotificationQueue::default();
         let about: Arc<str> = "a".into();
         let params = params(LETTER_BYTES - 100);
         let news = News::new(Some(about), "x", Some(&params)).unwrap();
         for _ in 0..100 {
-            assert!(mailbox.tell(&news));
+            assert!(notifications.tell(&news));
         }
-        assert_eq!(mailbox.lock().bytes, news.message().len());
+        assert_eq!(notifications.lock().bytes, news.message().len());
     }
 
     #[tokio::test]
     async fn mailboxes_share_the_bytes_of_news() {
-        let boxes = [Mailbox::default(), Mailbox::default()];
+        let boxes = [NotificationQueue::default(), NotificationQueue::default()];
         let params = params(100);
         let news = News::new(None, "x", Some(&params)).unwrap();
-        assert!(boxes.iter().all(|mailbox| mailbox.tell(&news)));
+        assert!(boxes.iter().all(|notifications| notifications.tell(&news)));
         let (one, other) = (boxes[0].next().await, boxes[1].next().await);
         assert_eq!(one.as_ptr(), other.as_ptr());
     }

@@ -1,4 +1,4 @@
-//! Seals: words that go to a client and come back, and that only this gateway can have made.
+//! Signed tokens: a payload that goes to a client and comes back, and that only this gateway can have issued.
 
 use std::{fmt::Write, fs, io, path::Path};
 
@@ -7,59 +7,58 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use switchboard_files::write_private;
 
-/// Makes and checks seals. The key lives as long as the gateway, or in a file for as long as its home.
+/// Makes and checks signed tokens. The key lives as long as the gateway, or in a file for as long as its home.
 #[derive(Clone)]
-pub struct Seal([u8; KEY_BYTES]);
+pub struct TokenSigner([u8; KEY_BYTES]);
 
 /// As long as the hash takes in at a time.
 const KEY_BYTES: usize = 64;
 
-/// The length of a seal: what half of a SHA-256 hash gives.
+/// The length of a signature: half of a SHA-256 hash.
 const TAG_BYTES: usize = 16;
 
-impl Seal {
-    /// A seal with a key of its own; `None` if there is no randomness.
+impl TokenSigner {
+    /// Generates a key; `None` if there is no randomness.
     pub fn new() -> Option<Self> {
         let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).ok()?;
         Some(Self(key))
     }
 
-    /// A seal whose key is in this file, so that what it closes opens after a restart too. The key is
-    /// made if there is none, or none that can be used: then what was closed before is good no more. It
-    /// reads the disk, and belongs to the start. `None` if there is no randomness.
+    /// Reads the key from this file, so that tokens stay valid after a restart. Generates one if the file is missing or
+    /// unusable: tokens from before are then invalid. Reads the disk, and belongs to the start. `None` if there is no
+    /// randomness.
     pub fn kept(path: &Path) -> Option<Self> {
         match read_key(path) {
             Ok(Some(key)) => return Some(Self(key)),
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(%error, path = %path.display(), "The key of seals is replaced: who was signed in has to sign in again.");
+                tracing::warn!(%error, path = %path.display(), "The signing key is replaced: tokens from before are invalid.");
             }
         }
-        let seal = Self::new()?;
-        if let Err(error) = write_private(path, &seal.0) {
-            tracing::warn!(%error, path = %path.display(), "Cannot keep the key of seals: what is sealed now is good until the gateway stops.");
+        let signer = Self::new()?;
+        if let Err(error) = write_private(path, &signer.0) {
+            tracing::warn!(%error, path = %path.display(), "Cannot keep the signing key: tokens are valid until the gateway stops.");
         }
-        Some(seal)
+        Some(signer)
     }
 
-    /// The payload under seal. It can be read by anyone, and changed by nobody; `purpose` keeps one
-    /// kind of seal from being used as another.
-    pub fn close(&self, purpose: &str, payload: &[u8]) -> String {
-        let mut sealed = self.mac(purpose, payload).finalize().into_bytes()[..TAG_BYTES].to_vec();
-        sealed.extend_from_slice(payload);
-        URL_SAFE_NO_PAD.encode(sealed)
+    /// Signs a payload. Everyone can read it, and no one can change it; a token for one `purpose` is invalid for another.
+    pub fn sign(&self, purpose: &str, payload: &[u8]) -> String {
+        let mut token = self.mac(purpose, payload).finalize().into_bytes()[..TAG_BYTES].to_vec();
+        token.extend_from_slice(payload);
+        URL_SAFE_NO_PAD.encode(token)
     }
 
-    /// What is under the seal, if it is whole.
-    pub fn open(&self, purpose: &str, sealed: &str) -> Option<Vec<u8>> {
-        let mut sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        if sealed.len() < TAG_BYTES {
+    /// The payload of a token, if its signature is valid.
+    pub fn verify(&self, purpose: &str, token: &str) -> Option<Vec<u8>> {
+        let mut token = URL_SAFE_NO_PAD.decode(token).ok()?;
+        if token.len() < TAG_BYTES {
             return None;
         }
-        let payload = sealed.split_off(TAG_BYTES);
+        let payload = token.split_off(TAG_BYTES);
         let mac = self.mac(purpose, &payload);
-        mac.verify_truncated_left(&sealed).ok()?;
+        mac.verify_truncated_left(&token).ok()?;
         Some(payload)
     }
 
@@ -91,7 +90,7 @@ fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
         .map_err(|_| io::Error::other("it is no file with a key"))
 }
 
-impl std::fmt::Debug for Seal {
+impl std::fmt::Debug for TokenSigner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Seal")
     }
@@ -112,19 +111,19 @@ mod tests {
 
     #[test]
     fn only_what_was_sealed_here_and_for_this_opens() {
-        let seal = Seal::new().unwrap();
-        let sealed = seal.close("a", b"payload");
-        assert_eq!(seal.open("a", &sealed).as_deref(), Some(&b"payload"[..]));
-        assert_eq!(seal.open("b", &sealed), None);
-        assert_eq!(Seal::new().unwrap().open("a", &sealed), None);
-        for at in 0..sealed.len() {
-            let mut changed = sealed.clone().into_bytes();
+        let signer = TokenSigner::new().unwrap();
+        let token = signer.sign("a", b"payload");
+        assert_eq!(signer.verify("a", &token).as_deref(), Some(&b"payload"[..]));
+        assert_eq!(signer.verify("b", &token), None);
+        assert_eq!(TokenSigner::new().unwrap().verify("a", &token), None);
+        for at in 0..token.len() {
+            let mut changed = token.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            assert_eq!(seal.open("a", &changed), None, "{at}");
+            assert_eq!(signer.verify("a", &changed), None, "{at}");
         }
-        for wrong in ["", "A", "!!!!", &sealed[..20]] {
-            assert_eq!(seal.open("a", wrong), None);
+        for wrong in ["", "A", "!!!!", &token[..20]] {
+            assert_eq!(signer.verify("a", wrong), None);
         }
     }
 
@@ -132,9 +131,9 @@ mod tests {
     fn a_kept_key_is_the_same_the_next_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("home/seal.key");
-        let sealed = Seal::kept(&path).unwrap().close("a", b"payload");
-        let again = Seal::kept(&path).unwrap();
-        assert_eq!(again.open("a", &sealed).as_deref(), Some(&b"payload"[..]));
+        let token = TokenSigner::kept(&path).unwrap().sign("a", b"payload");
+        let again = TokenSigner::kept(&path).unwrap();
+        assert_eq!(again.verify("a", &token).as_deref(), Some(&b"payload"[..]));
         let mode = std::os::unix::fs::PermissionsExt::mode;
         assert_eq!(
             mode(&fs::metadata(&path).unwrap().permissions()) & 0o777,
@@ -154,12 +153,17 @@ mod tests {
         let long = |path: &Path| fs::write(path, [1; KEY_BYTES + 1]).unwrap();
         let other = |path: &Path| fs::write(path, [1; KEY_BYTES]).unwrap();
         for damage in [&open as &dyn Fn(&Path), &short, &long, &other] {
-            let sealed = Seal::kept(&path).unwrap().close("a", b"payload");
+            let token = TokenSigner::kept(&path).unwrap().sign("a", b"payload");
             damage(&path);
-            let next = Seal::kept(&path).unwrap();
-            assert_eq!(next.open("a", &sealed), None);
-            let sealed = next.close("a", b"payload");
-            assert!(Seal::kept(&path).unwrap().open("a", &sealed).is_some());
+            let next = TokenSigner::kept(&path).unwrap();
+            assert_eq!(next.verify("a", &token), None);
+            let token = next.sign("a", b"payload");
+            assert!(
+                TokenSigner::kept(&path)
+                    .unwrap()
+                    .verify("a", &token)
+                    .is_some()
+            );
         }
     }
 
@@ -169,7 +173,7 @@ mod tests {
         // A folder in its place can neither be read nor replaced.
         let path = dir.path().join("seal.key");
         fs::create_dir_all(path.join("full")).unwrap();
-        let seal = Seal::kept(&path).unwrap();
-        assert!(seal.open("a", &seal.close("a", b"payload")).is_some());
+        let signer = TokenSigner::kept(&path).unwrap();
+        assert!(signer.verify("a", &signer.sign("a", b"payload")).is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! Tasks: work that goes on at a server after it has answered, known by a name that the server gave.
 //!
-//! A client gets a name of the gateway's making, which says, under seal, whose task it is and at which
+//! A client gets a name of the gateway's making, which says, signed, whose task it is and at which
 //! server. So it is found again by its name alone, and nobody else's principal can use it.
 
 use std::{
@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{RawError, code, method};
 
-use crate::{caller::Principal, failure::Failure, health::Reason, signed_token::Seal};
+use crate::{caller::Principal, failure::Failure, health::Reason, signed_token::TokenSigner};
 
 const PURPOSE: &str = "task";
 /// The extension of 2026-07-28.
@@ -21,14 +21,18 @@ pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// The name of a task as its client knows it.
-pub fn expose(seal: &Seal, principal: Principal, server: &str, task: &str) -> String {
+pub fn expose(signer: &TokenSigner, principal: Principal, server: &str, task: &str) -> String {
     let payload = format!("{}{server}\0{task}", mark(principal));
-    seal.close(PURPOSE, payload.as_bytes())
+    signer.sign(PURPOSE, payload.as_bytes())
 }
 
 /// The server of a task, and its name there.
-pub fn locate(seal: &Seal, principal: Principal, exposed: &str) -> Option<(String, String)> {
-    let payload = String::from_utf8(seal.open(PURPOSE, exposed)?).ok()?;
+pub fn locate(
+    signer: &TokenSigner,
+    principal: Principal,
+    exposed: &str,
+) -> Option<(String, String)> {
+    let payload = String::from_utf8(signer.verify(PURPOSE, exposed)?).ok()?;
     let (server, task) = payload.strip_prefix(mark(principal))?.split_once('\0')?;
     Some((server.to_owned(), task.to_owned()))
 }
@@ -173,8 +177,13 @@ pub fn expose_result(result: Raw, expose: &dyn Fn(&str) -> String) -> Raw {
 }
 
 /// A question in which the task that it says it belongs to has the name that its client knows.
-pub fn expose_related(params: Raw, seal: &Seal, principal: Principal, server: &str) -> Raw {
-    rename_related(params, &|task| expose(seal, principal, server, task))
+pub fn expose_related(
+    params: Raw,
+    signer: &TokenSigner,
+    principal: Principal,
+    server: &str,
+) -> Raw {
+    rename_related(params, &|task| expose(signer, principal, server, task))
 }
 
 /// A message with another name of the task that it says it belongs to.
@@ -206,14 +215,14 @@ mod tests {
 
     #[test]
     fn a_task_is_found_by_its_own_principal_only() {
-        let seal = Seal::new().unwrap();
-        let name = expose(&seal, Principal::Owner, "s", "t\0x");
+        let signer = TokenSigner::new().unwrap();
+        let name = expose(&signer, Principal::Owner, "s", "t\0x");
         assert_eq!(
-            locate(&seal, Principal::Owner, &name),
+            locate(&signer, Principal::Owner, &name),
             Some(("s".to_owned(), "t\0x".to_owned()))
         );
-        assert_eq!(locate(&seal, Principal::Anyone, &name), None);
-        assert_eq!(locate(&seal, Principal::Owner, "t"), None);
+        assert_eq!(locate(&signer, Principal::Anyone, &name), None);
+        assert_eq!(locate(&signer, Principal::Owner, "t"), None);
     }
 
     #[test]

@@ -25,6 +25,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use switchboard_approvals::{Ask, Decision, Id, Outcome, Record, Refusal, broker::Asker};
+use switchboard_base::{audit::Audit, events::Events};
 use switchboard_config::{Config, Environment, Home};
 use switchboard_store::Store;
 use tokio::{
@@ -38,9 +39,7 @@ use self::{
     numbers::Numbers,
     policy::Policy,
 };
-use switchboard_base::{audit::Audit, events::Events};
-
-use crate::question_limits::Asking;
+use crate::question_limits::QuestionLimits;
 
 /// What asking a person takes.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ pub(crate) struct Deps {
 pub struct Approvals {
     deps: Deps,
     /// The limits of what servers ask for.
-    pub asking: Asking,
+    pub asking: QuestionLimits,
     /// Tells what becomes of requests.
     pub notifier: Notifier,
     commands: mpsc::Sender<Command>,
@@ -88,7 +87,7 @@ impl Approvals {
         let clock = Clock::new();
         let policy = Policy::new(&deps.config.load(), policy::read_file(&file));
         let approvals = Arc::new(Self {
-            asking: Asking::new(deps.events.clone(), Arc::clone(&deps.audit)),
+            asking: QuestionLimits::new(deps.events.clone(), Arc::clone(&deps.audit)),
             notifier: Notifier::default(),
             deps,
             commands,

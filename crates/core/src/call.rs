@@ -2,9 +2,9 @@
 //!
 //! On the way the server may ask back. One of an older revision sends requests of its own while it
 //! works; one of 2026-07-28 answers with questions, and wants to be asked again with the answers. A
-//! client of an older revision is asked over its line, and never sees that its request was repeated; one
+//! client of an older revision is asked over its back channel, and never sees that its request was repeated; one
 //! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
-//! [parked](crate::suspended) until it comes back.
+//! [suspended](crate::suspended) until it comes back.
 
 mod answers;
 pub mod approval;
@@ -24,25 +24,16 @@ use std::{
     time::Instant,
 };
 
-use switchboard_catalog::Kind;
-use switchboard_client::{CallError, Error, InputRequired, Raw, Revision};
-use switchboard_wire::{Era, Name, code, method};
-use tokio::time::timeout_at;
-
-use self::{
-    human::{Bell, Opening},
-    in_flight::{Journey, Next},
-    record::Record,
-    rounds::Rounds,
-};
 use switchboard_base::{
-    backchannel::Line,
+    backchannel::Backchannel,
     caller::{Caller, Guest},
     extensions::is_foreign,
     failure::Failure,
     health::Reason,
     view::View,
 };
+use switchboard_catalog::Kind;
+use switchboard_client::{CallError, Error, InputRequired, Raw, Revision};
 use switchboard_outbound::{
     limiter::Permit,
     live::Live,
@@ -50,32 +41,40 @@ use switchboard_outbound::{
     questions::Question,
     upstream::{Admission, Items, Upstream},
 };
+use switchboard_wire::{Era, Name, code, method};
+use tokio::time::timeout_at;
 
+use self::{
+    human::{AskSignal, Opening},
+    in_flight::{InFlight, Next},
+    record::Record,
+    rounds::Rounds,
+};
 use crate::{
     core::Core,
     dispatch::handshake,
     relay::Told,
-    suspended::{Ticket, request_digest},
+    suspended::{ResumeKey, request_digest},
     translate,
 };
 
 /// What is asked of a server.
 #[derive(Debug)]
-pub(crate) struct Errand<'a> {
+pub(crate) struct UpstreamRequest<'a> {
     pub(crate) guest: &'a Guest,
-    pub(crate) line: Option<&'a Line>,
+    pub(crate) backchannel: Option<&'a Backchannel>,
     pub(crate) view: &'a View,
     pub(crate) method: Cow<'static, str>,
     /// The tool, prompt or resource, as the server knows it.
     pub(crate) name: Arc<str>,
     pub(crate) params: Option<Raw>,
     /// Rings when a person is asked, for clients that are not kept waiting.
-    pub(crate) bell: Option<&'a Arc<Bell>>,
+    pub(crate) ask_signal: Option<&'a Arc<AskSignal>>,
     /// Whether it may come back with answers: what does not is not looked through again.
     pub(crate) returns: bool,
 }
 
-impl Errand<'_> {
+impl UpstreamRequest<'_> {
     /// The items of the server that it is about. A completion may name a template or a resource.
     pub(crate) fn items(&self) -> Items<'_> {
         let named = |kind| [Some((kind, Cow::Borrowed(&*self.name))), None, None];
@@ -107,10 +106,10 @@ impl Errand<'_> {
 
 /// What is kept of a call while its client is away.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum SuspendedCall {
     /// The server waits for these answers.
     Waiting {
-        journey: Box<Journey>,
+        in_flight: Box<InFlight>,
         asked: Vec<(String, Question)>,
     },
     /// The server has given up until a person has opened these addresses: then it is asked anew.
@@ -127,16 +126,16 @@ pub(crate) async fn carry(
     core: &Arc<Core>,
     caller: &Caller,
     upstream: &Arc<Upstream>,
-    errand: Errand<'_>,
+    outgoing: UpstreamRequest<'_>,
 ) -> Result<Raw, Failure> {
     // What can be answered with questions can also be answered with "come back".
     let comes_back = matches!(
-        &*errand.method,
+        &*outgoing.method,
         method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
-    ) || is_foreign(&errand.method);
-    match errand.guest.era() {
-        Era::Modern if comes_back => resumable::carry(core, caller, upstream, errand).await,
-        Era::Modern | Era::Legacy => walk(core, caller, upstream, errand).await,
+    ) || is_foreign(&outgoing.method);
+    match outgoing.guest.era() {
+        Era::Modern if comes_back => resumable::carry(core, caller, upstream, outgoing).await,
+        Era::Modern | Era::Legacy => walk(core, caller, upstream, outgoing).await,
     }
 }
 
@@ -144,47 +143,45 @@ async fn walk(
     core: &Arc<Core>,
     caller: &Caller,
     upstream: &Arc<Upstream>,
-    errand: Errand<'_>,
+    outgoing: UpstreamRequest<'_>,
 ) -> Result<Raw, Failure> {
-    let mut record = Record::new(core, caller, upstream, &errand);
-    let way = match Way::new(core, caller, upstream, &errand) {
-        Ok(way) => way,
+    let mut record = Record::new(core, caller, upstream, &outgoing);
+    let context = match CallContext::new(core, caller, upstream, &outgoing) {
+        Ok(context) => context,
         Err(failure) => return record.finish(Err(failure)),
     };
-    let pass = match way.gate(&mut record).await {
+    let pass = match context.gate(&mut record).await {
         Ok(pass) => pass,
         Err(failure) => return record.finish(Err(failure)),
     };
     // What may not be read may not be read from memory either.
-    if let Some(kept) = remembered(core, caller, upstream, &errand) {
+    if let Some(kept) = remembered(core, caller, upstream, &outgoing) {
         return record.finish(Ok(kept));
     }
-    let mut lost = None;
-    let mut consented = false;
+    let (mut lost, mut consented) = (None, false);
     let patience = core.config.load().approvals.long_timeout;
     // Time in which a person was asked does not count.
     let mut rounds = Rounds::new(pass.params.clone(), patience, Instant::now());
     loop {
-        let (live, place) = match way.arrive(rounds.since, lost.take()).await {
+        let (live, place) = match context.arrive(rounds.since, lost.take()).await {
             Ok(found) => found,
             Err(failure) => return record.finish(Err(failure)),
         };
         let mut params = rounds.params();
         // What the server asks is told through results.
-        let asks_later = errand.guest.era() == Era::Modern && live.era() == Era::Legacy;
-        let is_kept = asks_later || pass.parked;
-        let comes_back = is_kept && errand.returns && returns(params.as_ref());
+        let asks_later = outgoing.guest.era() == Era::Modern && live.era() == Era::Legacy;
+        let is_kept = (asks_later || pass.suspended) && outgoing.returns;
+        let comes_back = is_kept && returns(params.as_ref());
         if comes_back && !consented {
-            match way.kept(params.as_ref()) {
+            match context.kept(params.as_ref()) {
                 Err(failure) => return record.finish(Err(failure)),
-                Ok(Kept::Waiting { journey, asked }) => {
-                    // What is written down is the call that began earlier.
+                Ok(SuspendedCall::Waiting { in_flight, asked }) => {
+                    // The call that began earlier is recorded. Boxed, so that other calls need not carry room for this.
                     record.forget();
-                    // Boxed, as all that few calls come to, so that the others need not carry room for it.
-                    return Box::pin(way.resume(*journey, place, asked)).await;
+                    return Box::pin(context.resume(*in_flight, place, asked)).await;
                 }
-                Ok(Kept::Again { asked, arguments }) => {
-                    if let Err(result) = way.again(&mut rounds, asked, arguments) {
+                Ok(SuspendedCall::Again { asked, arguments }) => {
+                    if let Err(result) = context.again(&mut rounds, asked, arguments) {
                         return record.finish(result);
                     }
                     params = rounds.params();
@@ -193,25 +190,26 @@ async fn walk(
             }
         }
         if live.era() == Era::Modern
-            && let Err(failure) = answers::check(&way, &live, &pass).await
+            && let Err(failure) = answers::check(&context, &live, &pass).await
         {
             return record.finish(Err(failure));
         }
-        params = translate::request(params, errand.guest, live.era(), way.has_person());
-        let mut journey = Journey::begin(&way, &live, place, params, record, rounds.since).await;
+        params = translate::request(params, outgoing.guest, live.era(), context.has_person());
+        let mut in_flight =
+            InFlight::begin(&context, &live, place, params, record, rounds.since).await;
         let ended = if asks_later {
-            match journey.with_answers(&way, comes_back).await {
+            match in_flight.with_answers(&context, comes_back).await {
                 Next::Ended(ended) => ended,
-                Next::Asked(asked) => return way.park(journey, asked),
+                Next::Asked(asked) => return context.suspend(in_flight, asked),
             }
         } else {
-            journey.accompany(&way).await
+            in_flight.accompany(&context).await
         };
-        record = journey.into_record();
-        let is_modern = errand.guest.era() == Era::Modern && live.era() == Era::Modern;
+        record = in_flight.into_record();
+        let is_modern = outgoing.guest.era() == Era::Modern && live.era() == Era::Modern;
         let asks = is_modern && ended.as_ref().is_ok_and(rounds::may_ask);
         let wants_person = match &ended {
-            Ok(result) if asks => match rounds::wants_person(&way, result) {
+            Ok(result) if asks => match rounds::wants_person(&context, result) {
                 Ok(wants) => wants,
                 Err(failure) => return record.finish(Err(failure)),
             },
@@ -227,28 +225,28 @@ async fn walk(
                 failure: Failure::Answered(error),
                 ..
             }) if error.code == code::URL_ELICITATION_REQUIRED => {
-                match Box::pin(way.open(&mut rounds, error, &mut record)).await {
+                match Box::pin(context.open(&mut rounds, error, &mut record)).await {
                     Some(failure) => Err(failure),
                     None => continue,
                 }
             }
             Ok(result)
                 if live.era() == Era::Modern
-                    && (errand.guest.era() == Era::Legacy || wants_person) =>
+                    && (outgoing.guest.era() == Era::Legacy || wants_person) =>
             {
-                match Box::pin(rounds.take(&way, &pass, result, &mut record)).await {
+                match Box::pin(rounds.take(&context, &pass, result, &mut record)).await {
                     Ok(Some(result)) => Ok(result),
                     Ok(None) => continue,
                     Err(failure) => Err(failure),
                 }
             }
-            Ok(result) if asks => Box::pin(rounds::permit(&way, &pass, result)).await,
-            Ok(result) if errand.guest.era() == Era::Modern && pass.asked => {
-                way.with_pass(result, &pass, None)
+            Ok(result) if asks => Box::pin(rounds::permit(&context, &pass, result)).await,
+            Ok(result) if outgoing.guest.era() == Era::Modern && pass.asked => {
+                context.with_pass(result, &pass, None)
             }
             ended => ended.map_err(|trouble| trouble.failure),
         };
-        return record.finish(way.arrived(&live, result));
+        return record.finish(context.arrived(&live, result));
     }
 }
 
@@ -257,24 +255,30 @@ fn remembered(
     core: &Core,
     caller: &Caller,
     upstream: &Upstream,
-    errand: &Errand<'_>,
+    outgoing: &UpstreamRequest<'_>,
 ) -> Option<Raw> {
-    if errand.method != method::RESOURCES_READ
-        || returns(errand.params.as_ref())
+    if outgoing.method != method::RESOURCES_READ
+        || returns(outgoing.params.as_ref())
         || !upstream.settings().enabled
     {
         return None;
     }
     let reads = &upstream.deps.reads;
-    let (kept, left) = reads.get(&upstream.name, &errand.name, caller.principal)?;
+    let (kept, left) = reads.get(&upstream.name, &outgoing.name, caller.principal)?;
     let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
     let kept = kept
         .with_member("ttlMs", &Raw::number(left))
         .unwrap_or(kept);
-    let client = errand.guest.revision();
-    let info = || handshake::info(core, errand.view);
+    let client = outgoing.guest.revision();
+    let info = || handshake::info(core, outgoing.view);
     let from = Revision::LATEST;
-    Some(translate::result(kept, &errand.method, from, client, info))
+    Some(translate::result(
+        kept,
+        &outgoing.method,
+        from,
+        client,
+        info,
+    ))
 }
 
 /// Whether a request of 2026-07-28 is one that comes back with answers.
@@ -286,11 +290,11 @@ fn returns(params: Option<&Raw>) -> bool {
 }
 
 /// One request on its way.
-pub(crate) struct Way<'a> {
+pub(crate) struct CallContext<'a> {
     pub(crate) core: &'a Arc<Core>,
     pub(crate) caller: &'a Caller,
     pub(crate) upstream: &'a Arc<Upstream>,
-    pub(crate) errand: &'a Errand<'a>,
+    pub(crate) outgoing: &'a UpstreamRequest<'a>,
     /// What had been read when it began.
     reads: u64,
     /// The progress that the client was told of, if it wants to hear of it.
@@ -299,19 +303,19 @@ pub(crate) struct Way<'a> {
     edited: OnceLock<Raw>,
 }
 
-impl<'a> Way<'a> {
+impl<'a> CallContext<'a> {
     fn new(
         core: &'a Arc<Core>,
         caller: &'a Caller,
         upstream: &'a Arc<Upstream>,
-        errand: &'a Errand<'a>,
+        outgoing: &'a UpstreamRequest<'a>,
     ) -> Result<Self, Failure> {
-        let names_progress = in_flight::names_progress(errand.params.as_ref())?;
+        let names_progress = in_flight::names_progress(outgoing.params.as_ref())?;
         Ok(Self {
             core,
             caller,
             upstream,
-            errand,
+            outgoing,
             reads: upstream.deps.reads.generation(),
             told: names_progress.then(Arc::default),
             edited: OnceLock::new(),
@@ -319,7 +323,7 @@ impl<'a> Way<'a> {
     }
 }
 
-impl Way<'_> {
+impl CallContext<'_> {
     /// Waits for a place and for the server, on a connection in the client's era if there can be one.
     /// The place comes first: a server that has given one is not stopped for being idle.
     async fn arrive(
@@ -329,11 +333,11 @@ impl Way<'_> {
     ) -> Result<(Arc<Live>, Permit), Failure> {
         let upstream = self.upstream;
         let deadline = started + upstream.request_timeout();
-        let era = self.errand.guest.era();
+        let era = self.outgoing.guest.era();
         // The server could not be reached in that era, or does not offer there what it is known for.
         let mut is_bridged = false;
         let mut kept = None;
-        let items = self.errand.items();
+        let items = self.outgoing.items();
         loop {
             let place = match kept.take() {
                 Some(place) => place,
@@ -404,7 +408,7 @@ impl Way<'_> {
             let mut kinds = ["elicitation", "sampling", "roots"].into_iter();
             kinds.any(|kind| capabilities.member(kind).is_some())
         };
-        match self.errand.guest {
+        match self.outgoing.guest {
             Guest::Modern => true,
             Guest::Legacy { about, .. } => can(&about.capabilities) || self.has_person(),
         }
@@ -412,51 +416,53 @@ impl Way<'_> {
 
     /// Waits for the server to start. A client that wants to hear of progress hears of that.
     async fn while_starting<T>(&self, start: impl Future<Output = T>) -> T {
-        let token = in_flight::progress_token(self.errand.params.as_ref());
-        let client = human::Client::new(self.errand.line, token, self.told.clone());
+        let token = in_flight::progress_token(self.outgoing.params.as_ref());
+        let client = human::Client::new(self.outgoing.backchannel, token, self.told.clone());
         let words = format!("starting {}", self.upstream.name);
         client.wait_for_start(&words, start).await
     }
 
     fn capabilities(&self) -> Raw {
-        self.errand.guest.capabilities(self.errand.params.as_ref())
+        self.outgoing
+            .guest
+            .capabilities(self.outgoing.params.as_ref())
     }
 
     /// The name that results have in the client's view.
     fn info(&self) -> Raw {
-        handshake::info(self.core, self.errand.view)
+        handshake::info(self.core, self.outgoing.view)
     }
 
-    fn ticket(&self) -> Ticket {
-        ticket(self.caller, self.upstream, self.errand)
+    fn ticket(&self) -> ResumeKey {
+        ticket(self.caller, self.upstream, self.outgoing)
     }
 
     /// The call that this request comes back to.
-    fn kept(&self, params: Option<&Raw>) -> Result<Kept, Failure> {
+    fn kept(&self, params: Option<&Raw>) -> Result<SuspendedCall, Failure> {
         let state = params
             .and_then(|params| params.member("requestState"))
             .and_then(|state| state.to_text())
             .ok_or_else(|| Failure::invalid_params("`requestState` has to be a string"))?;
-        let kept = self.core.parking.take(&state, || self.ticket());
+        let kept = self.core.suspended.take(&state, || self.ticket());
         kept.map_err(Failure::Refused)
     }
 
-    /// Goes on with a call that was parked: the server gets its answers.
+    /// Goes on with a call that was suspended: the server gets its answers.
     async fn resume(
         &self,
-        mut journey: Journey,
+        mut in_flight: InFlight,
         place: Permit,
         asked: Vec<(String, Question)>,
     ) -> Result<Raw, Failure> {
-        journey.take_up(self, place);
-        let mut given = rounds::answers_in(self.errand.params.as_ref());
+        in_flight.take_up(self, place);
+        let mut given = rounds::answers_in(self.outgoing.params.as_ref());
         let unanswered = rounds::hand_in(&mut given, asked);
         if !unanswered.is_empty() {
-            return self.park(journey, unanswered);
+            return self.suspend(in_flight, unanswered);
         }
-        let live = journey.live();
-        match journey.until_asked(self).await {
-            Next::Asked(asked) => self.park(journey, asked),
+        let live = in_flight.live();
+        match in_flight.until_asked(self).await {
+            Next::Asked(asked) => self.suspend(in_flight, asked),
             Next::Ended(ended) => {
                 let ended = match ended.map_err(|trouble| trouble.failure) {
                     Err(Failure::Answered(error))
@@ -468,21 +474,25 @@ impl Way<'_> {
                     }
                     ended => ended,
                 };
-                let record = journey.into_record();
+                let record = in_flight.into_record();
                 record.finish(self.arrived(&live, ended))
             }
         }
     }
 
     /// Leaves the call waiting, and asks the client.
-    fn park(&self, mut journey: Journey, asked: Vec<(String, Question)>) -> Result<Raw, Failure> {
-        journey.hang_up();
+    fn suspend(
+        &self,
+        mut in_flight: InFlight,
+        asked: Vec<(String, Question)>,
+    ) -> Result<Raw, Failure> {
+        in_flight.hang_up();
         let questions = Raw::object(asked.iter().map(|(key, question)| {
             let params = translate::question_for_modern(&question.method, question.params.clone());
             (&**key, rounds::question(&question.method, params))
         }));
-        let kept = Kept::Waiting {
-            journey: Box::new(journey),
+        let kept = SuspendedCall::Waiting {
+            in_flight: Box::new(in_flight),
             asked,
         };
         self.keep(questions, kept)
@@ -494,7 +504,7 @@ impl Way<'_> {
             let params = translate::question_for_modern(method::ELICITATION, Some(params.clone()));
             (&**key, rounds::question(method::ELICITATION, params))
         }));
-        let kept = Kept::Again {
+        let kept = SuspendedCall::Again {
             asked: elicitations,
             arguments: self.edited.get().cloned(),
         };
@@ -523,11 +533,11 @@ impl Way<'_> {
         Ok(())
     }
 
-    fn keep(&self, questions: Raw, kept: Kept) -> Result<Raw, Failure> {
+    fn keep(&self, questions: Raw, kept: SuspendedCall) -> Result<Raw, Failure> {
         let patience = self.core.config.load().approvals.long_timeout;
         let server = &self.upstream.name;
-        let parking = &self.core.parking;
-        let state = parking.put(server, self.ticket(), patience, kept);
+        let suspended = &self.core.suspended;
+        let state = suspended.put(server, self.ticket(), patience, kept);
         // The call is dropped with what could not be kept, and withdrawn by that.
         let state = state.map_err(|_| Failure::Crowded)?;
         let asked = Raw::object([
@@ -540,22 +550,22 @@ impl Way<'_> {
 
     /// Keeps what was read, if the server lets it be kept. What came of questions is not, nor what may have some.
     fn remember(&self, live: &Live, result: &Raw) {
-        let errand = self.errand;
-        if errand.method == method::RESOURCES_READ
+        let outgoing = self.outgoing;
+        if outgoing.method == method::RESOURCES_READ
             && live.era() == Era::Modern
-            && !returns(errand.params.as_ref())
+            && !returns(outgoing.params.as_ref())
             && !rounds::may_ask(result)
             && InputRequired::of(result).is_ok_and(|input| input.is_none())
         {
             let (server, principal) = (&self.upstream.name, self.caller.principal);
             let reads = &self.upstream.deps.reads;
-            reads.put(self.reads, server, &errand.name, principal, result);
+            reads.put(self.reads, server, &outgoing.name, principal, result);
         }
     }
 
     /// What the server said, in the words of the client's revision.
     fn arrived(&self, live: &Live, result: Result<Raw, Failure>) -> Result<Raw, Failure> {
-        let (of, client) = (&*self.errand.method, self.errand.guest.revision());
+        let (of, client) = (&*self.outgoing.method, self.outgoing.guest.revision());
         match result {
             Ok(result) => {
                 self.remember(live, &result);
@@ -576,10 +586,10 @@ impl Way<'_> {
             }
             Err(Failure::Answered(error)) => {
                 if error.code == code::URL_ELICITATION_REQUIRED
-                    && let Some(line) = self.errand.line
+                    && let Some(backchannel) = self.outgoing.backchannel
                 {
                     for address in human::addresses(&error) {
-                        line.asked_for(&self.upstream.name, Some(&address));
+                        backchannel.asked_for(&self.upstream.name, Some(&address));
                     }
                 }
                 Err(Failure::Answered(translate::error(error, of, client.era())))
@@ -590,11 +600,11 @@ impl Way<'_> {
 }
 
 /// Who may come back with this request.
-fn ticket(caller: &Caller, upstream: &Upstream, errand: &Errand<'_>) -> Ticket {
-    let place = format!("{}\0{}", errand.view.place(), upstream.name);
-    Ticket {
+fn ticket(caller: &Caller, upstream: &Upstream, outgoing: &UpstreamRequest<'_>) -> ResumeKey {
+    let place = format!("{}\0{}", outgoing.view.place(), upstream.name);
+    ResumeKey {
         principal: caller.principal,
-        request: request_digest(&place, &errand.method, errand.params.as_ref()),
+        request: request_digest(&place, &outgoing.method, outgoing.params.as_ref()),
     }
 }
 

@@ -14,26 +14,25 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use switchboard_base::{
+    audit::Audit, caller::Caller, events::Events, metrics::Metrics, signed_token::TokenSigner,
+};
 use switchboard_client::{Asked, Raw};
 use switchboard_config::{Config, Environment, Home};
-use switchboard_store::Store;
-use switchboard_wire::method;
-
-use switchboard_base::{
-    audit::Audit, caller::Caller, events::Events, metrics::Metrics, signed_token::Seal,
-};
 use switchboard_outbound::{
     deps::{Answering, Deps, Handler, Source},
-    live_catalog::Shelf,
+    live_catalog::LiveCatalog,
     questions::UnderWay,
     supervisor::{Supervisor, Upstreams},
     upstream::Upstream,
 };
+use switchboard_store::Store;
+use switchboard_wire::method;
 
 use crate::{
     approvals::{self, Approvals, driver::Driver},
     call::{
-        Kept,
+        SuspendedCall,
         approval::{Round, may_hear},
         asked,
         resumable::Running,
@@ -41,7 +40,7 @@ use crate::{
     dispatch::fit::Results,
     finder::Finder,
     session::{Audience, Session},
-    suspended::{Parking, Room},
+    suspended::{Room, SuspendedCalls},
 };
 
 /// The servers, the rules, and the calls between them.
@@ -68,7 +67,7 @@ pub struct Core {
     /// What is written down.
     pub store: Store,
     /// What the servers offer.
-    pub shelf: Arc<Shelf>,
+    pub live_catalog: Arc<LiveCatalog>,
     /// The search for tools.
     pub finder: Arc<Finder>,
     /// What was too long for an answer.
@@ -78,12 +77,12 @@ pub struct Core {
     /// Asking a person.
     pub approvals: Arc<Approvals>,
     /// Calls that go on while their clients are away.
-    pub(crate) waiting: Arc<Parking<Running>>,
+    pub(crate) waiting: Arc<SuspendedCalls<Running>>,
     /// What was decided about calls whose clients are to come back.
-    pub(crate) rounds: Arc<Parking<Round>>,
+    pub(crate) rounds: Arc<SuspendedCalls<Round>>,
     /// Calls that wait for their clients.
-    pub(crate) parking: Arc<Parking<Kept>>,
-    pub(crate) seal: Seal,
+    pub(crate) suspended: Arc<SuspendedCalls<SuspendedCall>>,
+    pub(crate) signer: TokenSigner,
     status: OnceLock<Weak<dyn Status>>,
     methods: [Arc<str>; METHODS.len()],
 }
@@ -94,7 +93,7 @@ pub trait Status: std::fmt::Debug + Send + Sync {
     fn for_agents(&self) -> Raw;
 }
 
-/// The most calls that are parked at a time, and of one server: it must have room for other questions.
+/// The most calls that are suspended at a time, and of one server: it must have room for other questions.
 const PARKED: Room = Room {
     all: 1_024,
     each: 32,
@@ -137,15 +136,15 @@ impl Core {
             audit: Arc::clone(&deps.audit),
             metrics: Arc::clone(&deps.metrics),
             store,
-            shelf: Arc::clone(&deps.shelf),
+            live_catalog: Arc::clone(&deps.live_catalog),
             finder,
             results: Results::new(home.results()),
             audience: Audience::default(),
             approvals,
-            waiting: Parking::new(Seal::kept(&home.seal_key())?, WAITING)?,
-            rounds: Parking::new(Seal::new()?, WAITING)?,
-            parking: Parking::new(Seal::new()?, PARKED)?,
-            seal: Seal::new()?,
+            waiting: SuspendedCalls::new(TokenSigner::kept(&home.seal_key())?, WAITING)?,
+            rounds: SuspendedCalls::new(TokenSigner::new()?, WAITING)?,
+            suspended: SuspendedCalls::new(TokenSigner::new()?, PARKED)?,
+            signer: TokenSigner::new()?,
             status: OnceLock::new(),
             methods: METHODS.map(Arc::from),
             servers: Arc::new(Supervisor::new(Arc::clone(deps))),
@@ -206,7 +205,7 @@ impl Core {
         }
         tracing::info!("Stopping.");
         let deps = self.deps();
-        deps.pace.pause();
+        deps.start_throttle.pause();
         self.servers.cut_off();
         self.events
             .tell("gateway.stopping", || serde_json::json!({}));
@@ -230,9 +229,9 @@ impl Core {
     pub fn roots_changed(&self, session: &Session) {
         for (name, upstream) in self.upstreams().iter() {
             if session.view.sees(name) {
-                let (upstream, line) = (Arc::clone(upstream), session.line());
+                let (upstream, backchannel) = (Arc::clone(upstream), session.backchannel());
                 let principal = session.caller.principal;
-                tokio::spawn(async move { upstream.roots_changed(principal, line).await });
+                tokio::spawn(async move { upstream.roots_changed(principal, backchannel).await });
             }
         }
     }

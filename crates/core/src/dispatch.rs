@@ -17,7 +17,7 @@ use std::{
 
 use switchboard_base::{
     apps,
-    backchannel::Line,
+    backchannel::Backchannel,
     caller::{Caller, Guest, read_level},
     failure::{Failure, cut},
     view::{Face, View},
@@ -31,7 +31,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
     answer,
-    call::{self, Errand},
+    call::{self, UpstreamRequest},
     core::Core,
     session::Session,
     translate,
@@ -39,13 +39,13 @@ use crate::{
 
 /// A request, as the edges hand it in: everything that is known of it.
 #[derive(Debug)]
-pub struct Inquiry {
+pub struct ClientRequest {
     /// What the client said of itself.
     pub guest: Guest,
     /// Of a client of an older revision, if it keeps one.
     pub session: Option<Arc<Session>>,
     /// To whoever hears and answers while the request is under way.
-    pub line: Option<Line>,
+    pub backchannel: Option<Backchannel>,
     /// The method that is called.
     pub method: String,
     /// Its parameters.
@@ -64,11 +64,11 @@ pub async fn answer(
     core: &Arc<Core>,
     view: &View,
     caller: &Caller,
-    inquiry: Inquiry,
+    incoming: ClientRequest,
 ) -> Result<Raw, ErrorObject> {
-    let era = inquiry.guest.era();
-    let is_call = inquiry.method == method::TOOLS_CALL;
-    match serve(core, view, caller, inquiry).await {
+    let era = incoming.guest.era();
+    let is_call = incoming.method == method::TOOLS_CALL;
+    match serve(core, view, caller, incoming).await {
         Ok(result) => Ok(result),
         Err(failure @ Failure::Input { .. }) if is_call && era == Era::Legacy => {
             failure.into_tool_result()
@@ -86,49 +86,51 @@ pub async fn serve(
     core: &Arc<Core>,
     view: &View,
     caller: &Caller,
-    inquiry: Inquiry,
+    incoming: ClientRequest,
 ) -> Result<Raw, Failure> {
-    let Inquiry {
+    let ClientRequest {
         guest,
         session,
-        line,
+        backchannel,
         method,
         params,
-    } = inquiry;
+    } = incoming;
     let era = guest.era();
-    let room = Room {
+    let dispatch = Dispatch {
         core,
         view,
         caller,
         guest,
-        line,
+        backchannel,
     };
     match (&*method, era) {
-        (method::TOOLS_CALL, _) => room.call_tool(params).await,
+        (method::TOOLS_CALL, _) => dispatch.call_tool(params).await,
         // All but calls are boxed, so that a call need not carry room for them.
-        (method::TOOLS_LIST, _) => Box::pin(room.list(Kind::Tool, params)).await,
-        (method::PROMPTS_LIST, _) => Box::pin(room.list(Kind::Prompt, params)).await,
-        (method::RESOURCES_LIST, _) => Box::pin(room.list(Kind::Resource, params)).await,
-        (method::RESOURCE_TEMPLATES_LIST, _) => Box::pin(room.list(Kind::Template, params)).await,
-        (method::PROMPTS_GET, _) => Box::pin(room.get_prompt(params)).await,
-        (method::RESOURCES_READ, _) => Box::pin(room.read_resource(params)).await,
-        (method::COMPLETE, _) => Box::pin(room.complete(params)).await,
+        (method::TOOLS_LIST, _) => Box::pin(dispatch.list(Kind::Tool, params)).await,
+        (method::PROMPTS_LIST, _) => Box::pin(dispatch.list(Kind::Prompt, params)).await,
+        (method::RESOURCES_LIST, _) => Box::pin(dispatch.list(Kind::Resource, params)).await,
+        (method::RESOURCE_TEMPLATES_LIST, _) => {
+            Box::pin(dispatch.list(Kind::Template, params)).await
+        }
+        (method::PROMPTS_GET, _) => Box::pin(dispatch.get_prompt(params)).await,
+        (method::RESOURCES_READ, _) => Box::pin(dispatch.read_resource(params)).await,
+        (method::COMPLETE, _) => Box::pin(dispatch.complete(params)).await,
         (method::DISCOVER, Era::Modern) => handshake::discover(core, view),
-        (method::TASKS_GET, _) => Box::pin(room.task(method::TASKS_GET, params)).await,
-        (method::TASKS_CANCEL, _) => Box::pin(room.task(method::TASKS_CANCEL, params)).await,
+        (method::TASKS_GET, _) => Box::pin(dispatch.task(method::TASKS_GET, params)).await,
+        (method::TASKS_CANCEL, _) => Box::pin(dispatch.task(method::TASKS_CANCEL, params)).await,
         (method::TASKS_UPDATE, Era::Modern) => {
-            Box::pin(room.task(method::TASKS_UPDATE, params)).await
+            Box::pin(dispatch.task(method::TASKS_UPDATE, params)).await
         }
         (method::TASKS_RESULT, Era::Legacy) => {
-            Box::pin(room.task(method::TASKS_RESULT, params)).await
+            Box::pin(dispatch.task(method::TASKS_RESULT, params)).await
         }
-        (method::TASKS_LIST, Era::Legacy) => Box::pin(room.list_tasks(params)).await,
+        (method::TASKS_LIST, Era::Legacy) => Box::pin(dispatch.list_tasks(params)).await,
         (method::PING, Era::Legacy) => Ok(Raw::empty_object()),
         (method::SET_LEVEL, Era::Legacy) => {
-            Box::pin(room.set_level(session.as_deref(), params)).await
+            Box::pin(dispatch.set_level(session.as_deref(), params)).await
         }
         (method::RESOURCES_SUBSCRIBE, Era::Legacy) => {
-            Box::pin(room.subscribe(session.as_ref(), params)).await
+            Box::pin(dispatch.subscribe(session.as_ref(), params)).await
         }
         (method::RESOURCES_UNSUBSCRIBE, Era::Legacy) => {
             let uri = text(&required(params)?, "uri")?;
@@ -137,23 +139,23 @@ pub async fn serve(
             }
             Ok(Raw::empty_object())
         }
-        _ => Box::pin(room.extension(method, params)).await,
+        _ => Box::pin(dispatch.extension(method, params)).await,
     }
 }
 
 /// One request in its view.
-struct Room<'a> {
+struct Dispatch<'a> {
     core: &'a Arc<Core>,
     view: &'a View,
     caller: &'a Caller,
     guest: Guest,
-    line: Option<Line>,
+    backchannel: Option<Backchannel>,
 }
 
 /// Where something of a server is known by a name.
 type Find = for<'a> fn(&'a Catalogue, &'a str) -> Option<Target<'a>>;
 
-impl Room<'_> {
+impl Dispatch<'_> {
     async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Failure> {
         let cursor = params
             .as_ref()
@@ -177,7 +179,7 @@ impl Room<'_> {
             }
             View::All(_) => {
                 self.refresh_all(kind);
-                let catalogue = self.core.shelf.catalogue();
+                let catalogue = self.core.live_catalog.catalogue();
                 let page = catalogue.page(kind, cursor).map_err(bad_page)?;
                 let hints = self.all_hints(kind);
                 Ok(self.encode(kind, page, hints, params.as_ref()))
@@ -275,15 +277,15 @@ impl Room<'_> {
                 }
                 let params = renamed(&params, "name", &name)?;
                 let result = self
-                    .errand(&server, method::TOOLS_CALL, name, params)
+                    .outgoing(&server, method::TOOLS_CALL, name, params)
                     .await?;
                 self.deliver(&server, result, None, Structured::Keep).await
             }
             View::Server(server) => {
                 let upstream = upstream(self.core, server)?;
-                let shelf = &self.core.shelf;
+                let live_catalog = &self.core.live_catalog;
                 let item = Some((Kind::Tool, exposed.as_str()));
-                shelf
+                live_catalog
                     .permits(server, item)
                     .map_err(|unapproved| unapproved.failure(server, item))?;
                 if !upstream.settings().tools.permits(&exposed) {
@@ -292,7 +294,7 @@ impl Room<'_> {
                 }
                 let name = exposed.as_str().into();
                 let result = self
-                    .errand(server, method::TOOLS_CALL, name, params)
+                    .outgoing(server, method::TOOLS_CALL, name, params)
                     .await?;
                 self.deliver(server, result, None, Structured::Keep).await
             }
@@ -301,7 +303,7 @@ impl Room<'_> {
 
     /// Whose tool it is, and what that server calls it.
     fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Failure> {
-        let catalogue = self.core.shelf.catalogue();
+        let catalogue = self.core.live_catalog.catalogue();
         let of_app = || {
             let shows_apps = apps::are_shown(&self.guest.capabilities(Some(params)));
             let tool = shows_apps.then(|| apps::own_tool(&catalogue, exposed));
@@ -330,11 +332,11 @@ impl Room<'_> {
             return Err(unknown);
         };
         let server = &upstream.name;
-        let shelf = &self.core.shelf;
-        shelf
+        let live_catalog = &self.core.live_catalog;
+        live_catalog
             .permits(server, tool)
             .map_err(|unapproved| unapproved.failure(server, tool))?;
-        if shelf.catalogue().server(server).is_none() {
+        if live_catalog.catalogue().server(server).is_none() {
             part(self.core, server).await?;
             match self.find_tool(exposed, params) {
                 Ok(found) => return Ok(found),
@@ -392,17 +394,17 @@ impl Room<'_> {
         let exposed = distinct_text(&params, &[member, "arguments"])?;
         let View::Server(server) = self.view else {
             let (server, own) = {
-                let catalogue = self.core.shelf.catalogue();
+                let catalogue = self.core.live_catalog.catalogue();
                 let target = find(&catalogue, &exposed)
                     .ok_or_else(|| unknown(self.guest.era(), member, &exposed))?;
                 (Arc::clone(target.server), Arc::<str>::from(target.name))
             };
             let params = renamed(&params, member, &own)?;
-            let result = self.errand(&server, method, own, params).await?;
+            let result = self.outgoing(&server, method, own, params).await?;
             return Ok((Some(server), result));
         };
         let name = exposed.as_str().into();
-        Ok((None, self.errand(server, method, name, params).await?))
+        Ok((None, self.outgoing(server, method, name, params).await?))
     }
 
     async fn complete(&self, params: Option<Raw>) -> Result<Raw, Failure> {
@@ -426,7 +428,7 @@ impl Room<'_> {
             return self.complete_direct(params, &of, member, &exposed).await;
         };
         let name = exposed.as_str().into();
-        self.errand(server, method::COMPLETE, name, params).await
+        self.outgoing(server, method::COMPLETE, name, params).await
     }
 
     async fn complete_direct(
@@ -437,7 +439,7 @@ impl Room<'_> {
         exposed: &str,
     ) -> Result<Raw, Failure> {
         let (server, name) = {
-            let catalogue = self.core.shelf.catalogue();
+            let catalogue = self.core.live_catalog.catalogue();
             let target = match member {
                 "name" => catalogue.prompt(exposed),
                 _ => catalogue.template(exposed),
@@ -451,7 +453,7 @@ impl Room<'_> {
         let params = params
             .with_member("ref", &of)
             .map_err(|error| Failure::invalid_params(error.to_string()))?;
-        self.errand(&server, method::COMPLETE, name, params).await
+        self.outgoing(&server, method::COMPLETE, name, params).await
     }
 
     async fn subscribe(
@@ -469,7 +471,7 @@ impl Room<'_> {
             let exposed = matches!(self.view, View::All(_));
             let core = self.core;
             call::approval::may_watch(core, self.caller, &upstream.name, &own).await?;
-            let watching = upstream.watch(self.caller, &own, &session.mailbox, exposed);
+            let watching = upstream.watch(self.caller, &own, &session.notifications, exposed);
             if !session.keep_watching(&uri, watching.await?) {
                 let message = "this session watches too many resources already";
                 return Err(Failure::invalid_params(message));
@@ -507,7 +509,7 @@ impl Room<'_> {
         Ok(Raw::empty_object())
     }
 
-    async fn errand(
+    async fn outgoing(
         &self,
         server: &str,
         method: impl Into<Cow<'static, str>>,
@@ -515,29 +517,29 @@ impl Room<'_> {
         params: Raw,
     ) -> Result<Raw, Failure> {
         let upstream = upstream(self.core, server)?;
-        let errand = Errand {
+        let outgoing = UpstreamRequest {
             guest: &self.guest,
-            line: self.line.as_ref(),
+            backchannel: self.backchannel.as_ref(),
             view: self.view,
             method: method.into(),
             name,
             params: Some(params),
-            bell: None,
+            ask_signal: None,
             returns: false,
         };
-        let shelf = &self.core.shelf;
+        let live_catalog = &self.core.live_catalog;
         let permitted = |item| {
-            let permitted = shelf.permits(server, item);
+            let permitted = live_catalog.permits(server, item);
             permitted.map_err(|unapproved| unapproved.failure(server, item))
         };
-        let items = errand.items();
+        let items = outgoing.items();
         if items.iter().all(Option::is_none) {
             permitted(None)?;
         }
         for (kind, name) in items.iter().flatten() {
             permitted(Some((*kind, &**name)))?;
         }
-        let carrying = call::carry(self.core, self.caller, &upstream, errand);
+        let carrying = call::carry(self.core, self.caller, &upstream, outgoing);
         let result = carrying.await?;
         Ok(match self.view {
             View::All(_) => translate::as_own(result),
@@ -548,7 +550,7 @@ impl Room<'_> {
 
 /// Which arguments of a tool travel as headers, too; `None` if none do.
 pub fn param_headers(core: &Core, view: &View, tool: &str) -> Option<ParamHeaders> {
-    let catalogue = core.shelf.catalogue();
+    let catalogue = core.live_catalog.catalogue();
     let tool = match view {
         View::All(_) => catalogue.find(Kind::Tool, tool),
         View::Server(name) => catalogue.server(name)?.find(Kind::Tool, tool),
@@ -574,7 +576,7 @@ pub fn locate_resource(
     let (upstream, own) = match view {
         View::Server(server) => (upstream(core, server)?, uri.to_owned()),
         View::All(_) => {
-            let catalogue = core.shelf.catalogue();
+            let catalogue = core.live_catalog.catalogue();
             let target = catalogue
                 .resource(uri)
                 .ok_or_else(|| unknown(Era::Legacy, "uri", uri))?;
@@ -582,7 +584,7 @@ pub fn locate_resource(
         }
     };
     let item = Some((Kind::Resource, own.as_str()));
-    let permitted = core.shelf.permits(&upstream.name, item);
+    let permitted = core.live_catalog.permits(&upstream.name, item);
     permitted.map_err(|unapproved| unapproved.failure(&upstream.name, item))?;
     Ok((upstream, own))
 }

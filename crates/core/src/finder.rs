@@ -21,7 +21,7 @@ use switchboard_base::{
 use switchboard_catalog::{Catalogue, Kind, ServerPart};
 use switchboard_config::{Config, Embeddings};
 use switchboard_outbound::{
-    live_catalog::Shelf,
+    live_catalog::LiveCatalog,
     model::{Model, Models},
 };
 use switchboard_search::{
@@ -30,12 +30,12 @@ use switchboard_search::{
 use switchboard_trust::{Others, Severity, scan};
 use tokio::sync::watch;
 
-use crate::search_feedback::Lessons;
+use crate::search_feedback::SearchFeedback;
 
 /// The index of tools, and what keeps it in line.
 #[derive(Debug)]
 pub struct Finder {
-    shelf: Arc<Shelf>,
+    live_catalog: Arc<LiveCatalog>,
     config: Arc<ArcSwap<Config>>,
     made: ArcSwap<Made>,
     /// Held while what was made is replaced, so that no change is lost.
@@ -47,7 +47,7 @@ pub struct Finder {
     followed: watch::Sender<u64>,
     pub(crate) models: Arc<Models>,
     /// What was called after which search.
-    pub lessons: Lessons,
+    pub feedback: SearchFeedback,
 }
 
 /// What can be searched.
@@ -97,13 +97,13 @@ const KEEP: Duration = Duration::from_secs(10);
 impl Finder {
     /// A finder that has not begun to work.
     pub fn new(
-        shelf: Arc<Shelf>,
+        live_catalog: Arc<LiveCatalog>,
         config: Arc<ArcSwap<Config>>,
         models: Arc<Models>,
-        lessons: Lessons,
+        feedback: SearchFeedback,
     ) -> Self {
         Self {
-            shelf,
+            live_catalog,
             config,
             made: ArcSwap::default(),
             changing: Mutex::default(),
@@ -111,7 +111,7 @@ impl Finder {
             settings: watch::Sender::new(0),
             followed: watch::Sender::new(0),
             models,
-            lessons,
+            feedback,
         }
     }
 
@@ -137,7 +137,7 @@ impl Finder {
     /// No more searches. Writes down what is not written yet: it writes a file.
     pub(crate) fn close(&self) {
         self.stage.send_replace(Stage::Closed);
-        self.lessons.keep();
+        self.feedback.keep();
     }
 
     /// The tools that fit best. Waits for the index, bounded.
@@ -181,7 +181,7 @@ impl Finder {
         });
         let search = |learnt: &Learnt| made.index.search(&LANGUAGE, learnt, meaning, &query);
         if learns {
-            self.lessons.with(search)
+            self.feedback.with(search)
         } else {
             search(&Learnt::default())
         }
@@ -341,7 +341,7 @@ impl Finder {
 /// Keeps the index in line with the catalogue, from the first search on.
 async fn follow(finder: Weak<Finder>) {
     let Some((mut changes, mut settings, stages)) = finder.upgrade().map(|finder| {
-        let changes = finder.shelf.changes();
+        let changes = finder.live_catalog.changes();
         (
             changes,
             finder.settings.subscribe(),
@@ -355,7 +355,7 @@ async fn follow(finder: Weak<Finder>) {
     }
     if let Some(finder) = finder.upgrade() {
         // Before the index is ready: the first search is to know it, and to learn beside it.
-        let _ = tokio::task::spawn_blocking(move || finder.lessons.load()).await;
+        let _ = tokio::task::spawn_blocking(move || finder.feedback.load()).await;
     }
     loop {
         let Some(finder) = finder.upgrade() else {
@@ -364,7 +364,7 @@ async fn follow(finder: Weak<Finder>) {
         changes.borrow_and_update();
         settings.borrow_and_update();
         let work = tokio::task::spawn_blocking(move || {
-            let catalogue = finder.shelf.catalogue_full();
+            let catalogue = finder.live_catalog.catalogue_full();
             let settings = finder.config.load().search.embeddings.clone();
             finder.follow(&catalogue, &settings);
         });
@@ -390,7 +390,7 @@ async fn scrutinise(finder: Weak<Finder>) {
             return;
         };
         let work = tokio::task::spawn_blocking(move || {
-            finder.scrutinise(&finder.shelf.catalogue_full());
+            finder.scrutinise(&finder.live_catalog.catalogue_full());
         });
         // A fault in there costs the marks, and nothing else.
         let _ = work.await;
@@ -455,7 +455,7 @@ async fn keep_lessons(finder: Weak<Finder>) {
         let Some(finder) = finder.upgrade() else {
             return;
         };
-        let _ = tokio::task::spawn_blocking(move || finder.lessons.keep()).await;
+        let _ = tokio::task::spawn_blocking(move || finder.feedback.keep()).await;
     }
 }
 

@@ -33,7 +33,7 @@ const ACCOUNTS_MAX: usize = 1_000;
 
 /// The accounts of all servers.
 #[derive(Debug)]
-pub struct Asking {
+pub struct QuestionLimits {
     accounts: Mutex<HashMap<Arc<str>, Account>>,
     events: Events,
     audit: Arc<Audit>,
@@ -191,7 +191,7 @@ impl Account {
     }
 }
 
-impl Asking {
+impl QuestionLimits {
     /// No server has asked for anything yet. Refusals are told as events and recorded in the audit log.
     pub(crate) fn new(events: Events, audit: Arc<Audit>) -> Self {
         Self {
@@ -349,11 +349,11 @@ impl Asking {
 mod tests {
     use super::*;
 
-    fn asking() -> (tempfile::TempDir, Asking) {
+    fn asking() -> (tempfile::TempDir, QuestionLimits) {
         let folder = tempfile::tempdir().unwrap();
         let store = switchboard_store::Store::open(folder.path().join("store"));
         let audit = Arc::new(Audit::start(store));
-        (folder, Asking::new(Events::default(), audit))
+        (folder, QuestionLimits::new(Events::default(), audit))
     }
 
     fn budget() -> Budget {
@@ -432,7 +432,7 @@ mod tests {
     async fn an_estimate_counts_until_the_cost_is_known() {
         let (_folder, asking) = asking();
         let server: Arc<str> = "a".into();
-        let spent = |asking: &Asking| {
+        let spent = |asking: &QuestionLimits| {
             asking.with(&server, |account| {
                 (account.hour.tokens, account.day.cost, account.tokens)
             })

@@ -6,17 +6,17 @@ use std::{
     time::Instant,
 };
 
-use switchboard_base::{backchannel::Line, caller::Logs};
+use switchboard_base::{backchannel::Backchannel, caller::Logs};
 use switchboard_client::{Raw, Revision};
 use switchboard_wire::{Era, meta, method};
 
-/// Where news of one call goes. A call that outlives its request (one that is parked) changes it.
+/// Where news of one call goes. A call that outlives its request (one that is suspended) changes it.
 #[derive(Debug)]
-pub(crate) struct Relay(Mutex<Hearer>);
+pub(crate) struct Relay(Mutex<Listener>);
 
 #[derive(Debug)]
-struct Hearer {
-    line: Option<Line>,
+struct Listener {
+    backchannel: Option<Backchannel>,
     token: Option<Raw>,
     logs: Logs,
     told: Option<Arc<Told>>,
@@ -80,18 +80,18 @@ impl Told {
 }
 
 impl Relay {
-    /// Tells this line. A server that is asked anew in each round (`upstream` is of 2026-07-28 and the
+    /// Tells this back channel. A server that is asked anew in each round (`upstream` is of 2026-07-28 and the
     /// client is not) may begin to count anew, which the client is spared.
     pub(crate) fn new(
-        line: Option<Line>,
+        backchannel: Option<Backchannel>,
         token: Option<Raw>,
         told: Option<Arc<Told>>,
         logs: Logs,
         client: Era,
         upstream: Revision,
     ) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Hearer {
-            line,
+        Arc::new(Self(Mutex::new(Listener {
+            backchannel,
             token,
             logs,
             told,
@@ -102,22 +102,22 @@ impl Relay {
 
     /// Nobody hears, until somebody does again.
     pub(crate) fn hang_up(&self) {
-        self.lock().line = None;
+        self.lock().backchannel = None;
     }
 
     /// The client is back, on another line.
     pub(crate) fn take_up(
         &self,
-        line: Option<Line>,
+        backchannel: Option<Backchannel>,
         token: Option<Raw>,
         told: Option<Arc<Told>>,
         logs: Logs,
     ) {
-        let mut hearer = self.lock();
-        hearer.line = line;
-        hearer.token = token;
-        hearer.told = told;
-        hearer.logs = logs;
+        let mut listener = self.lock();
+        listener.backchannel = backchannel;
+        listener.token = token;
+        listener.told = told;
+        listener.logs = logs;
     }
 
     /// When the server last reported progress.
@@ -130,30 +130,30 @@ impl Relay {
         if params.distinct_member(&[meta::PROGRESS_TOKEN]).is_err() {
             return;
         }
-        let mut hearer = self.lock();
-        hearer.heard = Some(Instant::now());
-        if let Some(told) = &hearer.told
-            && !told.admit(params, hearer.grows)
+        let mut listener = self.lock();
+        listener.heard = Some(Instant::now());
+        if let Some(told) = &listener.told
+            && !told.admit(params, listener.grows)
         {
             return;
         }
-        if let (Some(line), Some(token)) = (&hearer.line, &hearer.token)
+        if let (Some(backchannel), Some(token)) = (&listener.backchannel, &listener.token)
             && let Ok(params) = params.with_member(meta::PROGRESS_TOKEN, token)
         {
-            line.tell(method::PROGRESS, &params);
+            backchannel.tell(method::PROGRESS, &params);
         }
     }
 
     pub(crate) fn log(&self, params: &Raw) {
-        let hearer = self.lock();
-        if let Some(line) = &hearer.line
-            && hearer.logs.wants(params)
+        let listener = self.lock();
+        if let Some(backchannel) = &listener.backchannel
+            && listener.logs.wants(params)
         {
-            line.tell(method::LOG_MESSAGE, params);
+            backchannel.tell(method::LOG_MESSAGE, params);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Hearer> {
+    fn lock(&self) -> MutexGuard<'_, Listener> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,7 +15,7 @@ use switchboard_search::{Hit, Language, Learnt};
 
 /// What searches teach.
 #[derive(Debug)]
-pub struct Lessons {
+pub struct SearchFeedback {
     file: PathBuf,
     learnt: RwLock<Learnt>,
     /// What each client has asked lately, the latest last.
@@ -42,7 +42,7 @@ const QUESTION_BYTES: usize = 1_024;
 /// A file with more is none of ours.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-impl Lessons {
+impl SearchFeedback {
     /// What was learnt before is read from this file when the first search begins.
     pub fn new(file: PathBuf) -> Self {
         Self {

@@ -8,9 +8,9 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use switchboard_base::{
-    backchannel::{Asks, Cancel, Cancelled, ELICITATION_ID, Line},
+    backchannel::{Asks, Backchannel, Cancel, Cancelled, ELICITATION_ID},
     caller::{self, About, Caller, Guest, Logs, Principal, answers},
-    notifications::{Mailbox, News},
+    notifications::{News, NotificationQueue},
     view::View,
 };
 use switchboard_client::{Id, Raw, Reason, model::LogLevel};
@@ -31,7 +31,7 @@ pub struct Session {
     /// What it has been asked, and not answered yet.
     pub asks: Arc<Asks>,
     /// What it is told unasked.
-    pub mailbox: Arc<Mailbox>,
+    pub notifications: Arc<NotificationQueue>,
     /// At most [`IN_FLIGHT_MAX`], so ids that collide cost their client little.
     in_flight: Mutex<FxHashMap<Id, Cancel>>,
     watches: Mutex<HashMap<String, Watch>>,
@@ -65,7 +65,7 @@ impl Session {
             opened: SystemTime::now(),
             level: Mutex::default(),
             asks: Arc::default(),
-            mailbox: Arc::default(),
+            notifications: Arc::default(),
             in_flight: Mutex::default(),
             watches: Mutex::default(),
         })
@@ -92,11 +92,11 @@ impl Session {
         *lock(&self.level) = Some(level);
     }
 
-    /// The line for what belongs to no request.
-    pub fn line(&self) -> Line {
+    /// The back channel for what belongs to no request.
+    pub fn backchannel(&self) -> Backchannel {
         let asks = Some(Arc::clone(&self.asks));
-        Line::new(
-            Arc::<Mailbox>::clone(&self.mailbox),
+        Backchannel::new(
+            Arc::<NotificationQueue>::clone(&self.notifications),
             asks,
             Reason::default(),
         )
@@ -190,12 +190,12 @@ pub struct Audience {
     streams: Mutex<Vec<Stream>>,
 }
 
-/// A stream that hears the notifications of a server's extensions, until its mailbox is gone.
+/// A stream that hears the notifications of a server's extensions, until its queue of notifications is gone.
 #[derive(Debug)]
 struct Stream {
     server: Arc<str>,
     principal: Principal,
-    mailbox: Weak<Mailbox>,
+    notifications: Weak<NotificationQueue>,
 }
 
 impl Audience {
@@ -254,7 +254,7 @@ impl Audience {
                 && (said != method::ELICITATION_COMPLETE
                     || session.asks.ended(from.server, ended.as_deref()))
             {
-                session.mailbox.tell(&news);
+                session.notifications.tell(&news);
             }
         }
     }
@@ -262,13 +262,18 @@ impl Audience {
 
 impl Audience {
     /// This stream hears the notifications of the server's extensions, too.
-    pub fn listen(&self, server: &Arc<str>, caller: &Caller, mailbox: &Arc<Mailbox>) {
+    pub fn listen(
+        &self,
+        server: &Arc<str>,
+        caller: &Caller,
+        notifications: &Arc<NotificationQueue>,
+    ) {
         let mut streams = lock(&self.streams);
-        streams.retain(|stream| stream.mailbox.strong_count() > 0);
+        streams.retain(|stream| stream.notifications.strong_count() > 0);
         streams.push(Stream {
             server: Arc::clone(server),
             principal: caller.principal,
-            mailbox: Arc::downgrade(mailbox),
+            notifications: Arc::downgrade(notifications),
         });
     }
 
@@ -282,7 +287,7 @@ impl Audience {
         let is_alone = |view: &View| matches!(view, View::Server(name) if *name == *from.server);
         for session in self.sessions() {
             if is_alone(&session.view) && is_meant(session.caller.principal) {
-                session.mailbox.tell(&news);
+                session.notifications.tell(&news);
             }
         }
         let streams: Vec<_> = {
@@ -291,11 +296,11 @@ impl Audience {
                 .iter()
                 .filter(|stream| stream.server == *from.server && is_meant(stream.principal));
             meant
-                .filter_map(|stream| stream.mailbox.upgrade())
+                .filter_map(|stream| stream.notifications.upgrade())
                 .collect()
         };
-        for mailbox in streams {
-            mailbox.tell(&news);
+        for notifications in streams {
+            notifications.tell(&news);
         }
     }
 
@@ -318,8 +323,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use switchboard_base::view::Face;
+
+    use super::*;
 
     fn session() -> Arc<Session> {
         let caller = Caller::new(1, "a".into(), Principal::Owner);

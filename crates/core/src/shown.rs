@@ -27,7 +27,7 @@ const MENU: u64 = 1;
 impl Shown {
     /// What this view shows at this moment.
     pub fn now(core: &Core, view: &View) -> Self {
-        let catalogue = core.shelf.catalogue();
+        let catalogue = core.live_catalog.catalogue();
         match view {
             View::All(_) => {
                 // The menu is the same whatever there is behind it.
@@ -52,7 +52,7 @@ impl Shown {
                         part.resources_hash(),
                     ]
                 });
-                let announced = core.shelf.announced(name);
+                let announced = core.live_catalog.announced(name);
                 // Templates are announced with resources.
                 let kinds = [Kind::Tool, Kind::Prompt, Kind::Resource];
                 let [tools, prompts, resources] = [0, 1, 2].map(|at| Look {

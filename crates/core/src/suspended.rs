@@ -1,7 +1,7 @@
 //! Calls that wait for their client to come back with answers.
 //!
 //! A server of an older revision asks in the middle of a call; a client of 2026-07-28 is asked through
-//! the result of its request, and comes back with another one. In between the call is parked: the
+//! the result of its request, and comes back with another one. In between the call is suspended: the
 //! server goes on waiting, and the client holds a `requestState` that only this gateway can have made.
 //! It opens the call once, for the same principal, the same request, and for as long as a person may
 //! take to answer.
@@ -14,15 +14,15 @@ use std::{
 
 use sha2::{Digest, Sha256};
 use switchboard_approvals::rules::digest;
-use switchboard_base::{caller::Principal, signed_token::Seal};
+use switchboard_base::{caller::Principal, signed_token::TokenSigner};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{code, meta};
 use tokio::{task::AbortHandle, time::sleep};
 
-/// Where calls are parked. `T` is what is kept of one.
+/// Where calls are suspended. `T` is what is kept of one.
 #[derive(Debug)]
-pub(crate) struct Parking<T> {
-    seal: Seal,
+pub(crate) struct SuspendedCalls<T> {
+    signer: TokenSigner,
     /// Of all that have the same seal, this one: it may outlive the gateway.
     run: u128,
     room: Room,
@@ -32,8 +32,8 @@ pub(crate) struct Parking<T> {
 #[derive(Debug)]
 struct Parked<T> {
     server: Arc<str>,
-    ticket: Ticket,
-    /// Changes each time it is parked, so that no state opens it twice.
+    ticket: ResumeKey,
+    /// Changes each time it is suspended, so that no state opens it twice.
     turn: u128,
     expiry: AbortHandle,
     what: T,
@@ -41,7 +41,7 @@ struct Parked<T> {
 
 /// Who may take a call up again, and with which request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ticket {
+pub(crate) struct ResumeKey {
     pub(crate) principal: Principal,
     pub(crate) request: [u8; 32],
 }
@@ -65,11 +65,11 @@ pub(crate) enum Origin {
 
 const PURPOSE: &str = "parked call";
 
-impl<T: Send + 'static> Parking<T> {
+impl<T: Send + 'static> SuspendedCalls<T> {
     /// `None` if there is no randomness.
-    pub(crate) fn new(seal: Seal, room: Room) -> Option<Arc<Self>> {
+    pub(crate) fn new(signer: TokenSigner, room: Room) -> Option<Arc<Self>> {
         Some(Arc::new(Self {
-            seal,
+            signer,
             run: random()?,
             room,
             parked: Mutex::default(),
@@ -81,22 +81,22 @@ impl<T: Send + 'static> Parking<T> {
     pub(crate) fn put(
         self: &Arc<Self>,
         server: &Arc<str>,
-        ticket: Ticket,
+        ticket: ResumeKey,
         patience: Duration,
         what: T,
     ) -> Result<String, T> {
         let (Some(id), Some(turn)) = (random(), random()) else {
             return Err(what);
         };
-        let parking = Arc::downgrade(self);
+        let suspended = Arc::downgrade(self);
         let mut parked = self.lock();
         if !self.has_room(&parked, server, ticket.principal) {
             return Err(what);
         }
         let expiry = tokio::spawn(async move {
             sleep(patience).await;
-            if let Some(parking) = parking.upgrade() {
-                let expired = parking.lock().remove(&id);
+            if let Some(suspended) = suspended.upgrade() {
+                let expired = suspended.lock().remove(&id);
                 drop(expired);
             }
         })
@@ -113,7 +113,7 @@ impl<T: Send + 'static> Parking<T> {
         );
         drop(parked);
         let payload = [id, turn, self.run].map(u128::to_le_bytes).concat();
-        Ok(self.seal.close(PURPOSE, &payload))
+        Ok(self.signer.sign(PURPOSE, &payload))
     }
 
     fn has_room(
@@ -136,7 +136,7 @@ impl<T: Send + 'static> Parking<T> {
     /// A state that opens nothing in this run, and lets a request begin anew in the next.
     pub(crate) fn state_for_later(&self) -> String {
         let payload = [0, 0, !self.run].map(u128::to_le_bytes).concat();
-        self.seal.close(PURPOSE, &payload)
+        self.signer.sign(PURPOSE, &payload)
     }
 
     /// Whose state this is; `None` if nobody here has made it.
@@ -150,7 +150,7 @@ impl<T: Send + 'static> Parking<T> {
     }
 
     /// Whether a state opens a call for this ticket.
-    pub(crate) fn knows(&self, state: &str, ticket: impl FnOnce() -> Ticket) -> bool {
+    pub(crate) fn knows(&self, state: &str, ticket: impl FnOnce() -> ResumeKey) -> bool {
         let Some((id, turn)) = self.read(state) else {
             return false;
         };
@@ -167,7 +167,7 @@ impl<T: Send + 'static> Parking<T> {
     }
 
     fn read_all(&self, state: &str) -> Option<[u128; 3]> {
-        let payload = self.seal.open(PURPOSE, state)?;
+        let payload = self.signer.verify(PURPOSE, state)?;
         let (parts, rest) = payload.as_chunks::<16>();
         let parts: &[[u8; 16]; 3] = parts.try_into().ok()?;
         rest.is_empty().then(|| parts.map(u128::from_le_bytes))
@@ -178,7 +178,7 @@ impl<T: Send + 'static> Parking<T> {
     pub(crate) fn take(
         &self,
         state: &str,
-        ticket: impl FnOnce() -> Ticket,
+        ticket: impl FnOnce() -> ResumeKey,
     ) -> Result<T, ErrorObject> {
         let (id, turn) = self.read(state).ok_or_else(refused)?;
         let is_it = |parked: &Parked<T>| parked.turn == turn;
@@ -234,33 +234,33 @@ pub(crate) fn request_digest(place: &str, method: &str, params: Option<&Raw>) ->
 mod tests {
     use super::*;
 
-    const TICKET: Ticket = Ticket {
+    const TICKET: ResumeKey = ResumeKey {
         principal: Principal::Owner,
         request: [7; 32],
     };
     const ROOM: Room = Room { all: 64, each: 8 };
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    fn parking() -> Arc<Parking<&'static str>> {
-        Parking::new(Seal::new().unwrap(), ROOM).unwrap()
+    fn suspended() -> Arc<SuspendedCalls<&'static str>> {
+        SuspendedCalls::new(TokenSigner::new().unwrap(), ROOM).unwrap()
     }
 
     #[tokio::test]
     async fn a_state_opens_its_call_once_and_for_nobody_else() {
-        let parking = parking();
-        let state = parking.put(&"s".into(), TICKET, PATIENCE, "a").unwrap();
-        let other = parking.put(&"s".into(), TICKET, PATIENCE, "b").unwrap();
-        let stranger = Ticket {
+        let suspended = suspended();
+        let state = suspended.put(&"s".into(), TICKET, PATIENCE, "a").unwrap();
+        let other = suspended.put(&"s".into(), TICKET, PATIENCE, "b").unwrap();
+        let stranger = ResumeKey {
             principal: Principal::Anyone,
             ..TICKET
         };
-        let request = Ticket {
+        let request = ResumeKey {
             request: [8; 32],
             ..TICKET
         };
         for wrong in [stranger, request] {
             assert_eq!(
-                parking.take(&state, || wrong).unwrap_err().code,
+                suspended.take(&state, || wrong).unwrap_err().code,
                 code::INVALID_PARAMS
             );
         }
@@ -268,35 +268,35 @@ mod tests {
             let mut flipped = state.clone().into_bytes();
             flipped[at] = if flipped[at] == b'A' { b'B' } else { b'A' };
             let flipped = String::from_utf8(flipped).unwrap();
-            assert!(parking.take(&flipped, || TICKET).is_err());
+            assert!(suspended.take(&flipped, || TICKET).is_err());
         }
-        assert_eq!(parking.take(&state, || TICKET).unwrap(), "a");
-        assert!(parking.take(&state, || TICKET).is_err());
-        assert_eq!(parking.take(&other, || TICKET).unwrap(), "b");
+        assert_eq!(suspended.take(&state, || TICKET).unwrap(), "a");
+        assert!(suspended.take(&state, || TICKET).is_err());
+        assert_eq!(suspended.take(&other, || TICKET).unwrap(), "b");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_comes_back_for_is_dropped() {
-        let parking = Parking::new(Seal::new().unwrap(), ROOM).unwrap();
+        let suspended = SuspendedCalls::new(TokenSigner::new().unwrap(), ROOM).unwrap();
         let kept = Arc::new(());
-        let state = parking
+        let state = suspended
             .put(&"s".into(), TICKET, PATIENCE, Arc::clone(&kept))
             .unwrap();
         sleep(PATIENCE + Duration::from_secs(1)).await;
         assert_eq!(Arc::strong_count(&kept), 1);
-        assert!(parking.take(&state, || TICKET).is_err());
+        assert!(suspended.take(&state, || TICKET).is_err());
     }
 
     #[tokio::test]
     async fn there_is_an_end_to_parking() {
-        let parking = parking();
-        let put = |server: String| parking.put(&server.into(), TICKET, PATIENCE, "a");
+        let suspended = suspended();
+        let put = |server: String| suspended.put(&server.into(), TICKET, PATIENCE, "a");
         for n in 0..ROOM.all {
             assert!(put((n / ROOM.each).to_string()).is_ok());
         }
         assert_eq!(put("another".to_owned()), Err("a"));
-        let parking = self::parking();
-        let put = |server: &str| parking.put(&server.into(), TICKET, PATIENCE, "a");
+        let suspended = self::suspended();
+        let put = |server: &str| suspended.put(&server.into(), TICKET, PATIENCE, "a");
         for _ in 0..ROOM.each {
             assert!(put("s").is_ok());
         }
@@ -306,20 +306,20 @@ mod tests {
 
     #[tokio::test]
     async fn strangers_have_half_of_the_places() {
-        let put = |parking: &Arc<Parking<&'static str>>, principal, server: &str| {
-            let ticket = Ticket {
+        let put = |suspended: &Arc<SuspendedCalls<&'static str>>, principal, server: &str| {
+            let ticket = ResumeKey {
                 principal,
                 ..TICKET
             };
-            parking.put(&server.into(), ticket, PATIENCE, "a").is_ok()
+            suspended.put(&server.into(), ticket, PATIENCE, "a").is_ok()
         };
         let stranger = Principal::Anyone;
-        let one = parking();
+        let one = suspended();
         let parked = (0..ROOM.each).filter(|_| put(&one, stranger, "s"));
         assert_eq!(parked.count(), ROOM.each / 2);
         let parked = (0..ROOM.each).filter(|_| put(&one, Principal::Owner, "s"));
         assert_eq!(parked.count(), ROOM.each / 2);
-        let all = parking();
+        let all = suspended();
         let parked = (0..ROOM.all).filter(|n| put(&all, stranger, &n.to_string()));
         assert_eq!(parked.count(), ROOM.all / 2);
         let parked = (0..ROOM.all).filter(|n| put(&all, Principal::Owner, &n.to_string()));

@@ -382,10 +382,10 @@ pub(crate) fn question_for_modern(asked: &str, params: Option<Raw>) -> Option<Ra
 mod tests {
     use std::sync::Arc;
 
+    use switchboard_base::caller::About;
     use switchboard_client::model::LogLevel;
 
     use super::*;
-    use switchboard_base::caller::About;
 
     fn raw(json: &'static str) -> Raw {
         Raw::parse(json).unwrap()

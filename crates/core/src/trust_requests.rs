@@ -80,7 +80,7 @@ impl Drop for Asking {
 
 /// Puts what is held back to a person, for as long as there is a gateway.
 pub fn start(core: &Arc<Core>) {
-    let held = core.shelf.held_changes();
+    let held = core.live_catalog.held_changes();
     tokio::spawn(run(Arc::downgrade(core), held));
     stale::start(core);
 }
@@ -120,11 +120,12 @@ async fn run(core: Weak<Core>, mut held: watch::Receiver<u64>) {
 
 /// What is held back, by server. Reads ledgers.
 fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
-    let shelf = &core.shelf;
+    let live_catalog = &core.live_catalog;
     let upstreams = core.upstreams();
     let servers = upstreams.values().filter(|upstream| {
         let settings = upstream.settings();
-        settings.enabled && (hold::may_wait(&settings) || shelf.holds_something(&upstream.name))
+        settings.enabled
+            && (hold::may_wait(&settings) || live_catalog.holds_something(&upstream.name))
     });
     let asked = servers.filter_map(|upstream| {
         let question = question(core, upstream)?;
@@ -135,12 +136,12 @@ fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
 
 /// The question about one server, if it has anything to decide about. Reads its ledger.
 fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
-    let shelf = &core.shelf;
+    let live_catalog = &core.live_catalog;
     let settings = upstream.settings();
     if let Some(waiting) = hold::waiting(&upstream.name, &settings, core.deps()) {
         return Some(question_to_start(waiting));
     }
-    let ledger = shelf.ledger(&upstream.name, &settings);
+    let ledger = live_catalog.ledger(&upstream.name, &settings);
     let held = ledger.held().filter(|held| held.why != Why::Rejected);
     let held: Vec<_> = held.take(TOOLS_MAX).collect();
     if held.is_empty() {
@@ -153,7 +154,7 @@ fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
     });
     let shown: Vec<Value> = held.iter().map(shown).collect();
     let summary = summary(&held);
-    let others = finder::others(&shelf.catalogue(), &upstream.name);
+    let others = finder::others(&live_catalog.catalogue(), &upstream.name);
     Some(Question {
         tools: tools.collect(),
         start: None,
@@ -339,7 +340,7 @@ async fn settle(core: &Core, name: &str, waiting: &Waiting, approved: bool) -> b
     }
     if let Ok(false) = changed {
         // The entry, or the file that it leads to, is another one by now.
-        core.shelf.ask_again();
+        core.live_catalog.ask_again();
     }
     changed.is_ok()
 }
@@ -357,7 +358,7 @@ async fn carry_out(core: &Core, upstream: &Upstream, question: &Question, approv
         Decision::RejectThese(seen.collect())
     };
     let (name, settings) = (&upstream.name, upstream.settings());
-    let decided = match core.shelf.decide(name, &settings, decision).await {
+    let decided = match core.live_catalog.decide(name, &settings, decision).await {
         Ok(decided) => decided,
         Err(error) => {
             tracing::error!(server = %name, error = %with_hint(&error, error.hint()), "A decision about tools came to nothing.");
@@ -383,7 +384,7 @@ pub fn tell_changed(core: &Core, server: &str) {
 
 /// The template that a server offers under this key.
 fn template(core: &Core, server: &str, key: &str) -> Option<String> {
-    let offers = core.shelf.offers(server)?;
+    let offers = core.live_catalog.offers(server)?;
     let mut templates = offers
         .templates
         .iter()

@@ -11,7 +11,9 @@ use switchboard_admin::{admin::Admin, api, status::Status};
 use switchboard_base::{audit::Audit, events::Events, view::View};
 use switchboard_config::{Config, ConfigError, Environment, Home};
 use switchboard_contain::{Containment, Instance, Sweep};
-use switchboard_core::{core::Core, finder::Finder, search_feedback::Lessons, trust_requests};
+use switchboard_core::{
+    core::Core, finder::Finder, search_feedback::SearchFeedback, trust_requests,
+};
 use switchboard_files::{Links, write_private};
 use switchboard_inbound::{doors::Doors, inbound::Inbound};
 use switchboard_outbound::{
@@ -19,11 +21,11 @@ use switchboard_outbound::{
     deps::Deps,
     first_contact::FirstContact,
     launch,
-    live_catalog::Shelf,
+    live_catalog::LiveCatalog,
     logs::Logs,
     memory::Host,
     model::Models,
-    start_throttle::{AFTER_FIRST_ANSWERS, Pace},
+    start_throttle::{AFTER_FIRST_ANSWERS, StartThrottle},
     supervisor::until_deserted,
 };
 use switchboard_store::Store;
@@ -82,13 +84,18 @@ impl Gateway {
             &environment,
         ));
         let config = config.with_memory();
-        let shelf = Arc::new(Shelf::open(&home, &config));
+        let live_catalog = Arc::new(LiveCatalog::open(&home, &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
         let models = Arc::new(Models::new(home.models(), home.search()));
-        let lessons = Lessons::new(home.search().join("learnt.json"));
+        let feedback = SearchFeedback::new(home.search().join("learnt.json"));
         let memory = Host::new(store.clone(), &config, Arc::clone(&models));
         let config = Arc::new(ArcSwap::from_pointee(config));
-        let finder = Finder::new(Arc::clone(&shelf), Arc::clone(&config), models, lessons);
+        let finder = Finder::new(
+            Arc::clone(&live_catalog),
+            Arc::clone(&config),
+            models,
+            feedback,
+        );
         let deps = Arc::new(Deps {
             environment: Arc::new(environment),
             containment,
@@ -96,9 +103,9 @@ impl Gateway {
             metrics: Arc::default(),
             events: Events::default(),
             audit: Arc::new(Audit::start(store.clone())),
-            pace: Pace::default(),
+            start_throttle: StartThrottle::default(),
             first_contact: Arc::new(FirstContact::open(home.first_contact())),
-            shelf: Arc::clone(&shelf),
+            live_catalog: Arc::clone(&live_catalog),
             reads: Reads::default(),
             watched: Arc::default(),
             memory,
@@ -112,7 +119,7 @@ impl Gateway {
         core.servers.start();
         driver.start(&core.approvals);
         core.finder.start();
-        judge_all(shelf);
+        judge_all(live_catalog);
         trust_requests::start(&core);
         tokio::spawn(core.events.usher());
         Ok(Arc::new(Self {
@@ -154,8 +161,8 @@ impl Gateway {
     pub async fn deserted(&self) {
         let core = &self.core;
         let (pipes, applied) = (self.inbound.watch_pipes(), core.configuration.applied());
-        let lessons = || core.servers.last_lessons();
-        until_deserted(pipes, applied, &core.deps().pace, lessons).await;
+        let feedback = || core.servers.last_lessons();
+        until_deserted(pipes, applied, &core.deps().start_throttle, feedback).await;
     }
 
     /// Makes the servers what this configuration wants.
@@ -227,10 +234,10 @@ fn containment(
 }
 
 /// Has everything that is remembered judged, when the first clients have been answered.
-fn judge_all(shelf: Arc<Shelf>) {
+fn judge_all(live_catalog: Arc<LiveCatalog>) {
     tokio::spawn(async move {
         tokio::time::sleep(AFTER_FIRST_ANSWERS).await;
-        let _ = tokio::task::spawn_blocking(move || shelf.judge_all()).await;
+        let _ = tokio::task::spawn_blocking(move || live_catalog.judge_all()).await;
     });
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use switchboard_base::{
     caller::Caller,
     failure::Failure,
-    notifications::{Mailbox, News},
+    notifications::{News, NotificationQueue},
     view::View,
 };
 use switchboard_client::{Id, Raw};
@@ -26,7 +26,7 @@ pub(crate) struct Listening {
     wanted: Wanted,
     shown: Shown,
     changes: watch::Receiver<u64>,
-    mailbox: Arc<Mailbox>,
+    notifications: Arc<NotificationQueue>,
     _watches: Vec<Watch>,
     /// The first message says what will be heard.
     opening: Option<Bytes>,
@@ -90,16 +90,16 @@ impl Listening {
         // On its own: the stream may be open long after the frame that it came in.
         let id = id.detached();
         // Looked at before the servers are asked: what changes in between is told.
-        let mut changes = core.shelf.changes();
+        let mut changes = core.live_catalog.changes();
         changes.borrow_and_update();
         let shown = Shown::now(core, &view);
-        let mailbox = Arc::new(Mailbox::of_stream(id.raw().clone()));
+        let notifications = Arc::new(NotificationQueue::of_stream(id.raw().clone()));
         if let View::Server(server) = &view
             && wants_more(&filter)
         {
-            core.audience.listen(server, caller, &mailbox);
+            core.audience.listen(server, caller, &notifications);
         }
-        let (watches, honoured) = watch_all(core, &view, caller, uris, &mailbox).await;
+        let (watches, honoured) = watch_all(core, &view, caller, uris, &notifications).await;
         let opening = acknowledgement(&id, wanted, &honoured);
         Ok(Self {
             core: Arc::clone(core),
@@ -108,7 +108,7 @@ impl Listening {
             wanted,
             shown,
             changes,
-            mailbox,
+            notifications,
             _watches: watches,
             opening: Some(opening),
             ended: false,
@@ -127,7 +127,7 @@ impl Listening {
         loop {
             tokio::select! {
                 biased;
-                letter = self.mailbox.next() => return Some(letter),
+                letter = self.notifications.next() => return Some(letter),
                 changed = self.changes.changed() => {
                     if changed.is_err() {
                         return Some(self.end());
@@ -137,7 +137,7 @@ impl Listening {
                         if self.wanted.has(said)
                             && let Some(news) = News::new(None, said, None)
                         {
-                            self.mailbox.tell(&news);
+                            self.notifications.tell(&news);
                         }
                     }
                     self.shown = now;
@@ -192,7 +192,7 @@ async fn watch_all(
     view: &View,
     caller: &Caller,
     uris: Vec<String>,
-    mailbox: &Arc<Mailbox>,
+    notifications: &Arc<NotificationQueue>,
 ) -> (Vec<Watch>, Vec<String>) {
     let (mut watches, mut honoured) = (Vec::new(), Vec::new());
     let mut away: Option<Arc<Upstream>> = None;
@@ -213,7 +213,7 @@ async fn watch_all(
             continue;
         }
         let exposed = matches!(view, View::All(_));
-        match upstream.watch(caller, &own, mailbox, exposed).await {
+        match upstream.watch(caller, &own, notifications, exposed).await {
             Ok(watch) => {
                 watches.push(watch);
                 honoured.push(uri);

@@ -62,10 +62,10 @@ impl Fresh {
 
 /// Resources that have been read, and may be kept.
 #[derive(Debug, Default)]
-pub struct Reads(Mutex<Shelf>, AtomicU64);
+pub struct Reads(Mutex<Entries>, AtomicU64);
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Entries {
     by_key: HashMap<Key, Read>,
     bytes: usize,
 }
@@ -97,13 +97,13 @@ impl Reads {
         uri: &Arc<str>,
         principal: Principal,
     ) -> Option<(Raw, Duration)> {
-        let shelf = lock(&self.0);
-        if shelf.by_key.is_empty() {
+        let entries = lock(&self.0);
+        if entries.by_key.is_empty() {
             return None;
         }
         let now = Instant::now();
         [None, Some(principal)].into_iter().find_map(|principal| {
-            let read = shelf.by_key.get(&Key {
+            let read = entries.by_key.get(&Key {
                 server: Arc::clone(server),
                 uri: Arc::clone(uri),
                 principal,
@@ -135,14 +135,14 @@ impl Reads {
             return;
         };
         let now = Instant::now();
-        let mut shelf = lock(&self.0);
+        let mut entries = lock(&self.0);
         if self.generation() != generation {
             return;
         }
-        if shelf.bytes + size > READS_BYTES || shelf.by_key.len() >= READS_MAX {
-            shelf.retain(|_, read| read.until > now);
+        if entries.bytes + size > READS_BYTES || entries.by_key.len() >= READS_MAX {
+            entries.retain(|_, read| read.until > now);
         }
-        if shelf.bytes + size > READS_BYTES || shelf.by_key.len() >= READS_MAX {
+        if entries.bytes + size > READS_BYTES || entries.by_key.len() >= READS_MAX {
             return;
         }
         let key = Key {
@@ -155,30 +155,30 @@ impl Reads {
             result: result.detached(),
             until: now + hints.ttl,
         };
-        shelf.bytes += size;
-        if let Some(old) = shelf.by_key.insert(key, read) {
-            shelf.bytes -= old.result.as_bytes().len();
+        entries.bytes += size;
+        if let Some(old) = entries.by_key.insert(key, read) {
+            entries.bytes -= old.result.as_bytes().len();
         }
     }
 
     /// A resource has changed, or a part of it.
     pub(crate) fn changed(&self, server: &str, uri: &str) {
-        let mut shelf = lock(&self.0);
+        let mut entries = lock(&self.0);
         self.1.fetch_add(1, Relaxed);
-        shelf.retain(|key, _| {
+        entries.retain(|key, _| {
             *key.server != *server || !(covers(&key.uri, uri) || covers(uri, &key.uri))
         });
     }
 
     /// Nothing that is known of this server holds any more.
     pub(crate) fn forget(&self, server: &str) {
-        let mut shelf = lock(&self.0);
+        let mut entries = lock(&self.0);
         self.1.fetch_add(1, Relaxed);
-        shelf.retain(|key, _| *key.server != *server);
+        entries.retain(|key, _| *key.server != *server);
     }
 }
 
-impl Shelf {
+impl Entries {
     fn retain(&mut self, stays: impl Fn(&Key, &Read) -> bool) {
         let mut bytes = self.bytes;
         self.by_key.retain(|key, read| {

@@ -16,11 +16,11 @@ use switchboard_contain::Containment;
 use crate::{
     cache::Reads,
     first_contact::FirstContact,
-    live_catalog::Shelf,
+    live_catalog::LiveCatalog,
     logs::Logs,
     memory::Host,
     questions::{Questions, UnderWay},
-    start_throttle::Pace,
+    start_throttle::StartThrottle,
     watch::{self, Watched},
 };
 
@@ -42,11 +42,11 @@ pub struct Deps {
     /// The audit log.
     pub audit: Arc<Audit>,
     /// When servers start that no call waits for.
-    pub pace: Pace,
+    pub start_throttle: StartThrottle,
     /// Servers that have never been learnt.
     pub first_contact: Arc<FirstContact>,
     /// What the servers offer.
-    pub shelf: Arc<Shelf>,
+    pub live_catalog: Arc<LiveCatalog>,
     /// Resources that were read, and may be kept.
     pub reads: Reads,
     /// The room for the resources that clients watch.

@@ -31,7 +31,7 @@ use crate::{
 
 /// The catalogue as it stands.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct LiveCatalog {
     catalogue: ArcSwap<Catalogue>,
     /// What is not shown because nobody has approved it.
     held: ArcSwap<Withheld>,
@@ -106,7 +106,7 @@ impl Unapproved {
     }
 }
 
-impl Shelf {
+impl LiveCatalog {
     /// Reads what is known from before. A damaged file costs what is in it and nothing else.
     pub fn open(home: &Arc<Home>, config: &Config) -> Self {
         let dir = home.catalog();
@@ -316,8 +316,8 @@ impl Shelf {
         name: &str,
         merge: impl FnOnce(Option<&Offers>) -> Offers + Send + 'static,
     ) -> bool {
-        let (shelf, name) = (Arc::clone(self), name.to_owned());
-        in_background(move || shelf.take_in(&name, Some(merge))).await
+        let (live_catalog, name) = (Arc::clone(self), name.to_owned());
+        in_background(move || live_catalog.take_in(&name, Some(merge))).await
     }
 
     /// The server shows other tools than before, or is switched on or off.
@@ -329,8 +329,8 @@ impl Shelf {
                 return self.withhold(name, server, &nothing_seen(server), None);
             }
         }
-        let (shelf, name) = (Arc::clone(self), name.to_owned());
-        in_background(move || shelf.judge_again(&name)).await;
+        let (live_catalog, name) = (Arc::clone(self), name.to_owned());
+        in_background(move || live_catalog.judge_again(&name)).await;
     }
 
     /// Judges what is remembered of every server, which the start has shown as it was judged before. It
@@ -354,11 +354,11 @@ impl Shelf {
         server: &Arc<Server>,
         decision: Decision,
     ) -> Result<Vec<String>, Undecided> {
-        let shelf = Arc::clone(self);
+        let live_catalog = Arc::clone(self);
         let (name, server) = (name.to_owned(), Arc::clone(server));
         let deciding = tokio::task::spawn_blocking(move || {
-            let decided = shelf.ledgers.decide(&name, &server, &decision)?;
-            shelf.judge_again(&name);
+            let decided = live_catalog.ledgers.decide(&name, &server, &decision)?;
+            live_catalog.judge_again(&name);
             Ok(decided)
         });
         // An error means that the runtime ends.
@@ -375,14 +375,14 @@ impl Shelf {
         }
         self.held.rcu(|held| without(held, name));
         self.announcements().remove(name);
-        let (shelf, name) = (Arc::clone(self), name.to_owned());
+        let (live_catalog, name) = (Arc::clone(self), name.to_owned());
         tokio::task::spawn_blocking(move || {
-            let turn = shelf.turns.of(&name);
+            let turn = live_catalog.turns.of(&name);
             let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             // It may have come back meanwhile.
-            if !shelf.lock().expected.contains_key(&name) {
-                shelf.ledgers.remove(&name);
-                note(switchboard_catalog::remove(&shelf.dir, &name), &name);
+            if !live_catalog.lock().expected.contains_key(&name) {
+                live_catalog.ledgers.remove(&name);
+                note(switchboard_catalog::remove(&live_catalog.dir, &name), &name);
             }
         });
     }
@@ -715,8 +715,8 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(20);
 
-    /// A shelf that expects these servers, and the folder that it is in.
-    fn shelf(names: &[&str]) -> (Arc<Shelf>, tempfile::TempDir) {
+    /// A live catalogue that expects these servers, and the folder that it is in.
+    fn live_catalog(names: &[&str]) -> (Arc<LiveCatalog>, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let servers: serde_json::Map<_, _> = names
             .iter()
@@ -725,11 +725,11 @@ mod tests {
         let config = serde_json::json!({ "mcpServers": servers }).to_string();
         let config = switchboard_config::parse(&config, "it").unwrap();
         let home = Home::locate(Some(folder.path()), None).unwrap();
-        let shelf = Arc::new(Shelf::open(&Arc::new(home), &config));
+        let live_catalog = Arc::new(LiveCatalog::open(&Arc::new(home), &config));
         for name in names {
-            shelf.expect(name, &Arc::new(config.servers[*name].clone()));
+            live_catalog.expect(name, &Arc::new(config.servers[*name].clone()));
         }
-        (shelf, folder)
+        (live_catalog, folder)
     }
 
     fn offers(tool: &str) -> Offers {
@@ -742,32 +742,32 @@ mod tests {
 
     #[tokio::test]
     async fn a_busy_server_does_not_hold_up_another() {
-        let (shelf, _folder) = shelf(&["busy", "other"]);
+        let (live_catalog, _folder) = live_catalog(&["busy", "other"]);
         let (go, waiting) = mpsc::channel::<()>();
         let (began, begun) = tokio::sync::oneshot::channel();
         let busy = tokio::spawn({
-            let shelf = Arc::clone(&shelf);
+            let live_catalog = Arc::clone(&live_catalog);
             let slow = move |_: Option<&Offers>| {
                 began.send(()).unwrap();
                 waiting.recv().unwrap();
                 offers("late")
             };
-            async move { shelf.put("busy", slow).await }
+            async move { live_catalog.put("busy", slow).await }
         });
         begun.await.unwrap();
-        let put = timeout(SOON, shelf.put("other", |_| offers("early"))).await;
+        let put = timeout(SOON, live_catalog.put("other", |_| offers("early"))).await;
         go.send(()).unwrap();
         assert_eq!(put, Ok(true));
-        assert!(shelf.lists("other", Kind::Tool, "early"));
+        assert!(live_catalog.lists("other", Kind::Tool, "early"));
         assert!(busy.await.unwrap());
-        assert!(shelf.lists("busy", Kind::Tool, "late"));
+        assert!(live_catalog.lists("busy", Kind::Tool, "late"));
     }
 
     #[tokio::test]
     async fn what_the_ledger_holds_is_not_shown() {
-        let (shelf, _folder) = shelf(&["a"]);
-        assert!(shelf.put("a", |_| offers("x")).await);
-        let server = Arc::clone(&shelf.lock().expected["a"]);
+        let (live_catalog, _folder) = live_catalog(&["a"]);
+        assert!(live_catalog.put("a", |_| offers("x")).await);
+        let server = Arc::clone(&live_catalog.lock().expected["a"]);
         let (begin, begun) = mpsc::channel();
         let (go, going) = mpsc::channel();
         let changed = move |_: Option<&Offers>| {
@@ -782,19 +782,25 @@ mod tests {
         };
         let (seen, sees) = mpsc::channel();
         std::thread::scope(|scope| {
-            scope.spawn(|| shelf.take_in("a", Some(changed)));
+            scope.spawn(|| live_catalog.take_in("a", Some(changed)));
             begun.recv_timeout(SOON).unwrap();
             // The judgement is written down, and cannot take effect yet.
-            let changing = shelf.lock();
+            let changing = live_catalog.lock();
             go.send(()).unwrap();
             let since = std::time::Instant::now();
-            while shelf.ledgers.read("a", &server).held().next().is_none() {
+            while live_catalog
+                .ledgers
+                .read("a", &server)
+                .held()
+                .next()
+                .is_none()
+            {
                 assert!(since.elapsed() < SOON);
                 std::thread::yield_now();
             }
             scope.spawn(|| {
-                let is_held = shelf.ledger("a", &server).held().next().is_some();
-                let is_shown = shelf.lists("a", Kind::Tool, "x");
+                let is_held = live_catalog.ledger("a", &server).held().next().is_some();
+                let is_shown = live_catalog.lists("a", Kind::Tool, "x");
                 seen.send((is_held, is_shown)).unwrap();
             });
             // A reader that does not wait has answered by then.
@@ -807,10 +813,10 @@ mod tests {
 
     #[tokio::test]
     async fn offers_that_cannot_be_judged_are_not_taken_in() {
-        let (shelf, _folder) = shelf(&["a"]);
-        assert!(!shelf.put("a", |_| panic!("on purpose")).await);
-        assert!(!shelf.put("unknown", |_| offers("x")).await);
-        assert!(shelf.put("a", |_| offers("x")).await);
-        assert!(shelf.lists("a", Kind::Tool, "x"));
+        let (live_catalog, _folder) = live_catalog(&["a"]);
+        assert!(!live_catalog.put("a", |_| panic!("on purpose")).await);
+        assert!(!live_catalog.put("unknown", |_| offers("x")).await);
+        assert!(live_catalog.put("a", |_| offers("x")).await);
+        assert!(live_catalog.lists("a", Kind::Tool, "x"));
     }
 }

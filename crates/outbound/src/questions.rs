@@ -19,7 +19,7 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use switchboard_base::{
-    backchannel::Line,
+    backchannel::Backchannel,
     caller::{Caller, Principal},
     tasks::related_task,
 };
@@ -126,7 +126,7 @@ pub struct Questions {
     /// Whether a call was the owner's so far.
     owned: AtomicBool,
     /// The client that said last that its roots have changed.
-    roots: Mutex<Option<(Principal, Line)>>,
+    roots: Mutex<Option<(Principal, Backchannel)>>,
 }
 
 /// A call under way.
@@ -179,12 +179,12 @@ impl Questions {
         caller: &Caller,
         tool: Option<&Arc<str>>,
         capabilities: Raw,
-    ) -> Ear {
+    ) -> CallQuestions {
         self.begin(caller, tool, capabilities, false)
     }
 
     /// The same for a request of this client for which nobody can be asked. A question may be for it.
-    pub(crate) fn open_mute(self: &Arc<Self>, caller: &Caller) -> Ear {
+    pub(crate) fn open_mute(self: &Arc<Self>, caller: &Caller) -> CallQuestions {
         self.note(caller.principal);
         self.begin(caller, None, Raw::empty_object(), true)
     }
@@ -195,7 +195,7 @@ impl Questions {
         tool: Option<&Arc<str>>,
         capabilities: Raw,
         is_mute: bool,
-    ) -> Ear {
+    ) -> CallQuestions {
         let tag = self.last.fetch_add(1, Relaxed) + 1;
         let open = Arc::new(Open {
             caller: caller.clone(),
@@ -212,20 +212,21 @@ impl Questions {
             count: OnceLock::new(),
         });
         self.lock().insert(tag, Arc::clone(&open));
-        Ear {
+        CallQuestions {
             questions: Arc::clone(self),
             tag,
             open,
         }
     }
 
-    /// Whoever is on this line is asked for roots when no call says otherwise. The owner's word stands
+    /// Whoever is on this back channel is asked for roots when no call says otherwise. The owner's word stands
     /// against anyone's.
-    pub(crate) fn set_roots(&self, principal: Principal, line: Line) {
+    pub(crate) fn set_roots(&self, principal: Principal, backchannel: Backchannel) {
         let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
-        let owned = |roots: &(Principal, Line)| roots.0 == Principal::Owner && roots.1.is_open();
+        let owned =
+            |roots: &(Principal, Backchannel)| roots.0 == Principal::Owner && roots.1.is_open();
         if principal == Principal::Owner || !roots.as_ref().is_some_and(owned) {
-            *roots = Some((principal, line));
+            *roots = Some((principal, backchannel));
         }
     }
 
@@ -275,11 +276,11 @@ impl Questions {
     }
 
     /// The client to ask for roots when no call says otherwise.
-    pub fn roots(&self) -> Option<Line> {
+    pub fn roots(&self) -> Option<Backchannel> {
         let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         let known = roots.as_ref();
-        let (_, line) = known.filter(|(principal, _)| !self.is_for_owner(*principal))?;
-        Some(line.clone())
+        let (_, backchannel) = known.filter(|(principal, _)| !self.is_for_owner(*principal))?;
+        Some(backchannel.clone())
     }
 
     /// Tests if what the server says of no call in particular is kept from this principal: it may be about a call of
@@ -460,13 +461,13 @@ impl Open {
 
 /// Hears what is asked for one call.
 #[derive(Debug)]
-pub struct Ear {
+pub struct CallQuestions {
     questions: Arc<Questions>,
     tag: u64,
     open: Arc<Open>,
 }
 
-impl Ear {
+impl CallQuestions {
     /// What the call is to be tagged with.
     pub const fn tag(&self) -> u64 {
         self.tag
@@ -512,7 +513,7 @@ impl Ear {
     }
 }
 
-impl Drop for Ear {
+impl Drop for CallQuestions {
     fn drop(&mut self) {
         self.questions.lock().remove(&self.tag);
         self.questions.changed.notify_waiters();
@@ -537,7 +538,7 @@ mod tests {
         Caller::new(key, "c".into(), principal)
     }
 
-    fn open(questions: &Arc<Questions>, key: u64) -> Ear {
+    fn open(questions: &Arc<Questions>, key: u64) -> CallQuestions {
         questions.open(&caller(key, Principal::Owner), None, Raw::empty_object())
     }
 

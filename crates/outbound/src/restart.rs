@@ -13,6 +13,7 @@
 //! server is parked, so that it is never hammered. A minute of health forgives everything.
 
 use std::time::{Duration, Instant};
+
 use switchboard_base::health::Reason;
 
 /// The numbers.

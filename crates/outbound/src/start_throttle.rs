@@ -22,7 +22,7 @@ const PLACES_MIN: usize = 2;
 
 /// The turns of servers to be started.
 #[derive(Debug)]
-pub struct Pace {
+pub struct StartThrottle {
     opens: Instant,
     /// Whether a client waits for the first starts.
     hurried: watch::Sender<bool>,
@@ -49,14 +49,14 @@ pub(crate) struct Place {
     pub(crate) until: Instant,
 }
 
-impl Default for Pace {
+impl Default for StartThrottle {
     fn default() -> Self {
         let cores = available_parallelism().map_or(PLACES_MIN, NonZero::get);
         Self::with_places(cores.max(PLACES_MIN))
     }
 }
 
-impl Pace {
+impl StartThrottle {
     fn with_places(places: usize) -> Self {
         Self {
             opens: Instant::now() + AFTER_FIRST_ANSWERS,
@@ -161,50 +161,50 @@ mod tests {
 
     use super::*;
 
-    async fn turn(pace: &Pace) -> Place {
-        pace.turn(Order::First, || ()).await
+    async fn turn(start_throttle: &StartThrottle) -> Place {
+        start_throttle.turn(Order::First, || ()).await
     }
 
     #[tokio::test(start_paused = true)]
     async fn starts_wait_for_first_answers_and_for_places() {
         let began = Instant::now();
-        let pace = Pace::with_places(2);
-        let gave_up = timeout(Duration::from_millis(100), turn(&pace)).await;
+        let start_throttle = StartThrottle::with_places(2);
+        let gave_up = timeout(Duration::from_millis(100), turn(&start_throttle)).await;
         assert!(gave_up.is_err());
-        let one = turn(&pace).await;
-        let _two = turn(&pace).await;
+        let one = turn(&start_throttle).await;
+        let _two = turn(&start_throttle).await;
         assert_eq!(began.elapsed(), AFTER_FIRST_ANSWERS);
-        let waiting = timeout(Duration::from_secs(1), turn(&pace)).await;
+        let waiting = timeout(Duration::from_secs(1), turn(&start_throttle)).await;
         assert!(waiting.is_err());
         // A server elsewhere needs no place.
-        pace.open(|| ()).await;
+        start_throttle.open(|| ()).await;
         drop(one);
-        let three = turn(&pace).await;
+        let three = turn(&start_throttle).await;
         assert_eq!(three.until, Instant::now() + PLACE_LIMIT);
     }
 
     #[tokio::test(start_paused = true)]
     async fn starts_that_a_client_waits_for_begin_at_once() {
         let began = Instant::now();
-        let pace = Pace::with_places(2);
-        pace.hurry();
-        let _place = turn(&pace).await;
+        let start_throttle = StartThrottle::with_places(2);
+        start_throttle.hurry();
+        let _place = turn(&start_throttle).await;
         assert_eq!(began.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
     async fn servers_that_were_tried_let_the_others_go_first() {
-        let pace = Pace::with_places(1);
-        let held = turn(&pace).await;
+        let start_throttle = StartThrottle::with_places(1);
+        let held = turn(&start_throttle).await;
         let order = std::cell::RefCell::new(Vec::new());
         let note = |name| {
             let order = &order;
             move || order.borrow_mut().push(name)
         };
         tokio::join!(
-            async { drop(pace.turn(Order::First, note("a")).await) },
-            async { drop(pace.turn(Order::Last, note("tried")).await) },
-            async { drop(pace.turn(Order::First, note("b")).await) },
+            async { drop(start_throttle.turn(Order::First, note("a")).await) },
+            async { drop(start_throttle.turn(Order::Last, note("tried")).await) },
+            async { drop(start_throttle.turn(Order::First, note("b")).await) },
             async { drop(held) },
         );
         assert_eq!(order.into_inner(), ["a", "b", "tried"]);
@@ -212,23 +212,26 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nothing_begins_in_a_pause() {
-        let pace = Pace::with_places(1);
-        let held = turn(&pace).await;
+        let start_throttle = StartThrottle::with_places(1);
+        let held = turn(&start_throttle).await;
         let begun = std::cell::Cell::new(0);
         let begin = || begun.set(begun.get() + 1);
         let starts = async {
-            tokio::join!(pace.turn(Order::First, begin), pace.open(begin));
+            tokio::join!(
+                start_throttle.turn(Order::First, begin),
+                start_throttle.open(begin)
+            );
         };
         let mut starts = std::pin::pin!(starts);
         // One waits for a place already.
-        let mut waiting = std::pin::pin!(pace.turn(Order::First, begin));
+        let mut waiting = std::pin::pin!(start_throttle.turn(Order::First, begin));
         assert!(timeout(Duration::ZERO, &mut waiting).await.is_err());
-        pace.pause();
+        start_throttle.pause();
         drop(held);
         assert!(timeout(Duration::from_mins(1), &mut waiting).await.is_err());
         assert!(timeout(Duration::from_mins(1), &mut starts).await.is_err());
         assert_eq!(begun.get(), 0);
-        pace.resume();
+        start_throttle.resume();
         drop(waiting.await);
         starts.await;
         assert_eq!(begun.get(), 3);

@@ -178,7 +178,7 @@ impl Supervisor {
                     next.insert(name.clone(), start(&self.deps, name, server, old));
                 }
                 (Change::Remove, _) => {
-                    self.deps.shelf.remove(name);
+                    self.deps.live_catalog.remove(name);
                     if let Some(old) = next.remove(name) {
                         // It has all the time that its settings give it, beside what comes next.
                         tokio::spawn(async move { old.stop().await });
@@ -190,14 +190,17 @@ impl Supervisor {
         self.upstreams.store(Arc::new(next));
         let held = |config: &Config| config.servers.values().any(hold::may_wait);
         if held(&old) || held(&new) {
-            self.deps.shelf.ask_again();
+            self.deps.live_catalog.ask_again();
         }
         for (upstream, server) in tuning {
             upstream.tune(Arc::clone(&server)).await;
-            self.deps.shelf.refilter(&upstream.name, &server).await;
+            self.deps
+                .live_catalog
+                .refilter(&upstream.name, &server)
+                .await;
         }
         if old.view != new.view {
-            self.deps.shelf.touch();
+            self.deps.live_catalog.touch();
         }
         if old.listen_address() != new.listen_address() {
             tracing::warn!(
@@ -252,7 +255,7 @@ fn start(
     predecessor: Option<Arc<Upstream>>,
 ) -> Arc<Upstream> {
     let server = Arc::new(server.clone());
-    let offers = deps.shelf.expect(name, &server);
+    let offers = deps.live_catalog.expect(name, &server);
     let known = Known {
         offers: offers.as_ref().is_some_and(|offers| !offers.unlisted),
         era: offers.and_then(|offers| offers.era),

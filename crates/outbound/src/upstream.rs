@@ -23,6 +23,13 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use switchboard_base::{
+    extensions::Outbound,
+    failure::Failure,
+    health::{Health, Reason, ServerState},
+    metrics::Meter,
+    tasks,
+};
 use switchboard_catalog::{Kind, ServerPart};
 use switchboard_client::{Era, model::LogLevel};
 use switchboard_config::Server;
@@ -36,14 +43,6 @@ use self::{
     listing::{Added, Agreement, Listing},
     task::{Task, is_kept_up, off},
 };
-use switchboard_base::{
-    extensions::Outbound,
-    failure::Failure,
-    health::{Health, Reason, ServerState},
-    metrics::Meter,
-    tasks,
-};
-
 use crate::{
     cache::Freshness,
     deps::Deps,
@@ -327,10 +326,10 @@ impl Upstream {
         until: Instant,
         era: Option<Era>,
     ) -> Result<Arc<ServerPart>, Failure> {
-        let mut changes = self.deps.shelf.changes();
+        let mut changes = self.deps.live_catalog.changes();
         loop {
             changes.borrow_and_update();
-            if let Some(part) = self.deps.shelf.catalogue().server(&self.name) {
+            if let Some(part) = self.deps.live_catalog.catalogue().server(&self.name) {
                 return Ok(Arc::clone(part));
             }
             let live = self.ready(until, None, era).await?;

@@ -11,7 +11,7 @@ use std::{
 
 use switchboard_base::{
     caller::{Caller, Principal},
-    notifications::{Mailbox, News},
+    notifications::{News, NotificationQueue},
 };
 use switchboard_client::{Client, Raw};
 use switchboard_wire::method;
@@ -29,7 +29,7 @@ pub struct Watched {
 struct Watcher {
     number: u64,
     caller: Caller,
-    mailbox: Arc<Mailbox>,
+    notifications: Arc<NotificationQueue>,
     /// Whether it knows the resource by the name that the gateway gives it.
     exposed: bool,
 }
@@ -132,7 +132,7 @@ impl Watched {
         let permitted = |watcher: &&Watcher| may_hear(&watcher.caller, &uri);
         for watcher in concerned.iter().filter(permitted) {
             let news = if watcher.exposed { &exposed } else { &own };
-            watcher.mailbox.tell(news);
+            watcher.notifications.tell(news);
         }
     }
 
@@ -157,7 +157,7 @@ impl Watched {
         &self,
         uri: &str,
         caller: &Caller,
-        mailbox: &Arc<Mailbox>,
+        notifications: &Arc<NotificationQueue>,
         exposed: bool,
     ) -> u64 {
         let number = self.last.fetch_add(1, Relaxed) + 1;
@@ -167,7 +167,7 @@ impl Watched {
             .push(Watcher {
                 number,
                 caller: caller.clone(),
-                mailbox: Arc::clone(mailbox),
+                notifications: Arc::clone(notifications),
                 exposed,
             });
         number

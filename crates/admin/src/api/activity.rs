@@ -5,15 +5,14 @@ use std::{sync::Arc, time::SystemTime};
 use axum::{Json, extract::State};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
+use switchboard_base::{failure::cut, time};
+use switchboard_inbound::problem::Problem;
 use switchboard_store::{Activity, Outcome, OutcomeKind, Query};
 
 use super::{
     approvals::patiently,
     ask::{Asked, number},
 };
-use switchboard_base::{failure::cut, time};
-use switchboard_inbound::problem::Problem;
-
 use crate::admin::Admin;
 
 /// What is asked for, as it stands in the address.

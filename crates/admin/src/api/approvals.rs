@@ -9,18 +9,17 @@ use axum::{
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_approvals::{Action, Decision, Kind, Record, Refusal, Remember, Status};
-use switchboard_client::Raw;
-use switchboard_store::{StoreError, Which};
-use tokio::time::timeout;
-
-use super::ask::{Asked, MaySay, number};
 use switchboard_base::{audit::Actor, failure::cut};
+use switchboard_client::Raw;
 use switchboard_core::{
     approvals::shown::{Decision as ShownDecision, Shown},
     core::Core,
 };
 use switchboard_inbound::problem::Problem;
+use switchboard_store::{StoreError, Which};
+use tokio::time::timeout;
 
+use super::ask::{Asked, MaySay, number};
 use crate::admin::Admin;
 
 /// The longest note, and the longest reason.

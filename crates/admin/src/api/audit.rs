@@ -4,15 +4,14 @@ use std::{sync::Arc, time::SystemTime};
 
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
+use switchboard_base::{signed_token::hex, time};
 use switchboard_client::Raw;
+use switchboard_inbound::problem::Problem;
 
 use super::{
     approvals::patiently,
     ask::{Asked, number},
 };
-use switchboard_base::{signed_token::hex, time};
-use switchboard_inbound::problem::Problem;
-
 use crate::admin::Admin;
 
 #[derive(Deserialize)]

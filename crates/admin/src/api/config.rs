@@ -13,9 +13,8 @@ use switchboard_config::{
     Approvals, Budget, Config, Guard, Inherit, McpAuth, MemoryTools, Network, Notify, Prices,
     Provider, ProviderKind, RemoteKind, Route, Server, Start, Transport, View, is_pasted_value,
 };
-use switchboard_redact::origin;
-
 use switchboard_inbound::problem::{Problem, configuration, refuse_if_stopping};
+use switchboard_redact::origin;
 
 use crate::admin::Admin;
 

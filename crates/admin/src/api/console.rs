@@ -9,8 +9,6 @@ use axum::{
 use hyper::{StatusCode, header::CONTENT_TYPE};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-
-use super::ask::{MaySay, read_json};
 use switchboard_base::{
     audit::{Actor, Event},
     time,
@@ -22,6 +20,7 @@ use switchboard_inbound::{
     problem::Problem,
 };
 
+use super::ask::{MaySay, read_json};
 use crate::admin::Admin;
 
 /// The longest body of who is not known yet.

@@ -15,15 +15,14 @@ use hyper::{
 };
 use serde::Deserialize;
 use serde_json::json;
+use switchboard_base::events::{Reader, Since, Told};
+use switchboard_inbound::problem::Problem;
 use tokio::time::Interval;
 
 use super::{
     ask::{Asked, number},
     sse,
 };
-use switchboard_base::events::{Reader, Since, Told};
-use switchboard_inbound::problem::Problem;
-
 use crate::admin::Admin;
 
 /// By which a reader that comes back says where it was.
@@ -122,10 +121,10 @@ impl Body for Stream {
 mod tests {
     use std::{future::poll_fn, pin::pin, time::Duration};
 
+    use switchboard_base::events::Events;
     use tokio::time::{Instant, sleep};
 
     use super::*;
-    use switchboard_base::events::Events;
 
     #[tokio::test(start_paused = true)]
     async fn a_ping_comes_when_nothing_else_does() {

@@ -9,6 +9,7 @@ use axum::{
 };
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
+use switchboard_inbound::problem::Problem;
 use tokio::{
     task::spawn_blocking,
     time::{MissedTickBehavior, interval},
@@ -19,8 +20,6 @@ use super::{
     sse::{self, Gone, Sender},
     tail::{self, Follower},
 };
-use switchboard_inbound::problem::Problem;
-
 use crate::admin::Admin;
 
 /// How many lines are shown to who does not say.

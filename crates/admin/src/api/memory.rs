@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
-
-use super::ask::MaySay;
 use switchboard_inbound::problem::Problem;
 
+use super::ask::MaySay;
 use crate::admin::Admin;
 
 #[derive(Deserialize, Default)]

@@ -13,20 +13,19 @@ use switchboard_approvals::{
     Record,
     rules::{self, Case, Match, Rule, matches},
 };
-use switchboard_client::Raw;
-use switchboard_redact::redact;
-use switchboard_store::{Change, OutcomeKind, Query, Which};
-use switchboard_wire::method;
-
-use super::{approvals::patiently, ask::Said};
 use switchboard_base::{
     audit::{self, Actor, Event},
     failure::cut,
     scrub, time,
 };
+use switchboard_client::Raw;
 use switchboard_core::approvals::{millis, policy, time_of};
 use switchboard_inbound::problem::Problem;
+use switchboard_redact::redact;
+use switchboard_store::{Change, OutcomeKind, Query, Which};
+use switchboard_wire::method;
 
+use super::{approvals::patiently, ask::Said};
 use crate::admin::Admin;
 
 #[derive(Serialize)]
@@ -287,7 +286,7 @@ fn tools(admin: &Admin, rule: &Rule) -> Vec<Tool> {
     let now = core.approvals.now();
     let policy = core.approvals.policy();
     let with = policy.rules().with(rule.clone());
-    let catalogue = core.shelf.catalogue();
+    let catalogue = core.live_catalog.catalogue();
     // For a client that the rule is about.
     let client = rule.client_for_example();
     let mut tools = Vec::new();

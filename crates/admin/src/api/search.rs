@@ -6,12 +6,11 @@ use axum::{Json, extract::State};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
+use switchboard_core::{answer, finder::Wish};
+use switchboard_inbound::problem::Problem;
 use switchboard_search::{Hit, Why};
 
 use super::ask::{Asked, unknown_server};
-use switchboard_core::{answer, finder::Wish};
-use switchboard_inbound::problem::Problem;
-
 use crate::admin::Admin;
 
 #[derive(Deserialize)]
@@ -97,7 +96,7 @@ pub(super) async fn search(
         explain: question.explain,
     };
     let found = core.finder.find(wish).await?;
-    let catalogue = core.shelf.catalogue();
+    let catalogue = core.live_catalog.catalogue();
     let tool = |hit: Hit| {
         let part = catalogue.server(&hit.server)?;
         let described = part
@@ -119,14 +118,14 @@ pub(super) async fn search(
     Ok(Json(Answer {
         tools: found.hits.into_iter().filter_map(tool).collect(),
         by_meaning: found.by_meaning,
-        learnt: core.finder.lessons.count(),
+        learnt: core.finder.feedback.count(),
     }))
 }
 
 /// Forgets what earlier searches have taught.
 pub(super) async fn forget(State(admin): State<Arc<Admin>>) -> Result<StatusCode, Problem> {
     let core = Arc::clone(&admin.core);
-    let forgetting = tokio::task::spawn_blocking(move || core.finder.lessons.forget());
+    let forgetting = tokio::task::spawn_blocking(move || core.finder.feedback.forget());
     match forgetting.await {
         Ok(Ok(())) => Ok(StatusCode::NO_CONTENT),
         Ok(Err(error)) => {

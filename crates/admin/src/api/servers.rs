@@ -16,18 +16,17 @@ use hyper::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchboard_catalog::Offers;
-use switchboard_client::Raw;
-use switchboard_config::EditError;
-
-use super::ask::{Named, Said, find};
 use switchboard_base::{
     audit::{Actor, Event},
     failure::Failure,
 };
+use switchboard_catalog::Offers;
+use switchboard_client::Raw;
+use switchboard_config::EditError;
 use switchboard_inbound::problem::{Problem, refuse_if_stopping};
 use switchboard_outbound::upstream::Upstream;
 
+use super::ask::{Named, Said, find};
 use crate::{admin::Admin, status::ServerStatus};
 
 #[derive(Serialize)]
@@ -76,7 +75,7 @@ impl From<&Offers> for Introduction {
 }
 
 pub(super) async fn show(State(admin): State<Arc<Admin>>, Named(upstream): Named) -> Json<Detail> {
-    let offers = admin.core.shelf.offers(&upstream.name);
+    let offers = admin.core.live_catalog.offers(&upstream.name);
     Json(Detail {
         status: admin.server_status(&upstream),
         offers: offers.as_deref().map(Introduction::from),

@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
+
 use switchboard_outbound::logs::LINE_BYTES;
 
 /// The most that is read of the logs of a server at a time.

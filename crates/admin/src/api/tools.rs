@@ -13,29 +13,28 @@ use hyper::{
     header::{CONTENT_TYPE, HeaderValue},
 };
 use serde::{Deserialize, Serialize};
+use switchboard_base::{
+    audit::Actor,
+    backchannel::{Backchannel, Sink},
+    caller::{Caller, Guest, Origin, Principal},
+    failure::cut,
+    view::{Face, View},
+};
 use switchboard_catalog::{Catalogue, Item, Kind};
 use switchboard_client::{Raw, Reason};
 use switchboard_config::shell_word;
+use switchboard_core::dispatch::{
+    self, ClientRequest,
+    menu::{NAME_BYTES, look_up, split},
+};
+use switchboard_inbound::{doors::CONSOLE, problem::Problem};
+use switchboard_outbound::{builtin, memory};
 use switchboard_wire::{meta, method};
 
 use super::{
     ask::{Asked, Said, unknown_server},
     sse,
 };
-use switchboard_base::{
-    audit::Actor,
-    backchannel::{Line, Outlet},
-    caller::{Caller, Guest, Origin, Principal},
-    failure::cut,
-    view::{Face, View},
-};
-use switchboard_core::dispatch::{
-    self, Inquiry,
-    menu::{NAME_BYTES, look_up, split},
-};
-use switchboard_inbound::{doors::CONSOLE, problem::Problem};
-use switchboard_outbound::{builtin, memory};
-
 use crate::admin::Admin;
 
 /// Whoever calls through here has one turn among the clients of a server. No client has this key.
@@ -98,7 +97,7 @@ pub(super) async fn list(
     if let Some(name) = &name {
         locate(&admin, name, GLANCE).await?;
     }
-    let catalogue = admin.core.shelf.catalogue_full();
+    let catalogue = admin.core.live_catalog.catalogue_full();
     let upstreams = admin.core.upstreams();
     if let Some(name) = &server
         && catalogue.server(name).is_none()
@@ -174,10 +173,10 @@ pub(super) async fn call(
         _ if actor.is_at_socket() => Origin::Rest("command line"),
         _ => Origin::Rest("REST API"),
     };
-    let inquiry = Inquiry {
+    let incoming = ClientRequest {
         guest: Guest::stranger(),
         session: None,
-        line: None,
+        backchannel: None,
         method: method::TOOLS_CALL.to_owned(),
         params: Some(Raw::object([
             ("name", Raw::string(&tool)),
@@ -185,25 +184,30 @@ pub(super) async fn call(
         ])),
     };
     if progress {
-        return Ok(accompanied(admin, view, caller, inquiry));
+        return Ok(accompanied(admin, view, caller, incoming));
     }
-    let result = dispatch::serve(&admin.core, &view, &caller, inquiry).await?;
+    let result = dispatch::serve(&admin.core, &view, &caller, incoming).await?;
     Ok(json(result.bytes()))
 }
 
 /// Tells what a tool says while it works, and how it ends. The call goes on only as long as somebody listens.
-fn accompanied(admin: Arc<Admin>, view: View, caller: Caller, mut inquiry: Inquiry) -> Response {
+fn accompanied(
+    admin: Arc<Admin>,
+    view: View,
+    caller: Caller,
+    mut incoming: ClientRequest,
+) -> Response {
     let (sender, response) = sse::stream();
     let sender = Arc::new(sender);
     let progress = Arc::new(Progress(Arc::clone(&sender)));
-    inquiry.line = Some(Line::new(progress, None, Reason::default()));
+    incoming.backchannel = Some(Backchannel::new(progress, None, Reason::default()));
     let token = Raw::object([(meta::PROGRESS_TOKEN, Raw::number(0_u64))]);
-    inquiry.params = inquiry
+    incoming.params = incoming
         .params
         .map(|params| params.with_member(meta::META, &token).unwrap_or(params));
     tokio::spawn(async move {
         let ended = tokio::select! {
-            ended = dispatch::serve(&admin.core, &view, &caller, inquiry) => ended,
+            ended = dispatch::serve(&admin.core, &view, &caller, incoming) => ended,
             () = sender.closed() => return,
         };
         let (kind, text) = match ended {
@@ -223,7 +227,7 @@ fn accompanied(admin: Arc<Admin>, view: View, caller: Caller, mut inquiry: Inqui
 /// for them.
 struct Progress(Arc<sse::Sender>);
 
-impl Outlet for Progress {
+impl Sink for Progress {
     fn put(&self, message: Bytes) -> bool {
         let message = Raw::parse(message).ok();
         let said = message.and_then(|message| {
@@ -236,7 +240,7 @@ impl Outlet for Progress {
 
 /// Tests if this call of a tool of the built-in memory changes nothing.
 fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
-    let catalogue = admin.core.shelf.catalogue_full();
+    let catalogue = admin.core.live_catalog.catalogue_full();
     look_up(&catalogue, name).is_some_and(|tool| {
         let upstream = admin.core.upstream(tool.server());
         let is_memory = upstream.is_some_and(|upstream| memory::is_built_in(&upstream.settings()));
@@ -253,8 +257,8 @@ fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
 /// Whose tool this is, and its name in that view. A server that nobody has seen yet is waited for,
 /// bounded, since it may be the one.
 async fn locate(admin: &Admin, name: &str, patience: Duration) -> Result<(View, String), Problem> {
-    let shelf = &admin.core.shelf;
-    let catalogue = shelf.catalogue_full();
+    let live_catalog = &admin.core.live_catalog;
+    let catalogue = live_catalog.catalogue_full();
     if let Some(found) = look_up(&catalogue, name) {
         return Ok(view(found.server(), found.name()));
     }
@@ -262,10 +266,10 @@ async fn locate(admin: &Admin, name: &str, patience: Duration) -> Result<(View, 
         return Err(unknown_tool(admin, &catalogue, name));
     };
     let item = Some((Kind::Tool, tool));
-    let permitted = shelf.permits(server, item);
+    let permitted = live_catalog.permits(server, item);
     permitted.map_err(|unapproved| unapproved.failure(server, item))?;
     let part = dispatch::part_within(&admin.core, server, patience).await?;
-    let catalogue = shelf.catalogue_full();
+    let catalogue = live_catalog.catalogue_full();
     if let Some(found) = look_up(&catalogue, name) {
         return Ok(view(found.server(), found.name()));
     }

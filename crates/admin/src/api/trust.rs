@@ -8,23 +8,22 @@ use axum::{
 };
 use hyper::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
+use switchboard_base::audit::{self, Actor};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
 use switchboard_config::shell_word;
-use switchboard_trust::{
-    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Ledger, Offer, Others, Pin,
-    Severity, Why, scan,
-};
-
-use super::ask::{Asked, Named, Said, find};
-use switchboard_base::audit::{self, Actor};
 use switchboard_inbound::problem::Problem;
 use switchboard_outbound::{
     hold::{self, Waiting},
     pins::{Decision, Seen, Undecided, item_kind},
     upstream::Upstream,
 };
+use switchboard_trust::{
+    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Ledger, Offer, Others, Pin,
+    Severity, Why, scan,
+};
 
+use super::ask::{Asked, Named, Said, find};
 use crate::admin::Admin;
 
 /// The most bytes of definitions, held back and approved, that a list shows and compares for one server. A server that
@@ -309,7 +308,7 @@ async fn decide(
     let settings = upstream.settings();
     let room = core.audit.room().await?;
     let decided = core
-        .shelf
+        .live_catalog
         .decide(&upstream.name, &settings, decision.clone());
     let decided = decided.await.map_err(|error| {
         let status = match &error {
@@ -365,7 +364,7 @@ fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
     };
     let trust = server_trust(admin, upstream, held);
     // After the ledger: what was approved in between is shown, and what is held is not.
-    let catalogue = admin.core.shelf.catalogue();
+    let catalogue = admin.core.live_catalog.catalogue();
     let parts = catalogue.server(name).into_iter();
     let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
     let items = items.flat_map(|(kind, items)| items.map(move |item| (item_kind(kind), item)));
@@ -416,8 +415,8 @@ fn server_trust(
 }
 
 fn ledger(admin: &Admin, upstream: &Upstream) -> Ledger {
-    let shelf = &admin.core.shelf;
-    shelf.ledger(&upstream.name, &upstream.settings())
+    let live_catalog = &admin.core.live_catalog;
+    live_catalog.ledger(&upstream.name, &upstream.settings())
 }
 
 fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {
@@ -475,7 +474,7 @@ fn suspicious(kind: ItemKind, definition: &Raw, others: &Others) -> Vec<Finding>
 }
 
 fn others(admin: &Admin, name: &str) -> Others {
-    switchboard_core::finder::others(&admin.core.shelf.catalogue(), name)
+    switchboard_core::finder::others(&admin.core.live_catalog.catalogue(), name)
 }
 
 fn stopping() -> Problem {

@@ -10,6 +10,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_config::{Approvals, Webhook};
+use switchboard_core::approvals::notifier::Notifier;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -17,7 +18,6 @@ use tokio::{
 };
 
 use super::*;
-use switchboard_core::approvals::notifier::Notifier;
 
 const SECRET: &str = "s3cret-of-the-hook";
 const SOON: &[Duration] = &[Duration::from_millis(1), Duration::from_millis(1)];

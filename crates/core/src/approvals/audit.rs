@@ -4,12 +4,12 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde::Serialize;
 use switchboard_approvals::{Record, broker::Change};
+use switchboard_base::scrub;
 use switchboard_client::Raw;
 use switchboard_redact::{redact, redact_text};
 use switchboard_store::{self as store, Approval, Entry};
 
 use super::{policy, time_of};
-use switchboard_base::scrub;
 
 /// The most bytes of one payload in an entry of the audit log.
 const PAYLOAD_BYTES: usize = 8 * 1024;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_approvals::{Record, Usage};
+use switchboard_base::scrub;
 use switchboard_client::Raw;
 use switchboard_config::ProviderKind;
 use switchboard_provider::{Kind, Prices, Provider, Settings};
@@ -10,8 +11,6 @@ use switchboard_results::estimate_tokens;
 use switchboard_wire::with_hint;
 
 use super::Approvals;
-use switchboard_base::scrub;
-
 use crate::question_limits::Charge;
 
 /// A model's answer and its cost, or what went wrong.

@@ -9,10 +9,10 @@ use switchboard_approvals::{
 use switchboard_client::Raw;
 use switchboard_config::{Config, Guard as Wanted};
 use switchboard_files::{Links, write_private};
+use switchboard_outbound::identity::identity_hash;
 use switchboard_wire::with_hint;
 
 use super::time_of;
-use switchboard_outbound::identity::identity_hash;
 
 /// The largest file of remembered decisions that is read.
 const REMEMBERED_BYTES: u64 = 16 * 1024 * 1024;

@@ -4,11 +4,11 @@ use std::{borrow::Cow, time::SystemTime};
 
 use serde::Serialize;
 use switchboard_approvals::{Decided, Kind, Record, Remember, Scope, Source, Usage, rememberable};
+use switchboard_base::{scrub, time};
 use switchboard_client::Raw;
 use switchboard_redact::{redact, redact_text};
 
 use super::{question, time_of};
-use switchboard_base::{scrub, time};
 
 /// A request with more bytes than this is left out of lists.
 const LISTED_BYTES: usize = 16 * 1024;

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
+use switchboard_base::failure::{Failure, cut};
 use switchboard_client::{InputRequired, Raw};
 use switchboard_config::Route;
+use switchboard_outbound::live::Live;
 use switchboard_wire::{RawError, method};
 
 use super::{
-    Way,
+    CallContext,
     approval::{Pass, until_rules_are_known},
     in_flight::without_progress_token,
     rounds::{judge, leave_to_client, unclear},
     ruling::is_ruled,
 };
-use switchboard_base::failure::{Failure, cut};
-use switchboard_outbound::live::Live;
-
 use crate::translate;
 
 /// The member of a request that has a client's answers.
@@ -23,21 +22,25 @@ const ANSWERS: &str = "inputResponses";
 
 /// Refuses answers that a client gives to what it was not asked through the gateway, where that matters: such an answer
 /// would replace that of a person, or be one that a rule denies.
-pub(super) async fn check(way: &Way<'_>, live: &Live, pass: &Pass) -> Result<(), Failure> {
-    let params = way.errand.params.as_ref();
-    let (Some(params), false) = (params, pass.returned || !may_be_ruled(way)) else {
+pub(super) async fn check(
+    context: &CallContext<'_>,
+    live: &Live,
+    pass: &Pass,
+) -> Result<(), Failure> {
+    let params = context.outgoing.params.as_ref();
+    let (Some(params), false) = (params, pass.returned || !may_be_ruled(context)) else {
         return Ok(());
     };
     let unclear = |error: RawError| Failure::invalid_params(error.to_string());
     let Some(given) = params.distinct_member(&[ANSWERS]).map_err(unclear)? else {
         return Ok(());
     };
-    until_rules_are_known(way.core, &way.upstream.name).await?;
-    if !way.rules_answers() {
+    until_rules_are_known(context.core, &context.upstream.name).await?;
+    if !context.rules_answers() {
         return Ok(());
     }
-    if way.errand.method == method::TASKS_UPDATE {
-        return Box::pin(check_update(way, live, params, &given)).await;
+    if context.outgoing.method == method::TASKS_UPDATE {
+        return Box::pin(check_update(context, live, params, &given)).await;
     }
     Err(Failure::advised(
         "`inputResponses` answers nothing that was asked, and a rule or `approvals.route` may leave that to a person",
@@ -46,35 +49,38 @@ pub(super) async fn check(way: &Way<'_>, live: &Live, pass: &Pass) -> Result<(),
 }
 
 /// Tests if there may be rules about questions, or a route that leaves them to a person.
-fn may_be_ruled(way: &Way<'_>) -> bool {
-    let is_ruled = |asked| is_ruled(way.core, asked);
-    way.core.config.load().approvals.route == Route::Human
+fn may_be_ruled(context: &CallContext<'_>) -> bool {
+    let is_ruled = |asked| is_ruled(context.core, asked);
+    context.core.config.load().approvals.route == Route::Human
         || is_ruled(method::SAMPLING)
         || is_ruled(method::ELICITATION)
 }
 
 /// Refuses answers to a task that are not for the client to give. The questions are those that the task has now.
 async fn check_update(
-    way: &Way<'_>,
+    context: &CallContext<'_>,
     live: &Live,
     params: &Raw,
     given: &Raw,
 ) -> Result<(), Failure> {
     let refused = |reason: String| Failure::Input {
-        server: Arc::clone(&way.upstream.name),
+        server: Arc::clone(&context.upstream.name),
         reason: reason.into(),
     };
     let params = translate::request(
         Some(params.without(&[ANSWERS])),
-        way.errand.guest,
+        context.outgoing.guest,
         live.era(),
-        way.has_person(),
+        context.has_person(),
     );
     let params = params.map(without_progress_token);
     let asking = live.client().request(method::TASKS_GET, params);
-    let asking = asking.timeout(way.upstream.request_timeout()).fail_fast();
-    let state = super::outcome(way.upstream, asking.await).map_err(|trouble| trouble.failure)?;
-    let questions = InputRequired::requests_in(&state).map_err(|error| unclear(way, &error))?;
+    let asking = asking
+        .timeout(context.upstream.request_timeout())
+        .fail_fast();
+    let state =
+        super::outcome(context.upstream, asking.await).map_err(|trouble| trouble.failure)?;
+    let questions = InputRequired::requests_in(&state).map_err(|error| unclear(context, &error))?;
     let given = given
         .members()
         .ok_or_else(|| Failure::invalid_params("`inputResponses` has to be an object"))?;
@@ -84,8 +90,8 @@ async fn check_update(
             let message = format!("the task does not ask '{}'", cut(&key));
             Failure::invalid_params(message)
         })?;
-        let judged = judge(way, question).await.map_err(refused)?;
-        leave_to_client(way, &judged).map_err(refused)?;
+        let judged = judge(context, question).await.map_err(refused)?;
+        leave_to_client(context, &judged).map_err(refused)?;
     }
     Ok(())
 }

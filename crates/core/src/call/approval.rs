@@ -14,15 +14,6 @@ use switchboard_approvals::{
     broker::REQUEST_BYTES,
     rules::{Action, Case, Kind, Verdict},
 };
-use switchboard_client::{InputRequired, Raw};
-use switchboard_wire::{Era, RawError, method};
-
-use super::{
-    Record, Way,
-    completion::{completed, expanded},
-    extension::may_pass,
-    rounds::{unclear, with_result_links},
-};
 use switchboard_base::{
     audit::Event,
     caller::Caller,
@@ -30,7 +21,15 @@ use switchboard_base::{
     failure::{Failure, cut},
     scrub,
 };
+use switchboard_client::{InputRequired, Raw};
+use switchboard_wire::{Era, RawError, method};
 
+use super::{
+    CallContext, Record,
+    completion::{completed, expanded},
+    extension::may_pass,
+    rounds::{unclear, with_result_links},
+};
 use crate::{
     approvals::{policy::hints, question::About},
     core::Core,
@@ -46,8 +45,8 @@ pub(super) struct Pass {
     pub(super) asked: bool,
     /// The client came back with a state of the gateway.
     pub(super) returned: bool,
-    /// The call that it comes back to is parked.
-    pub(super) parked: bool,
+    /// The call that it comes back to is suspended.
+    pub(super) suspended: bool,
     /// What the person made of the arguments.
     arguments: Option<Raw>,
 }
@@ -64,15 +63,15 @@ pub(crate) struct Round {
     asked: Option<Vec<String>>,
 }
 
-impl Way<'_> {
+impl CallContext<'_> {
     /// Has the call judged, and a person asked if need be.
     pub(super) async fn gate(&self, record: &mut Record) -> Result<Pass, Failure> {
-        let errand = self.errand;
+        let outgoing = self.outgoing;
         let plain = Pass {
-            params: errand.params.clone(),
+            params: outgoing.params.clone(),
             ..Pass::default()
         };
-        if errand.guest.era() == Era::Modern && errand.returns {
+        if outgoing.guest.era() == Era::Modern && outgoing.returns {
             if let Some(pass) = self.returned()? {
                 return Ok(pass);
             }
@@ -85,10 +84,10 @@ impl Way<'_> {
             }
         }
         let approvals = &self.core.approvals;
-        let Some(kind) = kind_of(&errand.method, errand.params.as_ref()) else {
-            if is_foreign(&errand.method) {
-                let (upstream, params) = (self.upstream, errand.params.as_ref());
-                let passing = may_pass(self.core, self.caller, upstream, &errand.method, params);
+        let Some(kind) = kind_of(&outgoing.method, outgoing.params.as_ref()) else {
+            if is_foreign(&outgoing.method) {
+                let (upstream, params) = (self.upstream, outgoing.params.as_ref());
+                let passing = may_pass(self.core, self.caller, upstream, &outgoing.method, params);
                 Box::pin(passing).await?;
             }
             return Ok(plain);
@@ -106,13 +105,13 @@ impl Way<'_> {
         mut pass: Pass,
         record: &mut Record,
     ) -> Result<Pass, Failure> {
-        let (server, name) = (&self.upstream.name, &self.errand.name);
+        let (server, name) = (&self.upstream.name, &self.outgoing.name);
         let unasked = |why: &str| Failure::Unasked {
             server: Arc::clone(server),
             why: why.into(),
         };
         until_rules_are_known(self.core, server).await?;
-        let completes = self.errand.method == method::COMPLETE;
+        let completes = self.outgoing.method == method::COMPLETE;
         let (subject, arguments) = self.subject(kind, pass.params.as_ref());
         let definition = match kind {
             Kind::ToolCall => Some(self.definition().await?),
@@ -141,7 +140,7 @@ impl Way<'_> {
                 let of = (&**server, &*subject);
                 record_denied(
                     self.core,
-                    &self.errand.method,
+                    &self.outgoing.method,
                     of,
                     &self.caller.shown(),
                     &verdict,
@@ -205,8 +204,8 @@ impl Way<'_> {
 
     /// The name and the arguments that rules look at.
     fn subject(&self, kind: Kind, params: Option<&Raw>) -> (String, Option<Raw>) {
-        let name = &self.errand.name;
-        let completes = self.errand.method == method::COMPLETE;
+        let name = &self.outgoing.name;
+        let completes = self.outgoing.method == method::COMPLETE;
         match kind {
             Kind::Resource => {
                 let uri = if completes {
@@ -228,8 +227,8 @@ impl Way<'_> {
     /// The tool as its server defines it.
     async fn definition(&self) -> Result<Raw, Failure> {
         self.known().await?;
-        let (server, tool) = (&self.upstream.name, &self.errand.name);
-        let catalogue = self.core.shelf.catalogue();
+        let (server, tool) = (&self.upstream.name, &self.outgoing.name);
+        let catalogue = self.core.live_catalog.catalogue();
         let definition = catalogue
             .server(server)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
@@ -271,12 +270,12 @@ impl Way<'_> {
 
     /// Waits until it is known what the server offers: rules are about that.
     async fn known(&self) -> Result<(), Failure> {
-        let (shelf, server) = (&self.core.shelf, &self.upstream.name);
-        if shelf.catalogue().server(server).is_some() {
+        let (live_catalog, server) = (&self.core.live_catalog, &self.upstream.name);
+        if live_catalog.catalogue().server(server).is_some() {
             return Ok(());
         }
         let until = Instant::now() + self.upstream.request_timeout();
-        let era = Some(self.errand.guest.era());
+        let era = Some(self.outgoing.guest.era());
         let offered = self.upstream.offered(until, era);
         // Boxed, as all that few calls come to.
         Box::pin(self.while_starting(offered)).await.map(drop)
@@ -284,21 +283,21 @@ impl Way<'_> {
 
     /// What a client that comes back brings along, if it was let through before: once.
     fn returned(&self) -> Result<Option<Pass>, Failure> {
-        let params = self.errand.params.as_ref();
+        let params = self.outgoing.params.as_ref();
         let state = params.and_then(|params| params.member("requestState")?.to_text());
         let (Some(params), Some(state)) = (params, state) else {
             return Ok(None);
         };
-        if self.core.parking.knows(&state, || self.ticket()) {
+        if self.core.suspended.knows(&state, || self.ticket()) {
             return Ok(Some(Pass {
                 params: Some(params.clone()),
                 asked: true,
                 returned: true,
-                parked: true,
+                suspended: true,
                 arguments: None,
             }));
         }
-        if self.core.parking.origin(&state).is_some() {
+        if self.core.suspended.origin(&state).is_some() {
             return Err(Failure::Refused(refused()));
         }
         if self.core.rounds.origin(&state).is_none() {
@@ -399,7 +398,7 @@ fn resumed(params: &Raw, round: Round) -> Option<Pass> {
         params: Some(own),
         asked: true,
         returned: true,
-        parked: false,
+        suspended: false,
         arguments: round.arguments,
     })
 }

@@ -2,7 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
+use switchboard_base::{
+    caller::answers,
+    extensions::{declares, is_foreign},
+    tasks,
+};
 use switchboard_client::{Asked, ErrorObject, Raw};
+use switchboard_outbound::questions::{
+    Located, Owner, Question, Questions, Ruling, UnderWay, unanswerable,
+};
 use switchboard_wire::{code, method};
 use tokio::{sync::oneshot, time::timeout};
 
@@ -10,15 +18,6 @@ use super::{
     human::{Answerer, Person},
     ruling::{self, Asker},
 };
-use switchboard_base::{
-    caller::answers,
-    extensions::{declares, is_foreign},
-    tasks,
-};
-use switchboard_outbound::questions::{
-    Located, Owner, Question, Questions, Ruling, UnderWay, unanswerable,
-};
-
 use crate::core::Core;
 
 /// How long a client may take to say where it works, if no call waits for that.
@@ -33,7 +32,7 @@ pub(crate) async fn answer(
     asked: Asked,
     under_way: UnderWay,
 ) -> Result<Raw, ErrorObject> {
-    if core.shelf.permits(server, None).is_err() {
+    if core.live_catalog.permits(server, None).is_err() {
         let message = "nothing of this server is approved yet, so nothing that it asks is answered";
         return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
     }
@@ -84,7 +83,7 @@ pub(crate) async fn answer(
         || owner.is_alone()
             && is_foreign(&asked.method)
             && declares(&owner.capabilities)
-            && core.shelf.declares_extension(server);
+            && core.live_catalog.declares_extension(server);
     let to_person = match answerer(client_can, &ruling) {
         Answerer::Client => None,
         Answerer::Person => Some(ruling),
@@ -92,7 +91,7 @@ pub(crate) async fn answer(
     };
     let params = asked.params.map(|params| match &to_person {
         Some(_) => params,
-        None => tasks::expose_related(params, &core.seal, owner.caller.principal, server),
+        None => tasks::expose_related(params, &core.signer, owner.caller.principal, server),
     });
     let (reply, answer) = oneshot::channel();
     owner.ask(Question {

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use switchboard_approvals::rules::{Action, Case, Kind, Verdict};
-use switchboard_catalog::Kind as Item;
-use switchboard_client::Raw;
-use switchboard_wire::Era;
-
-use super::Way;
-use super::approval::{case, judged_resource, record_denied, until_rules_are_known};
 use switchboard_base::{
     caller::Caller,
     failure::{Failure, cut},
     view::View,
 };
+use switchboard_catalog::Kind as Item;
+use switchboard_client::Raw;
 use switchboard_outbound::upstream::Upstream;
+use switchboard_wire::Era;
 
+use super::CallContext;
+use super::approval::{case, judged_resource, record_denied, until_rules_are_known};
 use crate::{approvals::policy::hints, core::Core};
 
 /// Whether a client may send this to a server. It is judged as a call of a tool that has the name of the method, also by
@@ -31,8 +30,8 @@ pub(crate) async fn may_pass(
     params: Option<&Raw>,
 ) -> Result<(), Failure> {
     let server = &upstream.name;
-    let shelf = &core.shelf;
-    let permitted = shelf.permits(server, None);
+    let live_catalog = &core.live_catalog;
+    let permitted = live_catalog.permits(server, None);
     permitted.map_err(|unapproved| unapproved.failure(server, None))?;
     let plain = plain(method);
     let tools = &upstream.settings().tools;
@@ -42,15 +41,15 @@ pub(crate) async fn may_pass(
     let named = Named::read(params)?;
     if let Some(uri) = &named.uri {
         let item = Some((Item::Resource, &**uri));
-        let permitted = shelf.permits(server, item);
+        let permitted = live_catalog.permits(server, item);
         permitted.map_err(|unapproved| unapproved.failure(server, item))?;
     }
     let mut items = Vec::new();
     for kind in [Item::Tool, Item::Prompt] {
         let Some(name) = &named.name else { break };
         // A server may not tell letter cases apart.
-        for known in shelf.offered_as(server, kind, name) {
-            if !shelf.lists(server, kind, &known) {
+        for known in live_catalog.offered_as(server, kind, name) {
+            if !live_catalog.lists(server, kind, &known) {
                 // It is held back, or the settings hide it.
                 let message = format!("server '{server}' shows nothing called '{}'", cut(name));
                 return Err(Failure::invalid_params(message));
@@ -81,7 +80,7 @@ pub(crate) async fn may_pass(
         verdicts.push((&plain, judge_method(&plain)));
     }
     for (kind, name) in &items {
-        let catalogue = shelf.catalogue();
+        let catalogue = live_catalog.catalogue();
         let part = catalogue.server(server);
         let definition = part.and_then(|part| Some(part.find(*kind, name)?.raw().clone()));
         let of_name = Case {
@@ -130,14 +129,14 @@ fn plain(method: &str) -> String {
     words.join("/").to_ascii_lowercase()
 }
 
-impl Way<'_> {
+impl CallContext<'_> {
     /// Tests if the client sees the server alone and is asked by requests: one of 2026-07-28 is asked by results, which have
     /// no words for what extensions ask.
     pub(super) fn is_alone(&self) -> bool {
-        let errand = self.errand;
-        matches!(errand.view, View::Server(_))
-            && errand.guest.era() == Era::Legacy
-            && errand.line.is_some()
+        let outgoing = self.outgoing;
+        matches!(outgoing.view, View::Server(_))
+            && outgoing.guest.era() == Era::Legacy
+            && outgoing.backchannel.is_some()
     }
 }
 

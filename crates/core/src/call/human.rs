@@ -13,8 +13,17 @@ use std::{
 
 use bytes::Bytes;
 use switchboard_approvals::{Ask, Outcome, broker::SAMPLING_BYTES, form::Form};
+use switchboard_base::{
+    backchannel::{Backchannel, Sink},
+    failure::{Failure, codes},
+    view::View,
+};
 use switchboard_client::{ErrorObject, InputRequired, Raw, Reason};
 use switchboard_config::Route;
+use switchboard_outbound::{
+    identity::identity_hash,
+    questions::{CallCount, Ruling},
+};
 use switchboard_wire::{Era, code, meta, method};
 use tokio::{
     sync::{Notify, OwnedSemaphorePermit},
@@ -22,19 +31,9 @@ use tokio::{
 };
 
 use super::{
-    Way,
+    CallContext,
     ruling::{self, Asker, REJECTED},
 };
-use switchboard_base::{
-    backchannel::{Line, Outlet},
-    failure::{Failure, codes},
-    view::View,
-};
-use switchboard_outbound::{
-    identity::identity_hash,
-    questions::{CallCount, Ruling},
-};
-
 use crate::{approvals::question::About, core::Core, relay::Told};
 
 /// How often a client is shown that its call is alive.
@@ -105,13 +104,13 @@ impl Opening {
 
 /// Rings when a person is asked, so that a client that is not to be kept waiting can be sent away.
 #[derive(Debug, Default)]
-pub(crate) struct Bell {
+pub(crate) struct AskSignal {
     rung: Notify,
     /// The client has been sent away: it hears nothing until it comes back.
     away: AtomicBool,
 }
 
-impl Bell {
+impl AskSignal {
     pub(super) async fn rung(&self) {
         self.rung.notified().await;
     }
@@ -121,28 +120,32 @@ impl Bell {
     }
 
     /// The same line, on which nothing is said once the client has been sent away.
-    pub(super) fn line(self: &Arc<Self>, line: &Line, reason: &Reason) -> Line {
-        let outlet = Muted {
-            line: line.clone(),
-            bell: Arc::clone(self),
+    pub(super) fn backchannel(
+        self: &Arc<Self>,
+        backchannel: &Backchannel,
+        reason: &Reason,
+    ) -> Backchannel {
+        let sink = Muted {
+            backchannel: backchannel.clone(),
+            ask_signal: Arc::clone(self),
         };
-        Line::new(Arc::new(outlet), None, Arc::clone(reason))
+        Backchannel::new(Arc::new(sink), None, Arc::clone(reason))
     }
 }
 
 struct Muted {
-    line: Line,
-    bell: Arc<Bell>,
+    backchannel: Backchannel,
+    ask_signal: Arc<AskSignal>,
 }
 
-impl Outlet for Muted {
+impl Sink for Muted {
     fn put(&self, message: Bytes) -> bool {
-        !self.bell.away.load(Relaxed) && self.line.put(message)
+        !self.ask_signal.away.load(Relaxed) && self.backchannel.put(message)
     }
 
     fn begin(&self) {
-        if !self.bell.away.load(Relaxed) {
-            self.line.begin();
+        if !self.ask_signal.away.load(Relaxed) {
+            self.backchannel.begin();
         }
     }
 }
@@ -153,7 +156,7 @@ pub(crate) struct Person {
     core: Arc<Core>,
     about: About,
     client: Client,
-    bell: Option<Arc<Bell>>,
+    ask_signal: Option<Arc<AskSignal>>,
     /// What the call has asked for so far.
     count: Arc<CallCount>,
 }
@@ -161,15 +164,19 @@ pub(crate) struct Person {
 /// Whoever waits for the call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Client {
-    line: Option<Line>,
+    backchannel: Option<Backchannel>,
     token: Option<Raw>,
     told: Option<Arc<Told>>,
 }
 
 impl Client {
-    pub(super) fn new(line: Option<&Line>, token: Option<Raw>, told: Option<Arc<Told>>) -> Self {
+    pub(super) fn new(
+        backchannel: Option<&Backchannel>,
+        token: Option<Raw>,
+        told: Option<Arc<Told>>,
+    ) -> Self {
         Self {
-            line: line.cloned(),
+            backchannel: backchannel.cloned(),
             token,
             told,
         }
@@ -204,8 +211,10 @@ impl Client {
     }
 
     fn show_life(&self, words: &str) {
-        let Some(line) = &self.line else { return };
-        line.begin();
+        let Some(backchannel) = &self.backchannel else {
+            return;
+        };
+        backchannel.begin();
         if let (Some(token), Some(told)) = (&self.token, &self.told)
             && let Some(sign) = told.sign()
             && let Ok(progress) = Raw::from_value(&sign)
@@ -215,7 +224,7 @@ impl Client {
                 ("progress", progress),
                 ("message", Raw::string(words)),
             ]);
-            line.tell(method::PROGRESS, &params);
+            backchannel.tell(method::PROGRESS, &params);
         }
     }
 }
@@ -233,7 +242,7 @@ impl Person {
                 client_info: None,
             },
             client: Client::default(),
-            bell: None,
+            ask_signal: None,
             count: Arc::default(),
         }
     }
@@ -262,11 +271,11 @@ impl Person {
     /// Asks. Dropping the future withdraws the question.
     pub(super) async fn ask(&self, ask: Ask) -> Outcome {
         let mut asking = std::pin::pin!(self.core.approvals.ask(ask));
-        if let Some(bell) = &self.bell {
+        if let Some(ask_signal) = &self.ask_signal {
             // An answer that was kept is there at once.
             match timeout(AT_ONCE, &mut asking).await {
                 Ok(outcome) => return outcome,
-                Err(_) => bell.rung.notify_one(),
+                Err(_) => ask_signal.rung.notify_one(),
             }
         }
         self.client
@@ -360,10 +369,10 @@ pub(crate) fn identity_of(core: &Core, server: &str) -> Option<Arc<str>> {
         .map(|server| identity_hash(server).into())
 }
 
-impl Way<'_> {
+impl CallContext<'_> {
     /// Who asks people for this call.
     pub(super) fn person(&self) -> Person {
-        let errand = self.errand;
+        let outgoing = self.outgoing;
         Person {
             core: Arc::clone(self.core),
             about: About {
@@ -371,21 +380,21 @@ impl Way<'_> {
                 server: Arc::clone(&self.upstream.name),
                 tool: self.tool().cloned(),
                 caller: Some(self.caller.clone()),
-                client_info: errand.guest.info(errand.params.as_ref()),
+                client_info: outgoing.guest.info(outgoing.params.as_ref()),
             },
             client: Client::new(
-                errand.line,
-                super::in_flight::progress_token(errand.params.as_ref()),
+                outgoing.backchannel,
+                super::in_flight::progress_token(outgoing.params.as_ref()),
                 self.told.clone(),
             ),
-            bell: errand.bell.cloned(),
+            ask_signal: outgoing.ask_signal.cloned(),
             count: Arc::default(),
         }
     }
 
     /// The tool that is called, if it is one.
     pub(super) fn tool(&self) -> Option<&Arc<str>> {
-        (self.errand.method == method::TOOLS_CALL).then_some(&self.errand.name)
+        (self.outgoing.method == method::TOOLS_CALL).then_some(&self.outgoing.name)
     }
 
     /// Judges what the server asks by the rules.
@@ -405,8 +414,8 @@ impl Way<'_> {
     /// Whether the server is told that a person answers what the client does not. In a server's own view nothing
     /// stands between it and a client of 2026-07-28, which says with each request what may be asked.
     pub(super) fn has_person(&self) -> bool {
-        let is_plain =
-            matches!(self.errand.view, View::Server(_)) && self.errand.guest.era() == Era::Modern;
+        let is_plain = matches!(self.outgoing.view, View::Server(_))
+            && self.outgoing.guest.era() == Era::Modern;
         match self.core.config.load().approvals.route {
             Route::Human => true,
             Route::Auto => !is_plain,

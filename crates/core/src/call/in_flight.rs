@@ -9,7 +9,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use switchboard_base::{
+    backchannel::Backchannel, caller::Logs, failure::Failure, tasks::is_about_task,
+};
 use switchboard_client::{Answering, Call, CallError, Client, Error, ErrorObject, Id, Raw, Reason};
+use switchboard_outbound::{
+    limiter::Permit,
+    live::Live,
+    questions::{CallQuestions, Question},
+    upstream::Upstream,
+};
 use switchboard_wire::{Era, Name, RawError, code, meta, method};
 use tokio::{
     sync::oneshot,
@@ -18,22 +27,14 @@ use tokio::{
 };
 
 use super::{
-    Record, Trouble, Way, outcome,
+    CallContext, Record, Trouble, outcome,
     rounds::{answers_in, hand_in, with_links},
 };
-use switchboard_base::{backchannel::Line, caller::Logs, failure::Failure, tasks::is_about_task};
-use switchboard_outbound::{
-    limiter::Permit,
-    live::Live,
-    questions::{Ear, Question},
-    upstream::Upstream,
-};
-
 use crate::relay::Relay;
 
 /// A call under way. Dropping it withdraws the call.
 #[derive(Debug)]
-pub(crate) struct Journey {
+pub(crate) struct InFlight {
     upstream: Arc<Upstream>,
     live: Arc<Live>,
     call: Sent,
@@ -41,7 +42,7 @@ pub(crate) struct Journey {
     /// Why the call is withdrawn, if it is.
     reason: Reason,
     /// Hears what a server of an older revision asks.
-    ear: Option<Ear>,
+    questions: Option<CallQuestions>,
     relay: Option<Arc<Relay>>,
     task: Option<Task>,
     record: Record,
@@ -101,64 +102,69 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// Questions that come so soon after one another are asked together.
 const TOGETHER: Duration = Duration::from_millis(30);
 
-impl Journey {
+impl InFlight {
     /// Sends the request.
     pub(super) async fn begin(
-        way: &Way<'_>,
+        context: &CallContext<'_>,
         live: &Arc<Live>,
         place: Permit,
         params: Option<Raw>,
         record: Record,
         since: Instant,
     ) -> Self {
-        let Way {
-            errand,
+        let CallContext {
+            outgoing,
             upstream,
             core,
             ..
-        } = way;
+        } = context;
         let patience = upstream.request_timeout();
         let questions = &upstream.questions;
-        questions.note(way.caller.principal);
-        let ear = (live.era() == Era::Legacy)
-            .then(|| questions.open(way.caller, way.tool(), way.capabilities()));
-        if let Some(ear) = ear.as_ref().filter(|_| is_about_task(&errand.method)) {
-            ear.set_task(errand.name.to_string());
+        questions.note(context.caller.principal);
+        let questions = (live.era() == Era::Legacy)
+            .then(|| questions.open(context.caller, context.tool(), context.capabilities()));
+        if let Some(questions) = questions
+            .as_ref()
+            .filter(|_| is_about_task(&outgoing.method))
+        {
+            questions.set_task(outgoing.name.to_string());
         }
-        if let Some(ear) = ear.as_ref().filter(|_| way.is_alone()) {
-            ear.set_alone();
+        if let Some(questions) = questions.as_ref().filter(|_| context.is_alone()) {
+            questions.set_alone();
         }
-        let progress = way.told.is_some();
-        let wanted = match errand.line {
-            Some(_) if live.may_log() => errand.guest.logs(errand.params.as_ref()),
+        let progress = context.told.is_some();
+        let wanted = match outgoing.backchannel {
+            Some(_) if live.may_log() => outgoing.guest.logs(outgoing.params.as_ref()),
             _ => Logs::None,
         };
         if let Logs::From(level) = wanted {
             Box::pin(live.want_level(level)).await;
         }
         // An older server that has not been asked for a level logs as it likes, to nobody else.
-        let logs = wanted != Logs::None || (errand.line.is_some() && live.logs());
+        let logs = wanted != Logs::None || (outgoing.backchannel.is_some() && live.logs());
         let wants = Wants { progress, logs };
         let relay = (progress || logs).then(|| {
             Relay::new(
-                errand.line.cloned(),
-                progress_token(errand.params.as_ref()),
-                way.told.clone(),
+                outgoing.backchannel.cloned(),
+                progress_token(outgoing.params.as_ref()),
+                context.told.clone(),
                 wanted,
-                errand.guest.era(),
+                outgoing.guest.era(),
                 live.revision(),
             )
         });
-        let reason = errand
-            .line
-            .map_or_else(Reason::default, |line| Arc::clone(line.reason()));
+        let reason = outgoing
+            .backchannel
+            .map_or_else(Reason::default, |backchannel| {
+                Arc::clone(backchannel.reason())
+            });
         let send = |method: Cow<'static, str>, params, wants| {
-            let call = request(live, method, params, ear.as_ref());
+            let call = request(live, method, params, questions.as_ref());
             heard(call, relay.as_ref(), wants).reason(&reason)
         };
-        let call = if way.wants_task(live) {
-            if let Some(ear) = &ear {
-                ear.becomes_task();
+        let call = if context.wants_task(live) {
+            if let Some(questions) = &questions {
+                questions.becomes_task();
             }
             let wants = Wants {
                 progress: false,
@@ -171,7 +177,7 @@ impl Journey {
             );
             Sent::Creation(Task::create(live, creation, patience))
         } else {
-            Sent::Call(send(errand.method.clone(), params, wants).into_future())
+            Sent::Call(send(outgoing.method.clone(), params, wants).into_future())
         };
         Self {
             upstream: Arc::clone(upstream),
@@ -179,7 +185,7 @@ impl Journey {
             call,
             wants,
             reason,
-            ear,
+            questions,
             relay,
             task: None,
             deadline: since + patience,
@@ -201,9 +207,9 @@ impl Journey {
             .is_some_and(|asking| !asking.is_empty())
     }
 
-    /// Waits for the answer; whoever is on the line answers what the server asks, or a person.
-    pub(super) async fn accompany(&mut self, way: &Way<'_>) -> Result<Raw, Trouble> {
-        let line = way.errand.line;
+    /// Waits for the answer; whoever is on the back channel answers what the server asks, or a person.
+    pub(super) async fn accompany(&mut self, context: &CallContext<'_>) -> Result<Raw, Trouble> {
+        let backchannel = context.outgoing.backchannel;
         let mut silent = Some(Instant::now() + SILENCE);
         loop {
             let is_asking = self.is_asking();
@@ -215,19 +221,19 @@ impl Journey {
                 result = &mut self.call => if let Some(ended) = self.settled(result) {
                     return ended;
                 },
-                question = next_question(way, self.ear.as_ref()) => match (&question.to_person, line) {
-                    (Some(_), _) => self.ask_person(way, question),
-                    (None, Some(line)) => {
+                question = next_question(context, self.questions.as_ref()) => match (&question.to_person, backchannel) {
+                    (Some(_), _) => self.ask_person(context, question),
+                    (None, Some(backchannel)) => {
                         self.record.begin_wait();
                         let asking = self.asking.get_or_insert_default();
                         let server = Arc::clone(&self.upstream.name);
-                        asking.spawn(ask(line.clone(), server, question, self.ask_patience));
+                        asking.spawn(ask(backchannel.clone(), server, question, self.ask_patience));
                     }
                     (None, None) => question.refuse(),
                 },
                 () = one_of(self.asking.as_mut()), if is_asking => self.renew(),
                 () = at(wake) => {
-                    show_life(&mut silent, line);
+                    show_life(&mut silent, backchannel);
                     if deadline.is_some() && let Some(overdue) = self.overdue() {
                         return Err(overdue.into());
                     }
@@ -238,11 +244,15 @@ impl Journey {
 
     /// Waits for the answer, or for questions that the request does not answer itself: a client may know what
     /// it will be asked. One that comes back has answered something else.
-    pub(super) async fn with_answers(&mut self, way: &Way<'_>, comes_back: bool) -> Next {
-        let given = way.errand.params.as_ref().filter(|_| !comes_back);
+    pub(super) async fn with_answers(
+        &mut self,
+        context: &CallContext<'_>,
+        comes_back: bool,
+    ) -> Next {
+        let given = context.outgoing.params.as_ref().filter(|_| !comes_back);
         let mut given = answers_in(given);
         loop {
-            let asked = match self.until_asked(way).await {
+            let asked = match self.until_asked(context).await {
                 Next::Asked(asked) => asked,
                 ended @ Next::Ended(_) => return ended,
             };
@@ -254,8 +264,8 @@ impl Journey {
     }
 
     /// Waits for the answer, or for questions.
-    pub(super) async fn until_asked(&mut self, way: &Way<'_>) -> Next {
-        let line = way.errand.line;
+    pub(super) async fn until_asked(&mut self, context: &CallContext<'_>) -> Next {
+        let backchannel = context.outgoing.backchannel;
         let mut asked: Vec<(String, Question)> = Vec::new();
         let mut all_by = None;
         let mut silent = Some(Instant::now() + SILENCE);
@@ -269,9 +279,9 @@ impl Journey {
                 result = &mut self.call => if let Some(ended) = self.settled(result) {
                     return Next::Ended(ended);
                 },
-                question = next_question(way, self.ear.as_ref()) => {
+                question = next_question(context, self.questions.as_ref()) => {
                     if question.to_person.is_some() {
-                        self.ask_person(way, question);
+                        self.ask_person(context, question);
                         continue;
                     }
                     let key = key(&question, &asked);
@@ -280,7 +290,7 @@ impl Journey {
                 }
                 () = one_of(self.asking.as_mut()), if is_asking => self.renew(),
                 () = at(wake) => {
-                    show_life(&mut silent, line);
+                    show_life(&mut silent, backchannel);
                     if deadline.is_none_or(|deadline| deadline > Instant::now()) {
                         continue;
                     }
@@ -299,8 +309,8 @@ impl Journey {
     }
 
     /// Has a person answer, beside everything else.
-    fn ask_person(&mut self, way: &Way<'_>, question: Question) {
-        let mut person = way.person().counting(&question.count);
+    fn ask_person(&mut self, context: &CallContext<'_>, question: Question) {
+        let mut person = context.person().counting(&question.count);
         if !question.is_sure {
             person.forget_tool();
         }
@@ -327,27 +337,32 @@ impl Journey {
     pub(super) fn hang_up(&mut self) {
         self.place = None;
         self.record.begin_wait();
-        if let Some(ear) = &self.ear {
-            ear.set_away(true);
+        if let Some(questions) = &self.questions {
+            questions.set_away(true);
         }
         if let Some(relay) = &self.relay {
             relay.hang_up();
         }
     }
 
-    /// The client is back, with this errand.
-    pub(super) fn take_up(&mut self, way: &Way<'_>, place: Permit) {
-        let errand = way.errand;
+    /// The client is back, with this request.
+    pub(super) fn take_up(&mut self, context: &CallContext<'_>, place: Permit) {
+        let outgoing = context.outgoing;
         self.place = Some(place);
         self.renew();
-        if let Some(ear) = &self.ear {
-            ear.set_away(false);
+        if let Some(questions) = &self.questions {
+            questions.set_away(false);
         }
         if let Some(relay) = &self.relay {
-            let params = errand.params.as_ref();
+            let params = outgoing.params.as_ref();
             let token = progress_token(params);
-            let logs = errand.guest.logs(params);
-            relay.take_up(errand.line.cloned(), token, way.told.clone(), logs);
+            let logs = outgoing.guest.logs(params);
+            relay.take_up(
+                outgoing.backchannel.cloned(),
+                token,
+                context.told.clone(),
+                logs,
+            );
         }
     }
 
@@ -360,11 +375,16 @@ impl Journey {
     fn settled(&mut self, result: Result<Created, Error>) -> Option<Result<Raw, Trouble>> {
         let result = match result {
             Ok(Created::Task(task)) => {
-                if let (Some(ear), Some(id)) = (&self.ear, task.id.to_text()) {
-                    ear.set_task(id);
+                if let (Some(questions), Some(id)) = (&self.questions, task.id.to_text()) {
+                    questions.set_task(id);
                 }
                 let params = Some(task.params());
-                let call = request(&self.live, method::TASKS_RESULT, params, self.ear.as_ref());
+                let call = request(
+                    &self.live,
+                    method::TASKS_RESULT,
+                    params,
+                    self.questions.as_ref(),
+                );
                 let call = heard(call, self.relay.as_ref(), self.wants).reason(&self.reason);
                 self.call = Sent::Call(call.into_future());
                 self.task = Some(*task);
@@ -373,8 +393,8 @@ impl Journey {
             Ok(Created::Result(result)) => Ok(result),
             Err(error) => Err(error),
         };
-        if let (Some(ear), Ok(_) | Err(Error::Server(_))) = (&self.ear, &result) {
-            ear.set_answered();
+        if let (Some(questions), Ok(_) | Err(Error::Server(_))) = (&self.questions, &result) {
+            questions.set_answered();
         }
         let mut ended = outcome(&self.upstream, result);
         if let Some(task) = &mut self.task {
@@ -421,12 +441,12 @@ fn request(
     live: &Live,
     method: impl Into<Cow<'static, str>>,
     params: Option<Raw>,
-    ear: Option<&Ear>,
+    questions: Option<&CallQuestions>,
 ) -> Call<Raw> {
     let client = live.client();
     let call = client.request(method, params).no_timeout().fail_fast();
-    match ear {
-        Some(ear) => call.tag(ear.tag()),
+    match questions {
+        Some(questions) => call.tag(questions.tag()),
         None => call,
     }
 }
@@ -452,10 +472,10 @@ async fn at(time: Option<Instant>) {
 }
 
 /// Shows the client that somebody is there, once, if it is time to.
-fn show_life(silent: &mut Option<Instant>, line: Option<&Line>) {
+fn show_life(silent: &mut Option<Instant>, backchannel: Option<&Backchannel>) {
     let due = silent.take_if(|silent| *silent <= Instant::now());
-    if let Some(line) = line.filter(|_| due.is_some()) {
-        line.begin();
+    if let Some(backchannel) = backchannel.filter(|_| due.is_some()) {
+        backchannel.begin();
     }
 }
 
@@ -466,21 +486,21 @@ async fn one_of(asking: Option<&mut JoinSet<()>>) {
     }
 }
 
-async fn next_question(way: &Way<'_>, ear: Option<&Ear>) -> Question {
-    let Some(ear) = ear else {
+async fn next_question(context: &CallContext<'_>, questions: Option<&CallQuestions>) -> Question {
+    let Some(questions) = questions else {
         return pending().await;
     };
-    let question = ear.next().await;
+    let question = questions.next().await;
     if question.to_person.is_some() {
         return question;
     }
     let params = question.params.as_ref();
-    let params = params.map(|params| with_links(way, &question.method, params));
+    let params = params.map(|params| with_links(context, &question.method, params));
     Question { params, ..question }
 }
 
 /// Asks the client, and hands its answer to the server.
-async fn ask(line: Line, server: Arc<str>, question: Question, patience: Duration) {
+async fn ask(backchannel: Backchannel, server: Arc<str>, question: Question, patience: Duration) {
     let Question {
         method,
         params,
@@ -488,7 +508,7 @@ async fn ask(line: Line, server: Arc<str>, question: Question, patience: Duratio
         ..
     } = question;
     let answer = tokio::select! {
-        answer = timeout(patience, line.ask(&server, &method, params.as_ref())) => answer,
+        answer = timeout(patience, backchannel.ask(&server, &method, params.as_ref())) => answer,
         // The server has taken its question back.
         () = reply.closed() => return,
     };
@@ -629,19 +649,19 @@ impl Drop for Task {
     }
 }
 
-impl Way<'_> {
+impl CallContext<'_> {
     /// Whether this tool works only as a task, which this client does not ask for.
     fn wants_task(&self, live: &Live) -> bool {
-        if self.errand.method != method::TOOLS_CALL || !live.tasks() {
+        if self.outgoing.method != method::TOOLS_CALL || !live.tasks() {
             return false;
         }
-        let catalogue = self.core.shelf.catalogue();
+        let catalogue = self.core.live_catalog.catalogue();
         let tool = catalogue
             .server(&self.upstream.name)
-            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, &self.errand.name));
+            .and_then(|part| part.find(switchboard_catalog::Kind::Tool, &self.outgoing.name));
         let asks = |params: &Raw| params.member("task").is_some();
         tool.is_some_and(|tool| requires_task(tool.raw()))
-            && !self.errand.params.as_ref().is_some_and(asks)
+            && !self.outgoing.params.as_ref().is_some_and(asks)
     }
 }
 

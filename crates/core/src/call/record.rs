@@ -6,18 +6,17 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use switchboard_client::Raw;
-use switchboard_store::{Activity, Outcome};
-use switchboard_wire::Name;
-
-use super::Errand;
 use switchboard_base::{
     caller::{Caller, Origin},
     failure::Failure,
     scrub,
 };
+use switchboard_client::Raw;
 use switchboard_outbound::upstream::Upstream;
+use switchboard_store::{Activity, Outcome};
+use switchboard_wire::Name;
 
+use super::UpstreamRequest;
 use crate::core::Core;
 
 /// The most characters that are kept of an error.
@@ -45,17 +44,17 @@ impl Record {
         core: &Arc<Core>,
         caller: &Caller,
         upstream: &Arc<Upstream>,
-        errand: &Errand<'_>,
+        outgoing: &UpstreamRequest<'_>,
     ) -> Self {
         Self {
             core: Arc::clone(core),
             upstream: Arc::clone(upstream),
             started: Instant::now(),
             at: SystemTime::now(),
-            method: errand.method.clone(),
-            name: Arc::clone(&errand.name),
+            method: outgoing.method.clone(),
+            name: Arc::clone(&outgoing.name),
             client: caller.shown(),
-            request_bytes: errand.params.as_ref().map_or(0, length),
+            request_bytes: outgoing.params.as_ref().map_or(0, length),
             waited: Duration::ZERO,
             waiting: None,
             finished: caller.origin == Origin::Page,

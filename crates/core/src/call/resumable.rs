@@ -7,26 +7,25 @@
 
 use std::{sync::Arc, time::Duration};
 
+use switchboard_base::{caller::Caller, failure::Failure, view::View};
 use switchboard_client::Raw;
+use switchboard_outbound::upstream::Upstream;
 use tokio::{
     task::{JoinError, JoinHandle},
     time::timeout,
 };
 
 use super::{
-    Errand,
-    human::{Bell, Client},
+    UpstreamRequest,
+    human::{AskSignal, Client},
     in_flight::{names_progress, progress_token},
     returns, walk,
 };
-use switchboard_base::{caller::Caller, failure::Failure, view::View};
-use switchboard_outbound::upstream::Upstream;
-
 use crate::{
     core::Core,
     dispatch::handshake,
     relay::Told,
-    suspended::{Origin, Ticket},
+    suspended::{Origin, ResumeKey},
     translate,
 };
 
@@ -48,15 +47,15 @@ pub(super) async fn carry(
     core: &Arc<Core>,
     caller: &Caller,
     upstream: &Arc<Upstream>,
-    errand: Errand<'_>,
+    outgoing: UpstreamRequest<'_>,
 ) -> Result<Raw, Failure> {
     let waits = Waits {
         core,
         upstream,
-        view: errand.view,
-        ticket: &|| super::ticket(caller, upstream, &errand),
+        view: outgoing.view,
+        ticket: &|| super::ticket(caller, upstream, &outgoing),
     };
-    let mut params = errand.params.clone();
+    let mut params = outgoing.params.clone();
     let mut comes_back = returns(params.as_ref());
     if comes_back {
         let state = params
@@ -67,9 +66,9 @@ pub(super) async fn carry(
             (Some(Origin::ThisRun), Some(state)) => {
                 let running = core.waiting.take(&state, waits.ticket);
                 let running = running.map_err(Failure::Refused)?;
-                let token = progress_token(errand.params.as_ref());
-                let told = names_progress(errand.params.as_ref())?.then(Arc::<Told>::default);
-                let client = Client::new(errand.line, token, told);
+                let token = progress_token(outgoing.params.as_ref());
+                let told = names_progress(outgoing.params.as_ref())?.then(Arc::<Told>::default);
+                let client = Client::new(outgoing.backchannel, token, told);
                 return Box::pin(waits.hold(running, &client)).await;
             }
             (Some(Origin::EarlierRun), _) => {
@@ -79,33 +78,35 @@ pub(super) async fn carry(
             (None, _) | (_, None) => {}
         }
     }
-    let bell = Arc::new(Bell::default());
-    let line = errand.line.map(|line| bell.line(line, line.reason()));
-    let (guest, view) = (errand.guest.clone(), errand.view.clone());
-    let (method, name) = (errand.method.clone(), Arc::clone(&errand.name));
+    let ask_signal = Arc::new(AskSignal::default());
+    let backchannel = outgoing
+        .backchannel
+        .map(|backchannel| ask_signal.backchannel(backchannel, backchannel.reason()));
+    let (guest, view) = (outgoing.guest.clone(), outgoing.view.clone());
+    let (method, name) = (outgoing.method.clone(), Arc::clone(&outgoing.name));
     let call = {
         let (core, caller) = (Arc::clone(core), caller.clone());
-        let (upstream, bell) = (Arc::clone(upstream), Arc::clone(&bell));
+        let (upstream, ask_signal) = (Arc::clone(upstream), Arc::clone(&ask_signal));
         async move {
-            let errand = Errand {
+            let outgoing = UpstreamRequest {
                 guest: &guest,
-                line: line.as_ref(),
+                backchannel: backchannel.as_ref(),
                 view: &view,
                 method,
                 name,
                 params,
-                bell: Some(&bell),
+                ask_signal: Some(&ask_signal),
                 returns: comes_back,
             };
-            walk(&core, &caller, &upstream, errand).await
+            walk(&core, &caller, &upstream, outgoing).await
         }
     };
     let mut call = Box::pin(call);
     tokio::select! {
         biased;
         result = &mut call => result,
-        () = bell.rung() => {
-            bell.send_away();
+        () = ask_signal.rung() => {
+            ask_signal.send_away();
             waits.send_away(Running(tokio::spawn(call)))
         }
     }
@@ -115,7 +116,7 @@ struct Waits<'a> {
     core: &'a Arc<Core>,
     upstream: &'a Arc<Upstream>,
     view: &'a View,
-    ticket: &'a (dyn Fn() -> Ticket + Sync),
+    ticket: &'a (dyn Fn() -> ResumeKey + Sync),
 }
 
 impl Waits<'_> {

@@ -6,23 +6,22 @@ use std::{
     time::{Duration, Instant},
 };
 
+use switchboard_base::{
+    backchannel::Backchannel,
+    caller::{Guest, answers},
+    failure::{Failure, cut},
+    tasks::is_about_task,
+    view::View,
+};
 use switchboard_client::{ErrorObject, InputRequired, Raw, UnclearInput};
+use switchboard_outbound::questions::{CallCount, Question, Ruling};
 use switchboard_wire::{code, method};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
 };
 
-use super::{Record, Way, approval::Pass, human::Answerer, ruling::is_ruled};
-use switchboard_base::{
-    backchannel::Line,
-    caller::{Guest, answers},
-    failure::{Failure, cut},
-    tasks::is_about_task,
-    view::View,
-};
-use switchboard_outbound::questions::{CallCount, Question, Ruling};
-
+use super::{CallContext, Record, approval::Pass, human::Answerer, ruling::is_ruled};
 use crate::translate;
 
 /// The rounds of one request of an older client to a server of 2026-07-28.
@@ -72,15 +71,15 @@ impl Rounds {
     /// another round is due.
     pub(super) async fn take(
         &mut self,
-        way: &Way<'_>,
+        context: &CallContext<'_>,
         pass: &Pass,
         result: Raw,
         record: &mut Record,
     ) -> Result<Option<Raw>, Failure> {
-        let server = &way.upstream.name;
-        let input = InputRequired::of(&result).map_err(|error| unclear(way, &error))?;
+        let server = &context.upstream.name;
+        let input = InputRequired::of(&result).map_err(|error| unclear(context, &error))?;
         let Some(input) = input else {
-            return Ok(Some(match way.errand.guest {
+            return Ok(Some(match context.outgoing.guest {
                 // It has no words for questions in a result that waits for no answers.
                 Guest::Legacy { .. } if may_ask(&result) => translate::without_questions(&result),
                 Guest::Legacy { .. } | Guest::Modern => result,
@@ -104,7 +103,7 @@ impl Rounds {
             }
             let count = self.count.get_or_insert_default();
             record.begin_wait();
-            let gathered = gather(way, &input, self.patience, count).await;
+            let gathered = gather(context, &input, self.patience, count).await;
             record.end_wait();
             self.since = Instant::now();
             let gathered = gathered.map_err(|reason| Failure::Input {
@@ -113,7 +112,7 @@ impl Rounds {
             })?;
             if gathered.left.len() == input.questions().len() {
                 // Nothing is to be changed.
-                return way.with_pass(result, pass, None).map(Some);
+                return context.with_pass(result, pass, None).map(Some);
             }
             if !gathered.left.is_empty() {
                 // The rest is the client's to answer, when it comes back.
@@ -122,7 +121,7 @@ impl Rounds {
                 let bare = result.without(&["inputRequests"]);
                 let asked = bare.with_member("inputRequests", &Raw::object(left));
                 let asked = asked.map_err(|error| Failure::invalid_params(error.to_string()))?;
-                let asked = way.with_pass(asked, pass, Some(gathered.answers))?;
+                let asked = context.with_pass(asked, pass, Some(gathered.answers))?;
                 return Ok(Some(asked));
             }
             gathered.answers
@@ -142,24 +141,24 @@ struct Gathered {
 
 /// Tests if a person is to answer something that this result asks, or rules are about it. A result that programs
 /// would read in different ways is an error.
-pub(super) fn wants_person(way: &Way<'_>, result: &Raw) -> Result<bool, Failure> {
-    if is_task(way, result) {
+pub(super) fn wants_person(context: &CallContext<'_>, result: &Raw) -> Result<bool, Failure> {
+    if is_task(context, result) {
         // The result of a task is that of a call that is over.
         let inner = result.distinct_member(&["result"]);
-        let inner = inner.map_err(|error| unclear(way, &error.into()))?;
+        let inner = inner.map_err(|error| unclear(context, &error.into()))?;
         if inner.is_some_and(|inner| translate::names_questions(&inner)) {
             return Err(Failure::Input {
-                server: Arc::clone(&way.upstream.name),
+                server: Arc::clone(&context.upstream.name),
                 reason: "it asks for input in the result of a task that is over".into(),
             });
         }
     }
-    let input = InputRequired::of(result).map_err(|error| unclear(way, &error))?;
+    let input = InputRequired::of(result).map_err(|error| unclear(context, &error))?;
     Ok(input.is_some_and(|input| {
         input.questions().iter().any(|(_, question)| {
             let (asked, params) = read(question);
-            is_ruled(way.core, &asked)
-                || way.answerer(&asked, params.as_ref(), &Ruling::Unruled) == Answerer::Person
+            is_ruled(context.core, &asked)
+                || context.answerer(&asked, params.as_ref(), &Ruling::Unruled) == Answerer::Person
         })
     }))
 }
@@ -170,50 +169,56 @@ pub(super) fn may_ask(result: &Raw) -> bool {
 }
 
 /// The failure of a call whose result programs would read in different ways.
-pub(super) fn unclear(way: &Way<'_>, error: &UnclearInput) -> Failure {
+pub(super) fn unclear(context: &CallContext<'_>, error: &UnclearInput) -> Failure {
     Failure::Input {
-        server: Arc::clone(&way.upstream.name),
+        server: Arc::clone(&context.upstream.name),
         reason: error.to_string().into(),
     }
 }
 
 /// Judges the questions in a result that does not wait for their answers, such as the state of a task. They are
 /// the client's to answer: what a rule leaves to a person is refused.
-pub(super) async fn permit(way: &Way<'_>, pass: &Pass, result: Raw) -> Result<Raw, Failure> {
+pub(super) async fn permit(
+    context: &CallContext<'_>,
+    pass: &Pass,
+    result: Raw,
+) -> Result<Raw, Failure> {
     let refused = |reason: String| Failure::Input {
-        server: Arc::clone(&way.upstream.name),
+        server: Arc::clone(&context.upstream.name),
         reason: reason.into(),
     };
-    let questions = InputRequired::requests_in(&result).map_err(|error| unclear(way, &error))?;
+    let questions =
+        InputRequired::requests_in(&result).map_err(|error| unclear(context, &error))?;
     let is_waiting = InputRequired::of(&result).is_ok_and(|input| input.is_some());
     for (_, question) in questions {
-        let judged = judge(way, &question).await.map_err(refused)?;
+        let judged = judge(context, &question).await.map_err(refused)?;
         let Judged {
             asked,
             params,
             ruling,
         } = &judged;
         // Some clients answer whatever a result asks, of whichever kind it says it is.
-        let is_plain = !is_waiting && !is_task(way, &result) && !matches!(ruling, Ruling::Ask(_));
-        if is_plain && way.answerer(asked, params.as_ref(), ruling) == Answerer::Person {
+        let is_plain =
+            !is_waiting && !is_task(context, &result) && !matches!(ruling, Ruling::Ask(_));
+        if is_plain && context.answerer(asked, params.as_ref(), ruling) == Answerer::Person {
             return Err(refused(format!(
                 "it asked `{asked}`, which a person answers, in a result that waits for no answer"
             )));
         }
-        leave_to_client(way, &judged).map_err(refused)?;
+        leave_to_client(context, &judged).map_err(refused)?;
     }
-    way.with_pass(result, pass, None)
+    context.with_pass(result, pass, None)
 }
 
 /// Refuses a question that is not the client's to answer, where no person is asked.
-pub(super) fn leave_to_client(way: &Way<'_>, judged: &Judged) -> Result<(), String> {
+pub(super) fn leave_to_client(context: &CallContext<'_>, judged: &Judged) -> Result<(), String> {
     let Judged { asked, ruling, .. } = judged;
     if let Ruling::Ask(rule) = ruling {
         return Err(format!(
             "it asked `{asked}`, which the rule `{rule}` leaves to a person, who is not asked for a task"
         ));
     }
-    let route = way.core.config.load().approvals.route;
+    let route = context.core.config.load().approvals.route;
     if Answerer::of(route, asked, true, ruling) == Answerer::Person {
         return Err(format!(
             "it asked `{asked}`, which `approvals.route` leaves to a person, who is not asked for a task"
@@ -223,29 +228,29 @@ pub(super) fn leave_to_client(way: &Way<'_>, judged: &Judged) -> Result<(), Stri
 }
 
 /// Tests if a result is about a task, which waits for its input by itself.
-fn is_task(way: &Way<'_>, result: &Raw) -> bool {
+fn is_task(context: &CallContext<'_>, result: &Raw) -> bool {
     let kind = result.member("resultType").and_then(|kind| kind.to_text());
-    asks_of_task(way) || kind.as_deref() == Some("task")
+    asks_of_task(context) || kind.as_deref() == Some("task")
 }
 
-fn asks_of_task(way: &Way<'_>) -> bool {
-    is_about_task(&way.errand.method)
+fn asks_of_task(context: &CallContext<'_>) -> bool {
+    is_about_task(&context.outgoing.method)
 }
 
 /// The links in a question to a model lead to the server that asks, as those in its results do, where names are the
 /// gateway's.
-pub(super) fn with_links(way: &Way<'_>, asked: &str, params: &Raw) -> Raw {
-    match way.errand.view {
+pub(super) fn with_links(context: &CallContext<'_>, asked: &str, params: &Raw) -> Raw {
+    match context.outgoing.view {
         View::All(_) if asked == method::SAMPLING => {
-            switchboard_catalog::expose_content(&way.upstream.name, params)
+            switchboard_catalog::expose_content(&context.upstream.name, params)
         }
         View::All(_) | View::Server(_) => params.clone(),
     }
 }
 
 /// The same for the questions in a result, which can be read.
-pub(super) fn with_result_links(way: &Way<'_>, result: Raw) -> Raw {
-    if matches!(way.errand.view, View::Server(_)) || !may_ask(&result) {
+pub(super) fn with_result_links(context: &CallContext<'_>, result: Raw) -> Raw {
+    if matches!(context.outgoing.view, View::Server(_)) || !may_ask(&result) {
         return result;
     }
     let questions = result.member("inputRequests");
@@ -256,7 +261,7 @@ pub(super) fn with_result_links(way: &Way<'_>, result: Raw) -> Raw {
         let (asked, params) = read(&question);
         let linked = params
             .as_ref()
-            .map(|params| with_links(way, &asked, params));
+            .map(|params| with_links(context, &asked, params));
         let question = match linked.filter(|linked| Some(linked) != params.as_ref()) {
             Some(linked) => {
                 is_same = false;
@@ -282,9 +287,9 @@ pub(super) struct Judged {
 }
 
 /// Judges a question by the rules. The error says, for a person, why it is denied.
-pub(super) async fn judge(way: &Way<'_>, question: &Raw) -> Result<Judged, String> {
+pub(super) async fn judge(context: &CallContext<'_>, question: &Raw) -> Result<Judged, String> {
     let (asked, params) = read(question);
-    let ruling = way.judge(&asked, params.as_ref()).await;
+    let ruling = context.judge(&asked, params.as_ref()).await;
     let ruling = ruling.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
     Ok(Judged {
         asked,
@@ -300,7 +305,7 @@ fn read(question: &Raw) -> (String, Option<Raw>) {
 
 /// Asks everything at a time. The error says, for a person, what could not be had.
 async fn gather(
-    way: &Way<'_>,
+    context: &CallContext<'_>,
     input: &InputRequired,
     patience: Duration,
     count: &Arc<CallCount>,
@@ -309,7 +314,7 @@ async fn gather(
     // Nothing is asked if some of it is denied.
     let mut judged = Vec::with_capacity(questions.len());
     for (_, question) in questions {
-        judged.push(judge(way, question).await?);
+        judged.push(judge(context, question).await?);
     }
     let mut asking = JoinSet::new();
     let mut left = Vec::new();
@@ -319,18 +324,18 @@ async fn gather(
             params,
             ruling,
         } = judged;
-        let answerer = way.answerer(&asked, params.as_ref(), &ruling);
+        let answerer = context.answerer(&asked, params.as_ref(), &ruling);
         // A client of 2026-07-28 answers what its own request comes back with.
         if !matches!(
-            (answerer, way.errand.guest),
+            (answerer, context.outgoing.guest),
             (Answerer::Client, Guest::Modern)
         ) {
-            let counted = way.count_question(&asked, count);
+            let counted = context.count_question(&asked, count);
             counted.map_err(|error| format!("it asked `{asked}`: {}", error.message))?;
         }
-        match (answerer, way.errand.guest) {
+        match (answerer, context.outgoing.guest) {
             (Answerer::Person, _) => {
-                let person = way.person().counting(count);
+                let person = context.person().counting(count);
                 asking.spawn(async move {
                     let answer = person.answer(&asked, params.as_ref(), &ruling).await;
                     let refused =
@@ -340,14 +345,14 @@ async fn gather(
             }
             (Answerer::Client, Guest::Modern) => left.push((key.clone(), question.clone())),
             (Answerer::Client, Guest::Legacy { .. }) => {
-                let Some(line) = way.errand.line.cloned() else {
+                let Some(backchannel) = context.outgoing.backchannel.cloned() else {
                     return Err("it asks for input, and this client cannot be asked".to_owned());
                 };
-                let server = Arc::clone(&way.upstream.name);
-                let params = params.map(|params| with_links(way, &asked, &params));
+                let server = Arc::clone(&context.upstream.name);
+                let params = params.map(|params| with_links(context, &asked, &params));
                 asking.spawn(async move {
                     let late = |_| Err("it asked, and nobody answered in time".to_owned());
-                    let asking = timeout(patience, ask(&line, &server, &asked, params));
+                    let asking = timeout(patience, ask(&backchannel, &server, &asked, params));
                     (n, asking.await.unwrap_or_else(late))
                 });
             }
@@ -371,13 +376,13 @@ async fn gather(
 }
 
 async fn ask(
-    line: &Line,
+    backchannel: &Backchannel,
     server: &Arc<str>,
     asked: &str,
     params: Option<Raw>,
 ) -> Result<Raw, String> {
     let params = translate::question_for_legacy(asked, params);
-    let answer = line.ask(server, asked, params.as_ref()).await;
+    let answer = backchannel.ask(server, asked, params.as_ref()).await;
     answer.map_err(|error| {
         format!(
             "it asked `{asked}`, and the client refused: {}",
@@ -443,7 +448,7 @@ pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(
     (!named.is_empty()).then_some(named)
 }
 
-impl Way<'_> {
+impl CallContext<'_> {
     /// Has a person open the addresses that a server wants opened first: then the call may begin anew. Else gives
     /// the failure that the client hears.
     pub(super) async fn open(

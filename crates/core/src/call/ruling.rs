@@ -1,14 +1,13 @@
 //! Rules about the questions of servers. A question is judged once, before it is known who answers it.
 
 use switchboard_approvals::rules::{Action, Case, Kind};
+use switchboard_base::caller::Caller;
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_config::Route;
+use switchboard_outbound::questions::Ruling;
 use switchboard_wire::{code, method};
 
-use super::{Way, approval::record_denied};
-use switchboard_base::caller::Caller;
-use switchboard_outbound::questions::Ruling;
-
+use super::{CallContext, approval::record_denied};
 use crate::core::Core;
 
 /// A person, or a rule, does not want this answered.
@@ -27,7 +26,7 @@ pub(super) fn is_ruled(core: &Core, asked: &str) -> bool {
     kind_of(asked).is_some_and(|kind| !core.approvals.policy().is_quiet(kind))
 }
 
-impl Way<'_> {
+impl CallContext<'_> {
     /// Tests if a client may answer only what it was asked through the gateway: a rule may deny what this server asks, or
     /// leave it to a person, or the route does.
     pub(super) fn rules_answers(&self) -> bool {

@@ -13,7 +13,12 @@ use std::{
 };
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use switchboard_base::{
+    audit::{Actor, NoRoom, Room},
+    scrub,
+};
 use switchboard_config::{Config, ConfigError, ConfigLock, EditError, LockError, Written};
+use switchboard_outbound::hold::{self, Waiting};
 use switchboard_wire::with_hint;
 use tokio::{
     sync::{Mutex, OwnedMutexGuard, mpsc, watch},
@@ -21,11 +26,6 @@ use tokio::{
 };
 
 use super::Core;
-use switchboard_base::{
-    audit::{Actor, NoRoom, Room},
-    scrub,
-};
-use switchboard_outbound::hold::{self, Waiting};
 
 /// Editors write a file in several steps; it is read when they have been quiet for so long.
 const QUIET: Duration = Duration::from_millis(150);

@@ -2,25 +2,24 @@
 
 use std::sync::Arc;
 
-use switchboard_client::Raw;
-use switchboard_wire::Notification;
-use tokio::time::timeout;
-
-use super::{Room, part};
 use switchboard_base::{
     caller::{Caller, Guest},
     extensions::{Told, declares, is_foreign},
     failure::Failure,
     view::View,
 };
+use switchboard_client::Raw;
 use switchboard_outbound::{live::Live, upstream::Upstream};
+use switchboard_wire::Notification;
+use tokio::time::timeout;
 
+use super::{Dispatch, part};
 use crate::{call::extension::may_pass, core::Core, translate};
 
 /// The most bytes of the parameters of a notification to a server.
 const NOTIFICATION_BYTES: usize = 64 * 1024;
 
-impl Room<'_> {
+impl Dispatch<'_> {
     /// Hands a request on to the server of this view. It takes a place, a deadline and a record like any call.
     pub(super) async fn extension(
         &self,
@@ -41,7 +40,7 @@ impl Room<'_> {
         let params = params.unwrap_or_else(Raw::empty_object);
         let text = |name: &str| params.member(name).and_then(|text| text.to_text());
         let name = text("name").or_else(|| text("uri")).unwrap_or_default();
-        self.errand(server, method, Arc::from(name), params).await
+        self.outgoing(server, method, Arc::from(name), params).await
     }
 }
 
@@ -54,7 +53,7 @@ pub fn hand_on(core: &Arc<Core>, view: &View, caller: &Caller, guest: Guest, tol
     let fits = |params: &Raw| params.is_object() && params.as_bytes().len() <= NOTIFICATION_BYTES;
     if !is_foreign(&told.method)
         || !told.params.as_ref().is_none_or(fits)
-        || !core.shelf.declares_extension(server)
+        || !core.live_catalog.declares_extension(server)
     {
         return;
     }

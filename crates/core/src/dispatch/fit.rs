@@ -7,15 +7,14 @@ use std::{
 };
 
 use serde::Deserialize;
+use switchboard_base::{caller::Principal, failure::Failure, health::Reason, tasks, view::View};
 use switchboard_client::{Raw, throttle::Limited};
 use switchboard_config::Config;
+use switchboard_outbound::builtin;
 use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structured, fit};
 use switchboard_wire::{Era, Name, RawError, with_hint};
 
-use super::{Room, menu};
-use switchboard_base::{caller::Principal, failure::Failure, health::Reason, tasks, view::View};
-use switchboard_outbound::builtin;
-
+use super::{Dispatch, menu};
 use crate::{answer, core::Core, translate};
 
 /// The results that were cut, whole. Clients without a token have a store of their own: what they keep makes room for
@@ -107,7 +106,7 @@ impl LazyStore {
     }
 }
 
-impl Room<'_> {
+impl Dispatch<'_> {
     /// A tool's result as this view gives it out: with names of tasks and addresses that lead back to its server,
     /// in the words of the client's revision, and no longer than an agent takes. A task that programs would read in
     /// different ways is an error.

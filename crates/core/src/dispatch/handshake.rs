@@ -2,11 +2,6 @@
 
 use std::sync::Arc;
 
-use switchboard_catalog::{Offers, ServerPart};
-use switchboard_client::{ErrorObject, Raw, Revision};
-use switchboard_wire::{Era, code, meta};
-
-use super::{LIST_TTL, coarse_millis, menu};
 use switchboard_base::{
     apps,
     caller::negotiate,
@@ -14,8 +9,12 @@ use switchboard_base::{
     tasks,
     view::View,
 };
+use switchboard_catalog::{Offers, ServerPart};
+use switchboard_client::{ErrorObject, Raw, Revision};
 use switchboard_outbound::builtin;
+use switchboard_wire::{Era, code, meta};
 
+use super::{LIST_TTL, coarse_millis, menu};
 use crate::{
     core::Core,
     translate::{self, own_info},
@@ -84,7 +83,7 @@ pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Failure> {
 /// The name that results have in this view: a server's own where it is alone, as far as it is known, and else the gateway's.
 pub(crate) fn info(core: &Core, view: &View) -> Raw {
     let of_server = |name: &str| {
-        let catalogue = core.shelf.catalogue();
+        let catalogue = core.live_catalog.catalogue();
         catalogue.server(name)?.offers().server_info.clone()
     };
     match view {
@@ -94,7 +93,7 @@ pub(crate) fn info(core: &Core, view: &View) -> Raw {
 }
 
 fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction, Failure> {
-    let catalogue = core.shelf.catalogue();
+    let catalogue = core.live_catalog.catalogue();
     let View::Server(name) = view else {
         let parts: Vec<_> = catalogue.servers().collect();
         let instructions = if menu::is_shown(core, view) {

@@ -6,22 +6,21 @@
 use std::sync::{Arc, LazyLock};
 
 use serde::Deserialize;
-use switchboard_catalog::{Catalogue, Item, Kind, Offers, ServerPart};
-use switchboard_client::Raw;
-use switchboard_config::Config;
-use switchboard_results::Structured;
-use switchboard_schema::{Checker, Fit, Mismatches, shape};
-use switchboard_search::Found;
-use switchboard_wire::{Era, method};
-
-use super::{Room, text};
 use switchboard_base::{
     apps::is_for_apps_alone,
     failure::{Failure, cut},
     view::{Face, View},
 };
+use switchboard_catalog::{Catalogue, Item, Kind, Offers, ServerPart};
+use switchboard_client::Raw;
+use switchboard_config::Config;
 use switchboard_outbound::{builtin, memory};
+use switchboard_results::Structured;
+use switchboard_schema::{Checker, Fit, Mismatches, shape};
+use switchboard_search::Found;
+use switchboard_wire::{Era, method};
 
+use super::{Dispatch, text};
 use crate::{
     answer::{self, Detail},
     core::Core,
@@ -67,7 +66,7 @@ pub(crate) fn is_shown(core: &Core, view: &View) -> bool {
             switchboard_config::View::Direct => false,
             switchboard_config::View::Search => true,
             switchboard_config::View::Auto => {
-                is_large(&core.config.load(), &core.shelf.catalogue())
+                is_large(&core.config.load(), &core.live_catalog.catalogue())
             }
         },
     }
@@ -108,7 +107,7 @@ struct Retrieve {
     detail: Option<Detail>,
 }
 
-impl Room<'_> {
+impl Dispatch<'_> {
     /// Calls a tool of the menu; `None` if it has no tool of this name.
     pub(super) async fn call_menu(&self, name: &str, params: &Raw) -> Option<Result<Raw, Failure>> {
         let result = match name {
@@ -152,7 +151,7 @@ impl Room<'_> {
             return Ok(self.no_server(server));
         }
         if let Some(server) = &asked.server
-            && let Err(unapproved) = core.shelf.permits(server, None)
+            && let Err(unapproved) = core.live_catalog.permits(server, None)
         {
             return Ok(answer::failed(unapproved.failure(server, None)));
         }
@@ -165,10 +164,10 @@ impl Room<'_> {
         };
         let found: Found = core.finder.find(wish).await?;
         if core.config.load().search.learn {
-            let lessons = &core.finder.lessons;
-            lessons.asked(self.caller.person, &asked.query, &found.hits);
+            let feedback = &core.finder.feedback;
+            feedback.asked(self.caller.person, &asked.query, &found.hits);
         }
-        let catalogue = core.shelf.catalogue_full();
+        let catalogue = core.live_catalog.catalogue_full();
         let detail = asked.detail.unwrap_or_default();
         // Schemas may be long, and there may be fifty of them.
         let writing = move || answer::found(&catalogue, &found, limit, detail);
@@ -182,7 +181,7 @@ impl Room<'_> {
             return Ok(wrong);
         }
         let name = text(&arguments, "name")?;
-        let catalogue = self.core.shelf.catalogue();
+        let catalogue = self.core.live_catalog.catalogue();
         Ok(match for_models(&catalogue, &name) {
             Some(tool) => answer::described(&catalogue, &tool),
             None => self
@@ -219,11 +218,11 @@ impl Room<'_> {
             .and_then(|params| params.with_member("arguments", &fit.arguments))
             .map_err(|error| Failure::invalid_params(error.to_string()))?;
         let question = {
-            let lessons = &self.core.finder.lessons;
-            lessons.question(self.caller.person, &server, &tool)
+            let feedback = &self.core.finder.feedback;
+            feedback.question(self.caller.person, &server, &tool)
         };
         let result = self
-            .errand(&server, method::TOOLS_CALL, Arc::clone(&tool), inner)
+            .outgoing(&server, method::TOOLS_CALL, Arc::clone(&tool), inner)
             .await?;
         if let Some(question) = question.filter(|_| went_well(&result)) {
             self.teach(question, &server, &tool);
@@ -240,16 +239,16 @@ impl Room<'_> {
         let core = Arc::clone(self.core);
         let (server, tool) = (Arc::clone(server), Arc::clone(tool));
         tokio::task::spawn_blocking(move || {
-            let lessons = &core.finder.lessons;
-            lessons.learn(&LANGUAGE, &question, &server, &tool);
+            let feedback = &core.finder.feedback;
+            feedback.learn(&LANGUAGE, &question, &server, &tool);
         });
     }
 
     /// Whose tool is meant. One of a server that nobody has seen yet is waited for, bounded.
     async fn find_named(&self, name: &str) -> Result<(Arc<str>, Arc<str>), Raw> {
-        let shelf = &self.core.shelf;
+        let live_catalog = &self.core.live_catalog;
         let known = {
-            let catalogue = shelf.catalogue();
+            let catalogue = live_catalog.catalogue();
             for_models(&catalogue, name).map(|tool| (tool.server().clone(), tool.name().into()))
         };
         if let Some(known) = known {
@@ -258,15 +257,15 @@ impl Room<'_> {
         let server = split(name, |server| self.core.upstream(server).is_some());
         if let Some((server, tool)) = server {
             let item = Some((Kind::Tool, tool));
-            if let Err(unapproved) = shelf.permits(server, item) {
+            if let Err(unapproved) = live_catalog.permits(server, item) {
                 return Err(answer::failed(unapproved.failure(server, item)));
             }
-            let unseen = shelf.catalogue().server(server).is_none();
+            let unseen = live_catalog.catalogue().server(server).is_none();
             if unseen && let Err(failure) = super::part(self.core, server).await {
                 return Err(answer::failed(failure));
             }
         }
-        let catalogue = shelf.catalogue();
+        let catalogue = live_catalog.catalogue();
         match for_models(&catalogue, name) {
             Some(tool) => Ok((tool.server().clone(), tool.name().into())),
             None => Err(no_tool(&catalogue, name)),
@@ -277,7 +276,7 @@ impl Room<'_> {
     /// be used is left to the server.
     async fn fit_arguments(&self, server: &str, tool: &str, arguments: Raw) -> Result<Fit, Raw> {
         let schema = {
-            let catalogue = self.core.shelf.catalogue();
+            let catalogue = self.core.live_catalog.catalogue();
             let part = catalogue.server(server);
             let tool = part.and_then(|part| part.find(Kind::Tool, tool));
             tool.and_then(|tool| tool.raw().member("inputSchema"))
@@ -309,7 +308,7 @@ impl Room<'_> {
     fn held(&self, name: &str) -> Option<Raw> {
         let (server, tool) = split(name, |server| self.core.upstream(server).is_some())?;
         let item = Some((Kind::Tool, tool));
-        let permitted = self.core.shelf.permits(server, item);
+        let permitted = self.core.live_catalog.permits(server, item);
         let unapproved = permitted.err()?;
         Some(answer::failed(unapproved.failure(server, item)))
     }

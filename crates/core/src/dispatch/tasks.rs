@@ -1,12 +1,12 @@
 //! Requests about tasks, which have names of the gateway's making in every view.
 
+use switchboard_base::{failure::Failure, tasks, view::View};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{Era, code, method};
 
-use super::{Room, distinct_text, renamed, required, upstream};
-use switchboard_base::{failure::Failure, tasks, view::View};
+use super::{Dispatch, distinct_text, renamed, required, upstream};
 
-impl Room<'_> {
+impl Dispatch<'_> {
     /// Asks the server of a task.
     pub(super) async fn task(
         &self,
@@ -23,15 +23,15 @@ impl Room<'_> {
             return Err(Failure::Refused(error.with_data(data)));
         }
         let exposed = distinct_text(&params, &["taskId"])?;
-        let seal = &self.core.seal;
-        let found = tasks::locate(seal, self.caller.principal, &exposed);
+        let signer = &self.core.signer;
+        let found = tasks::locate(signer, self.caller.principal, &exposed);
         let found = found.filter(|(server, _)| self.view.sees(server));
         let Some((server, task)) = found else {
             return Err(Failure::invalid_params("there is no such task"));
         };
         let params = renamed(&params, "taskId", &task)?;
         let name = task.as_str().into();
-        let result = self.errand(&server, method, name, params).await?;
+        let result = self.outgoing(&server, method, name, params).await?;
         let result = self.expose_tasks(&server, result);
         self.deliver_task(&server, result).await
     }
@@ -48,7 +48,7 @@ impl Room<'_> {
         };
         let params = params.unwrap_or_else(Raw::empty_object);
         let upstream = upstream(self.core, server)?;
-        let result = self.errand(server, method::TASKS_LIST, "".into(), params);
+        let result = self.outgoing(server, method::TASKS_LIST, "".into(), params);
         let own = upstream
             .begun
             .only_of(self.caller.principal, &result.await?);
@@ -57,9 +57,9 @@ impl Room<'_> {
     }
 
     pub(super) fn expose_tasks(&self, server: &str, result: Raw) -> Raw {
-        let seal = &self.core.seal;
+        let signer = &self.core.signer;
         tasks::expose_result(result, &|task| {
-            tasks::expose(seal, self.caller.principal, server, task)
+            tasks::expose(signer, self.caller.principal, server, task)
         })
     }
 }

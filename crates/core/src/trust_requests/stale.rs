@@ -8,17 +8,16 @@ use std::{
 };
 
 use switchboard_approvals::Kind;
+use switchboard_outbound::start_throttle::AFTER_FIRST_ANSWERS;
 use switchboard_store::{StoreError, Which};
 use tokio::{sync::watch, time::sleep};
 
 use super::{AGAIN, TOGETHER};
-use switchboard_outbound::start_throttle::AFTER_FIRST_ANSWERS;
-
 use crate::{approvals::driver, core::Core};
 
 /// Withdraws them, now and whenever something else is held, until none is left.
 pub(super) fn start(core: &Arc<Core>) {
-    let held = core.shelf.held_changes();
+    let held = core.live_catalog.held_changes();
     tokio::spawn(run(Arc::downgrade(core), held));
 }
 

@@ -12,12 +12,12 @@ use http_body_util::{BodyExt, LengthLimitError};
 use hyper::body::{Body, Frame, SizeHint};
 use switchboard_wire::limits;
 
-use super::event_stream::Player;
+use super::event_stream::Replay;
 
 /// The body of a response.
 pub(crate) enum Answer {
     Whole(Option<Bytes>),
-    Events(Player),
+    Events(Replay),
     Page(AxumBody),
 }
 
@@ -151,7 +151,7 @@ impl Body for Answer {
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Events(player) => player
+            Self::Events(replay) => replay
                 .poll_next(cx)
                 .map(|next| next.map(|event| Ok(Frame::data(event)))),
             Self::Page(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),

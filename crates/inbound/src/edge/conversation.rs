@@ -16,7 +16,19 @@ use std::{
 };
 
 use bytes::Bytes;
+use switchboard_base::{
+    backchannel::{Backchannel, Cancel, Cancelled, Sink, withdrawal},
+    caller::{self, Caller, Guest, Principal, said},
+    view::View,
+};
 use switchboard_client::{ErrorObject, Id, Reason};
+use switchboard_core::{
+    core::Core,
+    dispatch::handshake,
+    dispatch::{self, ClientRequest},
+    session::Session,
+    shown::Shown,
+};
 use switchboard_wire::{
     Era, Frame, Message, Notification, Request, Response, code, encode, meta, method,
 };
@@ -28,19 +40,6 @@ use tokio::{
 use super::{
     BATCH_MAX, BatchAnswers, client_key, era_of, heed, modern_fault, nameless, reply, withdrawn,
 };
-use switchboard_base::{
-    backchannel::{Cancel, Cancelled, Line, Outlet, withdrawal},
-    caller::{self, Caller, Guest, Principal, said},
-    view::View,
-};
-use switchboard_core::{
-    core::Core,
-    dispatch::handshake,
-    dispatch::{self, Inquiry},
-    session::Session,
-    shown::Shown,
-};
-
 use crate::listen::Listening;
 
 /// Requests of one client under way; more of them wait, up to so many, and those after them are refused.
@@ -72,7 +71,7 @@ pub(crate) trait Source {
 }
 
 /// Where messages to the client go.
-pub(crate) trait Sink: Outlet + 'static {
+pub(crate) trait Writer: Sink + 'static {
     /// Takes an answer. Waits while there is no room.
     fn say(&self, message: Bytes) -> impl Future<Output = ()> + Send;
 
@@ -135,7 +134,7 @@ impl Drop for Held {
     }
 }
 
-impl<S: Sink> Conversation<S> {
+impl<S: Writer> Conversation<S> {
     pub(crate) fn new(core: Arc<Core>, view: View, principal: Principal, sink: Arc<S>) -> Self {
         Self {
             caller: Caller::new(client_key(), nameless(), principal),
@@ -166,7 +165,7 @@ impl<S: Sink> Conversation<S> {
 
     /// Serves the client until it leaves.
     pub(crate) async fn run(mut self, mut source: impl Source) {
-        let mut changes = self.core.shelf.changes();
+        let mut changes = self.core.live_catalog.changes();
         let mut shown = Shown::now(&self.core, &self.view);
         let core = Arc::clone(&self.core);
         let mut stopped = pin!(core.lifecycle.stopped());
@@ -405,7 +404,7 @@ impl<S: Sink> Conversation<S> {
             (Era::Legacy, None) => (Guest::stranger(), None),
         };
         let asks = session.as_ref().map(|session| Arc::clone(&session.asks));
-        let line = Line::new(Arc::<S>::clone(&self.sink), asks, reason);
+        let backchannel = Backchannel::new(Arc::<S>::clone(&self.sink), asks, reason);
         let (core, view, caller) = (
             Arc::clone(&self.core),
             self.view.clone(),
@@ -418,14 +417,14 @@ impl<S: Sink> Conversation<S> {
             {
                 return encode::error(Some(&id), &error);
             }
-            let inquiry = Inquiry {
+            let incoming = ClientRequest {
                 guest,
                 session,
-                line: Some(line),
+                backchannel: Some(backchannel),
                 method: request.method,
                 params: request.params,
             };
-            let answer = dispatch::answer(&core, &view, &caller, inquiry).await;
+            let answer = dispatch::answer(&core, &view, &caller, incoming).await;
             reply(&id, answer)
         }
     }
@@ -527,7 +526,7 @@ impl<S: Sink> Conversation<S> {
 
 /// The next message of a client. One that is `crowded` by its requests is read when it has been asked something and has
 /// read its answers.
-async fn next<S: Sink>(
+async fn next<S: Writer>(
     source: &mut impl Source,
     crowded: Option<(&S, Option<&Session>)>,
 ) -> Option<Result<Bytes, ErrorObject>> {
@@ -549,17 +548,17 @@ async fn next<S: Sink>(
 /// What the client is to be told, once there is something.
 async fn letter(session: Option<&Session>) -> Bytes {
     match session {
-        Some(session) => session.mailbox.next().await,
+        Some(session) => session.notifications.next().await,
         None => std::future::pending().await,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use switchboard_base::view::Face;
 
-    use crate::edge::event_stream::Tape;
+    use super::*;
+    use crate::edge::event_stream::EventStream;
 
     struct Ready;
 
@@ -587,7 +586,7 @@ mod tests {
     async fn crowded_client_that_left_is_noticed() {
         let caller = Caller::new(1, "a".into(), Principal::Owner);
         let session = Session::open(View::All(Face::Direct), caller, None);
-        let sink = Tape::new();
+        let sink = EventStream::new();
         let crowded = Some((&*sink, Some(&*session)));
         assert!(next(&mut Left, crowded).await.is_none());
     }
@@ -596,17 +595,17 @@ mod tests {
     async fn crowded_client_is_read_once_it_is_asked() {
         let caller = Caller::new(1, "a".into(), Principal::Owner);
         let session = Session::open(View::All(Face::Direct), caller, None);
-        let sink = Tape::new();
+        let sink = EventStream::new();
         let crowded = Some((&*sink, Some(&*session)));
         let mut source = Ready;
         let unread = timeout(Duration::from_mins(1), next(&mut source, crowded));
         assert!(unread.await.is_err());
-        let (line, server) = (session.line(), "s".into());
+        let (backchannel, server) = (session.backchannel(), "s".into());
         tokio::select! {
-            answer = line.ask(&server, method::ROOTS_LIST, None) => panic!("{answer:?}"),
+            answer = backchannel.ask(&server, method::ROOTS_LIST, None) => panic!("{answer:?}"),
             message = next(&mut source, crowded) => assert!(message.is_some()),
         }
-        let free = None::<(&Tape, _)>;
+        let free = None::<(&EventStream, _)>;
         assert!(next(&mut source, free).await.is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! Streams of events to HTTP clients, which can be heard again from where they broke.
 //!
-//! Who writes puts messages on a tape and never waits; the body of an HTTP answer plays it. If the client
-//! is cut off, the tape goes on, and another answer can play the rest.
+//! Who writes puts messages on a stream and never waits; the body of an HTTP answer plays it. If the client
+//! is cut off, the stream goes on, and another answer can play the rest.
 
 use std::{
     collections::VecDeque,
@@ -11,22 +11,22 @@ use std::{
 };
 
 use bytes::{BufMut, Bytes, BytesMut};
+use switchboard_base::backchannel::Sink;
 use tokio::{
     sync::Notify,
     time::{Instant, Interval, interval_at},
 };
 
 use super::replay_budget::{Stock, TAPE_BYTES};
-use switchboard_base::backchannel::Outlet;
 
 /// A stream of events.
 #[derive(Debug)]
-pub(crate) struct Tape {
+pub(crate) struct EventStream {
     inner: Mutex<Inner>,
     /// How its events are named, if they are: then it can be heard again.
     name: Option<u64>,
     primes: bool,
-    /// Rung when a player comes or goes, or has played a full tape.
+    /// Rung when a reader comes or goes, or has played a full stream.
     changed: Notify,
 }
 
@@ -41,16 +41,16 @@ struct Inner {
     bytes: usize,
     begun: bool,
     finished: bool,
-    /// Which player plays: a new one ends the one before.
-    player: u64,
+    /// Which reader plays: a new one ends the one before.
+    replay: u64,
     playing: bool,
-    /// When it ended, or its last player left.
+    /// When it ended, or its last reader left.
     left: Option<Instant>,
     keeping: Keeping,
     waker: Option<Waker>,
 }
 
-/// Where the bytes of a tape count.
+/// Where the bytes of a stream count.
 #[derive(Debug, Default)]
 enum Keeping {
     /// With the request that it belongs to.
@@ -73,13 +73,13 @@ const FULL_BYTES: usize = 4 * 1024 * 1024;
 const RETRY_MS: u32 = 1_000;
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
 
-impl Tape {
-    /// A tape that is played once.
+impl EventStream {
+    /// A stream that is played once.
     pub(crate) fn new() -> Arc<Self> {
         Self::build(None, false)
     }
 
-    /// A tape that can be heard again by the names of its events. If it `primes`, the first event is an
+    /// A stream that can be heard again by the names of its events. If it `primes`, the first event is an
     /// empty one that only has a name, so that there is one from the beginning.
     pub(crate) fn named(name: u64, primes: bool) -> Arc<Self> {
         Self::build(Some(name), primes)
@@ -109,7 +109,7 @@ impl Tape {
         !self.lock().begun
     }
 
-    /// The last message. It is taken however much is on the tape.
+    /// The last message. It is taken however much is on the stream.
     pub(crate) fn finish(&self, message: &[u8]) {
         let mut inner = self.lock();
         self.write(&mut inner, message);
@@ -118,7 +118,7 @@ impl Tape {
         written(inner);
     }
 
-    /// Counts it with the tapes that can be played again, unless it is.
+    /// Counts it with the streams that can be played again, unless it is.
     pub(super) fn keep_in(self: &Arc<Self>, stock: &Arc<Stock>) {
         let mut inner = self.lock();
         if matches!(inner.keeping, Keeping::Stock(_)) {
@@ -169,7 +169,7 @@ impl Tape {
     fn force(&self, message: &[u8]) {
         let mut inner = self.lock();
         // Nobody can hear it, now or later.
-        if self.name.is_none() && inner.player > 0 && !inner.playing {
+        if self.name.is_none() && inner.replay > 0 && !inner.playing {
             return;
         }
         self.write(&mut inner, message);
@@ -184,32 +184,32 @@ impl Tape {
         inner.wake();
     }
 
-    /// Plays the tape from what has not been played.
-    pub(crate) fn play(self: &Arc<Self>) -> Player {
+    /// Plays the stream from what has not been played.
+    pub(crate) fn play(self: &Arc<Self>) -> Replay {
         let mut inner = self.lock();
-        self.player(&mut inner)
+        self.begin(&mut inner)
     }
 
-    /// Plays the tape from after the event of this number; `None` if that is not on it any more.
-    pub(crate) fn replay(self: &Arc<Self>, after: u64) -> Option<Player> {
+    /// Plays the stream from after the event of this number; `None` if that is not on it any more.
+    pub(crate) fn replay(self: &Arc<Self>, after: u64) -> Option<Replay> {
         let mut inner = self.lock();
         let next = after.saturating_add(1);
         if next < inner.first {
             return None;
         }
         inner.unplayed = next.min(inner.next());
-        Some(self.player(&mut inner))
+        Some(self.begin(&mut inner))
     }
 
-    fn player(self: &Arc<Self>, inner: &mut Inner) -> Player {
-        inner.player += 1;
+    fn begin(self: &Arc<Self>, inner: &mut Inner) -> Replay {
+        inner.replay += 1;
         inner.playing = true;
         // The one before ends when it looks.
         inner.wake();
         self.changed.notify_waiters();
-        Player {
-            tape: Arc::clone(self),
-            number: inner.player,
+        Replay {
+            events: Arc::clone(self),
+            number: inner.replay,
             alive: interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE),
         }
     }
@@ -219,9 +219,9 @@ impl Tape {
         self.until(|inner| !inner.playing).await;
     }
 
-    /// Waits until this player has left, or another one has taken its place.
-    pub(crate) async fn left_by(&self, player: u64) {
-        self.until(|inner| !inner.playing || inner.player != player)
+    /// Waits until this reader has left, or another one has taken its place.
+    pub(crate) async fn left_by(&self, replay: u64) {
+        self.until(|inner| !inner.playing || inner.replay != replay)
             .await;
     }
 
@@ -275,7 +275,7 @@ impl Tape {
     }
 }
 
-/// Wakes the player of a tape that was written to, and makes room for what was written.
+/// Wakes the reader of a stream that was written to, and makes room for what was written.
 fn written(mut inner: MutexGuard<'_, Inner>) {
     inner.wake();
     let stock = match &inner.keeping {
@@ -288,13 +288,13 @@ fn written(mut inner: MutexGuard<'_, Inner>) {
     }
 }
 
-impl Drop for Tape {
+impl Drop for EventStream {
     fn drop(&mut self) {
         self.lock().leave_stock();
     }
 }
 
-impl Outlet for Tape {
+impl Sink for EventStream {
     fn put(&self, message: Bytes) -> bool {
         let mut inner = self.lock();
         if inner.finished || inner.bytes > UNPLAYED_BYTES {
@@ -377,15 +377,15 @@ impl Inner {
     }
 }
 
-/// Plays a tape as the body of an answer, with a comment now and then to show that somebody is there.
+/// Plays a stream as the body of an answer, with a comment now and then to show that somebody is there.
 #[derive(Debug)]
-pub(crate) struct Player {
-    tape: Arc<Tape>,
+pub(crate) struct Replay {
+    events: Arc<EventStream>,
     number: u64,
     alive: Interval,
 }
 
-impl Player {
+impl Replay {
     /// Tells it from others.
     pub(crate) fn number(&self) -> u64 {
         self.number
@@ -393,15 +393,15 @@ impl Player {
 
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         {
-            let mut inner = self.tape.lock();
-            if inner.player != self.number {
+            let mut inner = self.events.lock();
+            if inner.replay != self.number {
                 return Poll::Ready(None);
             }
-            if let Some(event) = inner.take(self.tape.name.is_some()) {
+            if let Some(event) = inner.take(self.events.name.is_some()) {
                 let full = inner.bytes + event.len() > FULL_BYTES;
                 drop(inner);
                 if full {
-                    self.tape.changed.notify_waiters();
+                    self.events.changed.notify_waiters();
                 }
                 self.alive.reset();
                 return Poll::Ready(Some(event));
@@ -416,17 +416,17 @@ impl Player {
     }
 }
 
-impl Drop for Player {
+impl Drop for Replay {
     fn drop(&mut self) {
-        let mut inner = self.tape.lock();
-        if inner.player == self.number {
+        let mut inner = self.events.lock();
+        if inner.replay == self.number {
             inner.playing = false;
             inner.left = Some(Instant::now());
             if matches!(inner.keeping, Keeping::Dropped) {
                 inner.clear();
             }
             drop(inner);
-            self.tape.changed.notify_waiters();
+            self.events.changed.notify_waiters();
         }
     }
 }
@@ -459,13 +459,13 @@ mod tests {
 
     use super::*;
 
-    async fn next(player: &mut Player) -> Option<String> {
-        let event = poll_fn(|cx| player.poll_next(cx)).await?;
+    async fn next(replay: &mut Replay) -> Option<String> {
+        let event = poll_fn(|cx| replay.poll_next(cx)).await?;
         Some(String::from_utf8(event.to_vec()).unwrap())
     }
 
-    fn put(tape: &Tape, message: &'static str) -> bool {
-        tape.put(Bytes::from_static(message.as_bytes()))
+    fn put(events: &EventStream, message: &'static str) -> bool {
+        events.put(Bytes::from_static(message.as_bytes()))
     }
 
     #[test]
@@ -476,92 +476,92 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_that_broke_is_heard_from_where_it_broke() {
-        let tape = Tape::named(7, true);
-        put(&tape, "1");
-        put(&tape, "2");
-        let mut player = tape.play();
+        let events = EventStream::named(7, true);
+        put(&events, "1");
+        put(&events, "2");
+        let mut replay = events.play();
         assert_eq!(
-            next(&mut player).await.unwrap(),
+            next(&mut replay).await.unwrap(),
             "id: 7_0\nretry: 1000\ndata: \n\n"
         );
-        assert!(next(&mut player).await.unwrap().starts_with("id: 7_1\n"));
-        assert!(next(&mut player).await.unwrap().starts_with("id: 7_2\n"));
-        drop(player);
-        tape.abandoned().await;
-        tape.finish(b"3");
-        let mut again = tape.replay(1).unwrap();
+        assert!(next(&mut replay).await.unwrap().starts_with("id: 7_1\n"));
+        assert!(next(&mut replay).await.unwrap().starts_with("id: 7_2\n"));
+        drop(replay);
+        events.abandoned().await;
+        events.finish(b"3");
+        let mut again = events.replay(1).unwrap();
         assert!(next(&mut again).await.unwrap().contains("data: 2"));
         assert!(next(&mut again).await.unwrap().contains("data: 3"));
         assert_eq!(next(&mut again).await, None);
         // What lies beyond the end, or before the beginning, is no reason to fail.
-        assert_eq!(next(&mut tape.replay(u64::MAX).unwrap()).await, None);
-        assert!(next(&mut tape.replay(0).unwrap()).await.is_some());
+        assert_eq!(next(&mut events.replay(u64::MAX).unwrap()).await, None);
+        assert!(next(&mut events.replay(0).unwrap()).await.is_some());
     }
 
     #[tokio::test]
     async fn the_answer_can_be_heard_again_however_long_it_is() {
-        let tape = Tape::named(7, false);
-        put(&tape, "1");
-        tape.finish(&vec![b'x'; 2 * KEPT_BYTES]);
-        let mut player = tape.play();
-        while next(&mut player).await.is_some() {}
-        let mut again = tape.replay(0).unwrap();
+        let events = EventStream::named(7, false);
+        put(&events, "1");
+        events.finish(&vec![b'x'; 2 * KEPT_BYTES]);
+        let mut replay = events.play();
+        while next(&mut replay).await.is_some() {}
+        let mut again = events.replay(0).unwrap();
         assert!(next(&mut again).await.unwrap().len() > KEPT_BYTES);
     }
 
     #[tokio::test]
     async fn a_stream_that_has_lost_its_beginning_says_so() {
-        let tape = Tape::named(7, false);
+        let events = EventStream::named(7, false);
         for _ in 0..2 * KEPT_EVENTS {
-            put(&tape, "1");
+            put(&events, "1");
         }
-        let mut player = tape.play();
+        let mut replay = events.play();
         for _ in 0..2 * KEPT_EVENTS {
-            next(&mut player).await.unwrap();
+            next(&mut replay).await.unwrap();
         }
-        assert!(tape.replay(1).is_none());
-        assert!(tape.replay(2 * KEPT_EVENTS as u64 - 2).is_some());
+        assert!(events.replay(1).is_none());
+        assert!(events.replay(2 * KEPT_EVENTS as u64 - 2).is_some());
     }
 
     #[tokio::test]
     async fn who_answers_waits_for_a_reader_and_for_nobody_else() {
-        let tape = Tape::new();
-        let mut player = tape.play();
+        let events = EventStream::new();
+        let mut replay = events.play();
         let long = vec![b'x'; FULL_BYTES + 1];
-        tape.say(&long).await;
-        let mut waits = Box::pin(tape.say(b"1"));
+        events.say(&long).await;
+        let mut waits = Box::pin(events.say(b"1"));
         assert!(poll_fn(|cx| Poll::Ready(waits.as_mut().poll(cx).is_pending())).await);
-        next(&mut player).await.unwrap();
+        next(&mut replay).await.unwrap();
         waits.await;
-        tape.say(&long).await;
-        drop(player);
+        events.say(&long).await;
+        drop(replay);
         // Nobody is there: nobody waits.
-        tape.say(b"2").await;
+        events.say(b"2").await;
     }
 
     #[tokio::test]
     async fn a_new_player_ends_the_one_before() {
-        let tape = Tape::named(0, false);
-        let mut one = tape.play();
-        let mut other = tape.play();
+        let events = EventStream::named(0, false);
+        let mut one = events.play();
+        let mut other = events.play();
         assert_eq!(next(&mut one).await, None);
-        put(&tape, "1");
+        put(&events, "1");
         assert!(next(&mut other).await.is_some());
         drop(one);
-        assert!(tape.lock().playing);
+        assert!(events.lock().playing);
     }
 
     #[tokio::test]
     async fn what_is_played_once_is_not_kept_and_there_is_an_end_to_what_waits() {
-        let tape = Tape::new();
-        put(&tape, "1");
-        let mut player = tape.play();
-        next(&mut player).await.unwrap();
-        assert_eq!(tape.lock().bytes, 0);
+        let events = EventStream::new();
+        put(&events, "1");
+        let mut replay = events.play();
+        next(&mut replay).await.unwrap();
+        assert_eq!(events.lock().bytes, 0);
         let long = Bytes::from(vec![b'x'; 1024 * 1024]);
-        let taken = (0..64).take_while(|_| tape.put(long.clone())).count();
+        let taken = (0..64).take_while(|_| events.put(long.clone())).count();
         assert!((16..20).contains(&taken), "{taken}");
-        tape.finish(b"end");
-        assert!(!put(&tape, "late"));
+        events.finish(b"end");
+        assert!(!put(&events, "late"));
     }
 }

@@ -15,7 +15,18 @@ use hyper::{
 };
 use rustc_hash::FxBuildHasher;
 use switchboard_approvals::Holder;
+use switchboard_base::{
+    backchannel::{Backchannel, Sink as _},
+    caller::{self, Caller, Guest, Origin, Principal, said},
+    view::View,
+};
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
+use switchboard_core::{
+    dispatch::handshake,
+    dispatch::{self, ClientRequest},
+    session::{NotTaken, Session},
+    shown::Shown,
+};
 use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limits, meta, method};
 use tokio::{task::JoinSet, time::timeout};
 
@@ -23,23 +34,11 @@ use super::{
     BATCH_MAX, BatchAnswers,
     body::{Answer, UNFINISHED, Unread, read_from_stranger},
     era_of,
-    event_stream::{Tape, read_name},
+    event_stream::{EventStream, read_name},
     heed, modern_fault, nameless, reply,
     sessions::HttpSession,
     work::{Ongoing, Stream, Unhurried, begun, work},
 };
-use switchboard_base::{
-    backchannel::{Line, Outlet as _},
-    caller::{self, Caller, Guest, Origin, Principal, said},
-    view::View,
-};
-use switchboard_core::{
-    dispatch::handshake,
-    dispatch::{self, Inquiry},
-    session::{NotTaken, Session},
-    shown::Shown,
-};
-
 use crate::{inbound::Inbound, listen::Listening};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -331,17 +330,17 @@ impl Visitor<'_> {
     async fn run(self, peer: Peer, request: Request) -> Response<Answer> {
         let caller = self.caller(&peer, &request);
         let id = request.id.clone();
-        let (ongoing, inquiry, stream) = match self.take_in(&peer, request) {
+        let (ongoing, incoming, stream) = match self.take_in(&peer, request) {
             Ok(taken) => taken,
             Err(not_taken) => return not_taken_response(&id, not_taken),
         };
-        let era = inquiry.guest.era();
+        let era = incoming.guest.era();
         let stays = matches!(peer, Peer::Session(_));
         let work = work(
             Arc::clone(&self.inbound.core),
             self.view,
             caller,
-            inquiry,
+            incoming,
             ongoing,
         );
         let mut work = Unhurried::new(work, stays);
@@ -357,7 +356,7 @@ impl Visitor<'_> {
             // Withdrawn. JSON-RPC has no answer to that, HTTP needs one.
             return status(StatusCode::ACCEPTED);
         };
-        if let Some(stream) = stream.filter(|stream| !stream.tape.is_blank()) {
+        if let Some(stream) = stream.filter(|stream| !stream.events.is_blank()) {
             // Something was said, and the answer was there before anybody looked.
             let work = Unhurried::new(std::future::ready(Some(answer)), stays);
             return stream.play(id, work);
@@ -376,30 +375,30 @@ impl Visitor<'_> {
         &self,
         peer: &Peer,
         request: Request,
-    ) -> Result<(Ongoing, Inquiry, Option<Stream>), NotTaken> {
+    ) -> Result<(Ongoing, ClientRequest, Option<Stream>), NotTaken> {
         let ongoing = Ongoing::new(peer, &request.id)?;
         let stream = accepts_events(&self.headers).then(|| Stream::new(peer));
         let asks = match peer {
             Peer::Session(session) => Some(Arc::clone(&session.session.asks)),
             Peer::Stranger | Peer::Modern => None,
         };
-        let line = stream.as_ref().map(|stream| {
+        let backchannel = stream.as_ref().map(|stream| {
             let reason = Arc::clone(&ongoing.reason);
-            Line::new(Arc::<Tape>::clone(&stream.tape), asks, reason)
+            Backchannel::new(Arc::<EventStream>::clone(&stream.events), asks, reason)
         });
         let (guest, session) = match peer {
             Peer::Session(session) => (session.session.guest(), Some(Arc::clone(&session.session))),
             Peer::Stranger => (Guest::stranger(), None),
             Peer::Modern => (Guest::Modern, None),
         };
-        let inquiry = Inquiry {
+        let incoming = ClientRequest {
             guest,
             session,
-            line,
+            backchannel,
             method: request.method,
             params: request.params,
         };
-        Ok((ongoing, inquiry, stream))
+        Ok((ongoing, incoming, stream))
     }
 
     /// Answers with a stream of what changes.
@@ -421,21 +420,21 @@ impl Visitor<'_> {
                 return response;
             }
         };
-        let tape = Tape::new();
-        let player = tape.play();
+        let events = EventStream::new();
+        let replay = events.play();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
                     message = listening.next() => match message {
-                        Some(message) => tape.say(&message).await,
+                        Some(message) => events.say(&message).await,
                         None => break,
                     },
-                    () = tape.abandoned() => break,
+                    () = events.abandoned() => break,
                 }
             }
-            tape.close();
+            events.close();
         });
-        event_stream(Answer::Events(player))
+        event_stream(Answer::Events(replay))
     }
 
     /// Takes what has no answer.
@@ -514,11 +513,11 @@ impl Visitor<'_> {
                     let caller = self.caller(&peer, &request);
                     let id = request.id.clone();
                     match self.take_in(&peer, request) {
-                        Ok((ongoing, mut inquiry, _)) => {
+                        Ok((ongoing, mut incoming, _)) => {
                             // There is no stream to say anything on ahead of the answers.
-                            inquiry.line = None;
+                            incoming.backchannel = None;
                             let (core, view) = (Arc::clone(&self.inbound.core), self.view.clone());
-                            let work = work(core, view, caller, inquiry, ongoing);
+                            let work = work(core, view, caller, incoming, ongoing);
                             asked.spawn(async move {
                                 let answer = work.await?;
                                 let answer = reply(&id, answer);
@@ -595,29 +594,34 @@ fn get(
             return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
         }
     };
-    let Some(tape) = session.stream(stream) else {
+    let Some(events) = session.stream(stream) else {
         let message = "this stream cannot be heard again: it is too long ago";
         return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
     };
-    let player = match after {
-        None => Some(tape.play()),
-        Some(after) => tape.replay(after),
+    let replay = match after {
+        None => Some(events.play()),
+        Some(after) => events.replay(after),
     };
-    let Some(player) = player else {
+    let Some(replay) = replay else {
         let message = "what comes after this event is not known any more";
         return refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message);
     };
     if stream == 0 {
         session.keep_general();
-        let number = player.number();
-        tokio::spawn(tell_news(Arc::clone(inbound), session, tape, number));
+        let number = replay.number();
+        tokio::spawn(tell_news(Arc::clone(inbound), session, events, number));
     }
-    event_stream(Answer::Events(player))
+    event_stream(Answer::Events(replay))
 }
 
 /// Tells a session what belongs to none of its requests, as long as somebody hears it.
-async fn tell_news(inbound: Arc<Inbound>, session: Arc<HttpSession>, tape: Arc<Tape>, player: u64) {
-    let mut changes = inbound.core.shelf.changes();
+async fn tell_news(
+    inbound: Arc<Inbound>,
+    session: Arc<HttpSession>,
+    events: Arc<EventStream>,
+    replay: u64,
+) {
+    let mut changes = inbound.core.live_catalog.changes();
     loop {
         let now = Shown::now(&inbound.core, &session.session.view);
         let before = {
@@ -625,21 +629,21 @@ async fn tell_news(inbound: Arc<Inbound>, session: Arc<HttpSession>, tape: Arc<T
             std::mem::replace(&mut *shown, now)
         };
         for said in now.changes_since(before) {
-            tape.put(encode::notification(said, None));
+            events.put(encode::notification(said, None));
         }
         tokio::select! {
-            letter = letter(&session, &tape) => drop(tape.put(letter)),
+            letter = letter(&session, &events) => drop(events.put(letter)),
             changed = changes.changed() => if changed.is_err() { return },
-            () = tape.left_by(player) => return,
-            () = inbound.core.lifecycle.stopped() => return tape.close(),
+            () = events.left_by(replay) => return,
+            () = inbound.core.lifecycle.stopped() => return events.close(),
         }
     }
 }
 
-/// The next letter of a session, once its tape has room for it.
-async fn letter(session: &HttpSession, tape: &Tape) -> Bytes {
-    tape.room().await;
-    session.session.mailbox.next().await
+/// The next letter of a session, once its stream has room for it.
+async fn letter(session: &HttpSession, events: &EventStream) -> Bytes {
+    events.room().await;
+    session.session.notifications.next().await
 }
 
 fn delete(

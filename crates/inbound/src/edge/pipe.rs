@@ -14,7 +14,9 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use switchboard_base::{backchannel::Sink, caller::Principal, view::View};
 use switchboard_client::ErrorObject;
+use switchboard_core::core::Core;
 use switchboard_wire::{Splitter, code, limits, put_line};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -22,9 +24,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::conversation::{Conversation, LAST_ANSWERS, LOOK, Sink, Source};
-use switchboard_base::{backchannel::Outlet, caller::Principal, view::View};
-use switchboard_core::core::Core;
+use super::conversation::{Conversation, LAST_ANSWERS, LOOK, Source, Writer};
 
 /// With so many bytes waiting to be written, those who answer wait as well.
 const ANSWERS_BYTES: usize = 4 * 1024 * 1024;
@@ -148,13 +148,13 @@ impl Outgoing {
     }
 }
 
-impl Outlet for Outgoing {
+impl Sink for Outgoing {
     fn put(&self, message: Bytes) -> bool {
         self.waiting.bytes.load(Relaxed) <= NEWS_BYTES && self.send(message)
     }
 }
 
-impl Sink for Outgoing {
+impl Writer for Outgoing {
     async fn say(&self, message: Bytes) {
         self.room().await;
         self.send(message);

@@ -1,4 +1,4 @@
-//! The tapes that can be played again, of all sessions of a principal: bounded in bytes, the oldest dropped first.
+//! The streams that can be played again, of all sessions of a principal: bounded in bytes, the oldest dropped first.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -11,29 +11,29 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::event_stream::Tape;
+use super::event_stream::EventStream;
 
-/// The most bytes on all tapes of the owner together.
+/// The most bytes on all streams of the owner together.
 pub(super) const STOCK_BYTES: usize = 64 * 1024 * 1024;
-/// The bytes that a tape counts besides its events.
+/// The bytes that a stream counts besides its events.
 pub(super) const TAPE_BYTES: usize = 512;
-/// A tape that has ended and is not played is kept for this long.
+/// A stream that has ended and is not played is kept for this long.
 pub(super) const KEPT_FOR: Duration = Duration::from_mins(5);
-/// The fewest entries that are looked through for tapes that are gone.
+/// The fewest entries that are looked through for streams that are gone.
 const PRUNE_MIN: usize = 64;
 
-/// The tapes of all sessions of a principal.
+/// The streams of all sessions of a principal.
 #[derive(Debug)]
 pub(crate) struct Stock {
     most: usize,
     bytes: AtomicUsize,
-    tapes: Mutex<Tapes>,
+    streams: Mutex<Tapes>,
 }
 
 #[derive(Debug, Default)]
 struct Tapes {
     /// The oldest first.
-    queue: VecDeque<Weak<Tape>>,
+    queue: VecDeque<Weak<EventStream>>,
     /// With this many, those that are gone are left out.
     prune_at: usize,
 }
@@ -43,18 +43,18 @@ impl Stock {
         Arc::new(Self {
             most,
             bytes: AtomicUsize::new(0),
-            tapes: Mutex::default(),
+            streams: Mutex::default(),
         })
     }
 
-    /// Takes in a tape, whose bytes have been counted.
-    pub(super) fn put(&self, tape: &Arc<Tape>) {
-        let mut tapes = self.lock();
-        if tapes.queue.len() >= tapes.prune_at {
-            tapes.queue.retain(|tape| tape.strong_count() > 0);
-            tapes.prune_at = PRUNE_MIN.max(2 * tapes.queue.len());
+    /// Takes in a stream, whose bytes have been counted.
+    pub(super) fn put(&self, events: &Arc<EventStream>) {
+        let mut streams = self.lock();
+        if streams.queue.len() >= streams.prune_at {
+            streams.queue.retain(|events| events.strong_count() > 0);
+            streams.prune_at = PRUNE_MIN.max(2 * streams.queue.len());
         }
-        tapes.queue.push_back(Arc::downgrade(tape));
+        streams.queue.push_back(Arc::downgrade(events));
     }
 
     pub(super) fn grow(&self, bytes: usize) {
@@ -70,35 +70,35 @@ impl Stock {
         self.bytes.load(Relaxed) > self.most
     }
 
-    /// Drops the oldest tapes until the rest is no more than may be. Not to be called with a tape locked.
+    /// Drops the oldest streams until the rest is no more than may be. Not to be called with a stream locked.
     pub(super) fn make_room(&self) {
         while self.is_over() {
             let Some(oldest) = self.lock().queue.pop_front() else {
                 return;
             };
-            if let Some(tape) = oldest.upgrade() {
-                tape.forget();
+            if let Some(events) = oldest.upgrade() {
+                events.forget();
             }
         }
     }
 
-    /// Drops the tapes that ended a while before and are not played.
+    /// Drops the streams that ended a while before and are not played.
     pub(super) fn sweep(&self, now: Instant) {
         let mut over: Vec<_> = self.lock().queue.iter().filter_map(Weak::upgrade).collect();
-        over.retain(|tape| tape.is_over(now, KEPT_FOR));
+        over.retain(|events| events.is_over(now, KEPT_FOR));
         let dropped: HashSet<_> = over.iter().map(Arc::as_ptr).collect();
-        let mut tapes = self.lock();
-        tapes
+        let mut streams = self.lock();
+        streams
             .queue
-            .retain(|tape| tape.strong_count() > 0 && !dropped.contains(&tape.as_ptr()));
-        drop(tapes);
-        for tape in over {
-            tape.forget();
+            .retain(|events| events.strong_count() > 0 && !dropped.contains(&events.as_ptr()));
+        drop(streams);
+        for events in over {
+            events.forget();
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Tapes> {
-        self.tapes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,33 +106,33 @@ impl Stock {
 mod tests {
     use std::{future::poll_fn, task::Poll};
 
-    use super::*;
-    use switchboard_base::backchannel::Outlet as _;
+    use switchboard_base::backchannel::Sink as _;
 
-    use crate::edge::event_stream::Player;
+    use super::*;
+    use crate::edge::event_stream::Replay;
 
     const LONG: usize = 3 * 1024;
     /// Room for four of them.
     const MOST: usize = 16 * 1024;
 
-    fn kept(stock: &Arc<Stock>, number: u64) -> (Arc<Tape>, Player) {
-        let tape = Tape::named(number, true);
-        let player = tape.play();
-        tape.keep_in(stock);
-        (tape, player)
+    fn kept(stock: &Arc<Stock>, number: u64) -> (Arc<EventStream>, Replay) {
+        let events = EventStream::named(number, true);
+        let replay = events.play();
+        events.keep_in(stock);
+        (events, replay)
     }
 
-    /// A tape with a long answer that was not read.
-    fn unread(stock: &Arc<Stock>, number: u64) -> Arc<Tape> {
-        let (tape, player) = kept(stock, number);
-        tape.finish(&vec![b'x'; LONG]);
-        drop(player);
-        tape
+    /// A stream with a long answer that was not read.
+    fn unread(stock: &Arc<Stock>, number: u64) -> Arc<EventStream> {
+        let (events, replay) = kept(stock, number);
+        events.finish(&vec![b'x'; LONG]);
+        drop(replay);
+        events
     }
 
-    async fn bytes_of(player: &mut Player) -> usize {
+    async fn bytes_of(replay: &mut Replay) -> usize {
         let mut bytes = 0;
-        while let Some(event) = poll_fn(|cx| player.poll_next(cx)).await {
+        while let Some(event) = poll_fn(|cx| replay.poll_next(cx)).await {
             bytes += event.len();
         }
         bytes
@@ -141,42 +141,46 @@ mod tests {
     #[tokio::test]
     async fn oldest_tape_makes_room_for_the_newest() {
         let stock = Stock::new(MOST);
-        let tapes: Vec<_> = (1..=60).map(|number| unread(&stock, number)).collect();
+        let streams: Vec<_> = (1..=60).map(|number| unread(&stock, number)).collect();
         assert!(!stock.is_over());
-        let bytes: usize = tapes.iter().map(|tape| tape.bytes()).sum();
+        let bytes: usize = streams.iter().map(|events| events.bytes()).sum();
         assert!(bytes <= MOST, "{bytes}");
         // What is still there can be played again, and the rest says that it is gone.
-        for tape in &tapes[56..] {
-            assert!(bytes_of(&mut tape.replay(0).unwrap()).await >= LONG);
+        for events in &streams[56..] {
+            assert!(bytes_of(&mut events.replay(0).unwrap()).await >= LONG);
         }
-        assert!(tapes[..56].iter().all(|tape| tape.replay(0).is_none()));
-        drop(tapes);
+        assert!(
+            streams[..56]
+                .iter()
+                .all(|events| events.replay(0).is_none())
+        );
+        drop(streams);
         assert_eq!(stock.bytes.load(Relaxed), 0);
     }
 
     #[tokio::test]
     async fn tape_that_is_played_is_played_to_its_end() {
         let stock = Stock::new(MOST);
-        let (tape, mut player) = kept(&stock, 1);
-        tape.finish(&vec![b'x'; LONG]);
+        let (events, mut replay) = kept(&stock, 1);
+        events.finish(&vec![b'x'; LONG]);
         let _others: Vec<_> = (2..=10).map(|number| unread(&stock, number)).collect();
-        assert!(bytes_of(&mut player).await >= LONG);
-        drop(player);
-        assert_eq!(tape.bytes(), 0);
+        assert!(bytes_of(&mut replay).await >= LONG);
+        drop(replay);
+        assert_eq!(events.bytes(), 0);
     }
 
     #[tokio::test]
     async fn dropped_tape_takes_nothing_unless_played() {
         let stock = Stock::new(1024);
-        let (tape, player) = kept(&stock, 0);
-        drop(player);
-        tape.put(vec![b'x'; LONG].into());
+        let (events, replay) = kept(&stock, 0);
+        drop(replay);
+        events.put(vec![b'x'; LONG].into());
         assert!(!stock.is_over());
-        tape.put(vec![b'x'; LONG].into());
-        assert_eq!(tape.bytes(), 0);
-        let mut again = tape.play();
-        tape.keep_in(&stock);
-        tape.put("1".into());
+        events.put(vec![b'x'; LONG].into());
+        assert_eq!(events.bytes(), 0);
+        let mut again = events.play();
+        events.keep_in(&stock);
+        events.put("1".into());
         let event = poll_fn(|cx| again.poll_next(cx)).await.unwrap();
         assert!(event.starts_with(b"id: 0_3\n"), "{event:?}");
         assert!(poll_fn(|cx| Poll::Ready(again.poll_next(cx).is_pending())).await);
@@ -186,10 +190,10 @@ mod tests {
     async fn ended_tape_is_kept_for_minutes() {
         let stock = Stock::new(STOCK_BYTES);
         let ended = unread(&stock, 1);
-        let (goes_on, player) = kept(&stock, 2);
+        let (goes_on, replay) = kept(&stock, 2);
         goes_on.put("1".into());
-        drop(player);
-        let (played, player) = kept(&stock, 3);
+        drop(replay);
+        let (played, replay) = kept(&stock, 3);
         played.finish(b"1");
         let now = Instant::now();
         stock.sweep(now);
@@ -198,7 +202,7 @@ mod tests {
         assert_eq!(ended.bytes(), 0);
         assert!(goes_on.bytes() > 0 && played.bytes() > 0);
         assert_eq!(stock.lock().queue.len(), 2);
-        drop(player);
+        drop(replay);
     }
 
     #[tokio::test]

@@ -12,18 +12,18 @@ use std::{
 };
 
 use rustc_hash::FxHashMap;
-use tokio::time::Instant;
-
-use super::{
-    event_stream::Tape,
-    replay_budget::{STOCK_BYTES, Stock},
-};
 use switchboard_base::{
     caller::{Caller, Principal},
     random::secret,
     view::View,
 };
 use switchboard_core::{dispatch::handshake, session::Session, shown::Shown};
+use tokio::time::Instant;
+
+use super::{
+    event_stream::EventStream,
+    replay_budget::{STOCK_BYTES, Stock},
+};
 
 /// A session over HTTP.
 #[derive(Debug)]
@@ -33,9 +33,9 @@ pub(crate) struct HttpSession {
     /// What the client has been shown, which its stream goes by.
     pub(crate) shown: Mutex<Shown>,
     /// The stream of what belongs to no request. Its number is 0.
-    pub(crate) general: Arc<Tape>,
+    pub(crate) general: Arc<EventStream>,
     /// The streams of the last requests, the oldest first.
-    streams: Mutex<VecDeque<(u64, Arc<Tape>)>>,
+    streams: Mutex<VecDeque<(u64, Arc<EventStream>)>>,
     stock: Arc<Stock>,
     last_stream: AtomicU64,
     /// Milliseconds since the sessions began.
@@ -50,21 +50,21 @@ const STREAMS_BYTES: usize = 16 * 1024 * 1024;
 const SILENT_MS: u64 = 2 * 60 * 1000;
 
 impl HttpSession {
-    /// A tape for what is said ahead of the answer to a request.
-    pub(crate) fn tape(&self) -> (u64, Arc<Tape>) {
+    /// A stream for what is said ahead of the answer to a request.
+    pub(crate) fn events(&self) -> (u64, Arc<EventStream>) {
         let number = self.last_stream.fetch_add(1, Relaxed) + 1;
         let primes = self.session.about().revision.facts().priming_events;
-        (number, Tape::named(number, primes))
+        (number, EventStream::named(number, primes))
     }
 
-    /// The tape is being played, and may have to be played again.
-    pub(crate) fn keep(&self, number: u64, tape: Arc<Tape>) {
-        tape.keep_in(&self.stock);
+    /// The stream is being played, and may have to be played again.
+    pub(crate) fn keep(&self, number: u64, events: Arc<EventStream>) {
+        events.keep_in(&self.stock);
         let mut streams = lock(&self.streams);
-        streams.retain(|(_, tape)| !tape.is_gone());
-        streams.push_back((number, tape));
-        let crowded = |streams: &VecDeque<(u64, Arc<Tape>)>| {
-            let bytes: usize = streams.iter().map(|(_, tape)| tape.bytes()).sum();
+        streams.retain(|(_, events)| !events.is_gone());
+        streams.push_back((number, events));
+        let crowded = |streams: &VecDeque<(u64, Arc<EventStream>)>| {
+            let bytes: usize = streams.iter().map(|(_, events)| events.bytes()).sum();
             streams.len() > STREAMS_MAX || bytes > STREAMS_BYTES
         };
         while streams.len() > 1 && crowded(&streams) {
@@ -73,13 +73,13 @@ impl HttpSession {
     }
 
     /// The stream of this number.
-    pub(crate) fn stream(&self, number: u64) -> Option<Arc<Tape>> {
+    pub(crate) fn stream(&self, number: u64) -> Option<Arc<EventStream>> {
         if number == 0 {
             return Some(Arc::clone(&self.general));
         }
         let streams = lock(&self.streams);
         let found = streams.iter().find(|(known, _)| *known == number);
-        found.map(|(_, tape)| Arc::clone(tape))
+        found.map(|(_, events)| Arc::clone(events))
     }
 
     /// The stream of what belongs to no request is being played.
@@ -143,7 +143,7 @@ impl Sessions {
             id: Arc::clone(&id),
             session,
             shown: Mutex::new(shown),
-            general: Tape::named(0, primes),
+            general: EventStream::named(0, primes),
             streams: Mutex::default(),
             stock: Arc::clone(stock),
             last_stream: AtomicU64::new(0),
@@ -293,10 +293,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use switchboard_base::view::Face;
     use switchboard_client::Raw;
 
     use super::*;
-    use switchboard_base::view::Face;
 
     const OWNER: Principal = Principal::Owner;
 
@@ -461,8 +461,8 @@ mod tests {
         let sessions = Sessions::new();
         let session = open(&sessions).unwrap();
         for _ in 0..=STREAMS_MAX {
-            let (number, tape) = session.tape();
-            session.keep(number, tape);
+            let (number, events) = session.events();
+            session.keep(number, events);
         }
         assert!(session.stream(1).is_none());
         assert!(session.stream(2).is_some());

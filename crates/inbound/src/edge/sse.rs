@@ -8,18 +8,17 @@ use std::{
 
 use bytes::Bytes;
 use hyper::{HeaderMap, Response, StatusCode};
+use switchboard_base::{caller::Principal, random::secret, view::View};
 use switchboard_client::ErrorObject;
 use switchboard_wire::code;
 use tokio::sync::mpsc;
 
 use super::{
     body::Answer,
-    conversation::{Conversation, Sink, Source},
-    event_stream::Tape,
+    conversation::{Conversation, Source, Writer},
+    event_stream::EventStream,
     http::{event_stream, refuse, status},
 };
-use switchboard_base::{caller::Principal, random::secret, view::View};
-
 use crate::inbound::Inbound;
 
 /// Messages go to this path with the name of the stream after it.
@@ -51,27 +50,27 @@ pub(crate) fn open(inbound: &Arc<Inbound>, view: View, principal: Principal) -> 
         let message = "there are too many streams; try again later";
         return refuse(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL, message);
     };
-    let tape = Tape::new();
-    tape.announce("endpoint", &format!("{MESSAGES}{name}"));
-    let player = tape.play();
+    let events = EventStream::new();
+    events.announce("endpoint", &format!("{MESSAGES}{name}"));
+    let replay = events.play();
     let inbound = Arc::clone(inbound);
     tokio::spawn(async move {
         let conversation = Conversation::new(
             Arc::clone(&inbound.core),
             view,
             principal,
-            Arc::clone(&tape),
+            Arc::clone(&events),
         )
         .over_http();
         let messages = Messages {
             inbox,
-            tape: Arc::clone(&tape),
+            events: Arc::clone(&events),
         };
         inbound.attend(conversation.run(messages)).await;
         inbound.sse.remove(&name);
-        tape.close();
+        events.close();
     });
-    event_stream(Answer::Events(player))
+    event_stream(Answer::Events(replay))
 }
 
 /// Takes a message for the stream of this name.
@@ -131,7 +130,7 @@ impl Streams {
 /// What the client has sent.
 struct Messages {
     inbox: mpsc::Receiver<Bytes>,
-    tape: Arc<Tape>,
+    events: Arc<EventStream>,
 }
 
 impl Source for Messages {
@@ -140,16 +139,16 @@ impl Source for Messages {
             biased;
             message = self.inbox.recv() => message.map(Ok),
             // The stream is the session: when it is closed, the client has left.
-            () = self.tape.abandoned() => None,
+            () = self.events.abandoned() => None,
         }
     }
 
     async fn gone(&mut self) {
-        self.tape.abandoned().await;
+        self.events.abandoned().await;
     }
 }
 
-impl Sink for Tape {
+impl Writer for EventStream {
     async fn say(&self, message: Bytes) {
         Self::say(self, &message).await;
     }

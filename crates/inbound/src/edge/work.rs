@@ -8,25 +8,25 @@ use std::{
 };
 
 use hyper::Response;
+use switchboard_base::{backchannel::Cancelled, caller::Caller, view::View};
 use switchboard_client::{ErrorObject, Id, Raw, Reason};
+use switchboard_core::{
+    core::Core,
+    dispatch::{self, ClientRequest},
+    session::{NotTaken, Session},
+};
 
 use super::{
     body::Answer,
-    event_stream::Tape,
+    event_stream::EventStream,
     http::{Peer, event_stream},
     reply,
     sessions::HttpSession,
 };
-use switchboard_base::{backchannel::Cancelled, caller::Caller, view::View};
-use switchboard_core::{
-    core::Core,
-    dispatch::{self, Inquiry},
-    session::{NotTaken, Session},
-};
 
 /// The stream of one request, if it comes to that.
 pub(super) struct Stream {
-    pub(super) tape: Arc<Tape>,
+    pub(super) events: Arc<EventStream>,
     /// The session that can hear it again, and its number there.
     of: Option<(Arc<HttpSession>, u64)>,
 }
@@ -35,14 +35,14 @@ impl Stream {
     pub(super) fn new(peer: &Peer) -> Self {
         match peer {
             Peer::Session(session) => {
-                let (number, tape) = session.tape();
+                let (number, events) = session.events();
                 Self {
-                    tape,
+                    events,
                     of: Some((Arc::clone(session), number)),
                 }
             }
             Peer::Stranger | Peer::Modern => Self {
-                tape: Tape::new(),
+                events: EventStream::new(),
                 of: None,
             },
         }
@@ -50,11 +50,11 @@ impl Stream {
 
     /// Answers with the stream; the answer to the request ends it.
     pub(super) fn play(self, id: Id, mut work: Unhurried) -> Response<Answer> {
-        let Self { tape, of } = self;
+        let Self { events, of } = self;
         if let Some((session, number)) = of {
-            session.keep(number, Arc::clone(&tape));
+            session.keep(number, Arc::clone(&events));
         }
-        let player = tape.play();
+        let replay = events.play();
         tokio::spawn(async move {
             let answer = if work.stays {
                 (&mut work).await
@@ -62,22 +62,22 @@ impl Stream {
                 // A client that hangs up and cannot come back has left.
                 tokio::select! {
                     answer = &mut work => answer,
-                    () = tape.abandoned() => None,
+                    () = events.abandoned() => None,
                 }
             };
             match answer {
-                Some(answer) => tape.finish(&reply(&id, answer)),
-                None => tape.close(),
+                Some(answer) => events.finish(&reply(&id, answer)),
+                None => events.close(),
             }
         });
-        event_stream(Answer::Events(player))
+        event_stream(Answer::Events(replay))
     }
 }
 
 /// Waits until the stream is to begin.
 pub(super) async fn begun(stream: Option<&Stream>) {
     match stream {
-        Some(stream) => poll_fn(|cx| stream.tape.poll_begun(cx)).await,
+        Some(stream) => poll_fn(|cx| stream.events.poll_begun(cx)).await,
         None => std::future::pending().await,
     }
 }
@@ -125,11 +125,11 @@ pub(super) async fn work(
     core: Arc<Core>,
     view: View,
     caller: Caller,
-    inquiry: Inquiry,
+    incoming: ClientRequest,
     mut ongoing: Ongoing,
 ) -> Option<Result<Raw, ErrorObject>> {
     // Pinned where it is made: it is large, and each move of it would be a copy.
-    let mut answer = pin!(dispatch::answer(&core, &view, &caller, inquiry));
+    let mut answer = pin!(dispatch::answer(&core, &view, &caller, incoming));
     match ongoing.cancelled.take() {
         None => Some(answer.await),
         Some(cancelled) => tokio::select! {

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::Supervisor;
-use crate::{start_throttle::Pace, upstream::Upstream};
+use crate::{start_throttle::StartThrottle, upstream::Upstream};
 
 /// How long servers that were never learnt are still started when the last client has left.
 const LAST_STARTS: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ impl Supervisor {
             return;
         }
         deps.first_contact.save_soon(deps.config.load_full());
-        deps.pace.hurry();
+        deps.start_throttle.hurry();
         for (upstream, until) in waits {
             // One that takes longer is told of by a changed list.
             let _ = timeout_at(until.into(), upstream.met()).await;
@@ -53,16 +53,16 @@ impl Supervisor {
         });
         let new: Vec<_> = new.collect();
         if new.is_empty() {
-            return deps.pace.pause();
+            return deps.start_throttle.pause();
         }
         let servers = new.len();
         tracing::info!(
             servers,
             "The last client has left; learning new servers first."
         );
-        deps.pace.hurry();
+        deps.start_throttle.hurry();
         let _ = timeout(LAST_STARTS, all_met(&new)).await;
-        deps.pace.pause();
+        deps.start_throttle.pause();
         let begun = new.into_iter().filter(|upstream| upstream.is_being_met());
         let begun: Vec<_> = begun.collect();
         if timeout(LAST_LESSONS, all_met(&begun)).await.is_ok() {
@@ -92,7 +92,7 @@ impl Supervisor {
 pub async fn until_deserted<Lessons: Future<Output = ()>>(
     mut clients: watch::Receiver<usize>,
     mut applied: watch::Receiver<()>,
-    pace: &Pace,
+    start_throttle: &StartThrottle,
     last_lessons: impl Fn() -> Lessons,
 ) {
     loop {
@@ -105,7 +105,7 @@ pub async fn until_deserted<Lessons: Future<Output = ()>>(
             _ = applied.changed() => {}
             () = last_lessons() => return,
         }
-        pace.resume();
+        start_throttle.resume();
     }
 }
 
@@ -121,19 +121,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn client_or_configuration_that_comes_late_has_servers_started_again() {
-        let pace = Pace::default();
+        let start_throttle = StartThrottle::default();
         let (clients, applied) = (watch::Sender::new(1), watch::Sender::new(()));
         let lessons = std::cell::Cell::new(0);
         let last_lessons = || {
             lessons.set(lessons.get() + 1);
-            pace.pause();
+            start_throttle.pause();
             tokio::time::sleep(LAST_LESSONS)
         };
         let (heard, told) = (clients.subscribe(), applied.subscribe());
-        let deserted = until_deserted(heard, told, &pace, last_lessons);
+        let deserted = until_deserted(heard, told, &start_throttle, last_lessons);
         let mut deserted = std::pin::pin!(deserted);
         let mut is_over = async || timeout(LAST_STARTS, &mut deserted).await.is_ok();
-        let is_paused = async || timeout(LAST_STARTS, pace.open(|| ())).await.is_err();
+        let is_paused = async || {
+            timeout(LAST_STARTS, start_throttle.open(|| ()))
+                .await
+                .is_err()
+        };
         applied.send_replace(());
         assert!(!is_over().await && lessons.get() == 0);
         clients.send_replace(0);

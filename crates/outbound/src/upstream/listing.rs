@@ -9,13 +9,12 @@ use std::{
     sync::{Arc, PoisonError, atomic::Ordering::Relaxed},
 };
 
+use switchboard_base::uri;
 use switchboard_catalog::{Kind, Offers};
 use switchboard_client::Raw;
 use switchboard_trust::{Offer, fingerprint};
 
 use super::{Items, Upstream};
-use switchboard_base::uri;
-
 use crate::{
     discovery::{BYTES_MAX, ITEMS_MAX, Learnt},
     pins::item_kind,
@@ -72,11 +71,11 @@ impl Upstream {
     /// Compares what the connections list, once that has been judged.
     pub(super) async fn compare(self: &Arc<Self>) {
         let Some(second) = self.other() else { return };
-        let (first, shelf) = (Arc::clone(self), Arc::clone(&self.deps.shelf));
+        let (first, live_catalog) = (Arc::clone(self), Arc::clone(&self.deps.live_catalog));
         let comparing = tokio::task::spawn_blocking(move || {
             // Whoever compares last has seen the last of both.
             let added = first.added.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = shelf.offers(&first.name).unwrap_or_default();
+            let known = live_catalog.offers(&first.name).unwrap_or_default();
             let agreement = Agreement {
                 alone: added.clone(),
                 ..second.listing.load().agreement(&known)

@@ -6,21 +6,20 @@ use std::{
     time::Instant,
 };
 
+use switchboard_base::{
+    apps,
+    backchannel::Backchannel,
+    caller::{Principal, said},
+    extensions::{is_foreign, with_extensions},
+    failure::{Failure, cut},
+    health::{Reason, UNREADABLE},
+};
 use switchboard_catalog::{Kind, Offers};
 use switchboard_client::{Asked, Era, Raw, model::LogLevel, throttle::Limited};
 use switchboard_config::Trust;
 use switchboard_wire::{meta, method};
 
 use super::{Items, Upstream};
-use switchboard_base::{
-    apps,
-    backchannel::Line,
-    caller::{Principal, said},
-    extensions::{is_foreign, with_extensions},
-    failure::{Failure, cut},
-    health::{Reason, UNREADABLE},
-};
-
 use crate::{
     deps::{Answering, Source},
     discovery::{self, HURRIED_RETRY, Learnt, Lists, Missing, list_method},
@@ -157,7 +156,7 @@ impl Upstream {
                 return Ok(Admission::Elsewhere);
             }
             let item = Some((*kind, &**name));
-            let permitted = self.deps.shelf.permits(&self.name, item);
+            let permitted = self.deps.live_catalog.permits(&self.name, item);
             permitted.map_err(|unapproved| unapproved.failure(&self.name, item))?;
             // A name that is not listed has never been judged.
             let word = match kind {
@@ -165,7 +164,7 @@ impl Upstream {
                 Kind::Prompt => "prompt",
                 Kind::Resource | Kind::Template => continue,
             };
-            if !always && !self.deps.shelf.lists(&self.name, *kind, name) {
+            if !always && !self.deps.live_catalog.lists(&self.name, *kind, name) {
                 let (server, name) = (&self.name, cut(name));
                 let message = format!("server '{server}' offers no {word} '{name}'");
                 return Err(Failure::invalid_params(message));
@@ -180,7 +179,7 @@ impl Upstream {
         let judged = self.judged_list(live, kind, deadline).await;
         if judged != Judged::Yes
             || kind != Kind::Resource
-            || self.deps.shelf.lists(&self.name, kind, name)
+            || self.deps.live_catalog.lists(&self.name, kind, name)
         {
             return judged;
         }
@@ -224,7 +223,7 @@ impl Upstream {
         if self.ending.load(Relaxed) {
             return false;
         }
-        let shelf = &self.deps.shelf;
+        let live_catalog = &self.deps.live_catalog;
         if self.era.is_some() {
             return self.take_in_besides(learnt).await;
         }
@@ -233,7 +232,7 @@ impl Upstream {
         }
         let is_open = !self.eras.is_refuted(Era::Modern);
         let first = Arc::clone(self);
-        let taking_in = shelf.put(&self.name, move |known| {
+        let taking_in = live_catalog.put(&self.name, move |known| {
             let mut offers = first.combined(known, Some(learnt));
             if is_open && offers.era == Some(Era::Legacy) {
                 let known = known.and_then(|known| known.capabilities.as_ref());
@@ -256,12 +255,12 @@ impl Upstream {
             return false;
         };
         // A server is known by what its first connection lists.
-        let is_known = self.deps.shelf.offers(&self.name).is_some();
+        let is_known = self.deps.live_catalog.offers(&self.name).is_some();
         let is_judged = !is_known || {
             let first = Arc::clone(&first);
             let taking_in = self
                 .deps
-                .shelf
+                .live_catalog
                 .put(&self.name, move |known| first.combined(known, None));
             taking_in.await
         };
@@ -269,10 +268,10 @@ impl Upstream {
         is_judged
     }
 
-    /// A client on this line says that its roots have changed. Servers of the older revisions keep them,
+    /// A client on this back channel says that its roots have changed. Servers of the older revisions keep them,
     /// and ask when they are told.
-    pub async fn roots_changed(&self, principal: Principal, line: Line) {
-        self.questions.set_roots(principal, line);
+    pub async fn roots_changed(&self, principal: Principal, backchannel: Backchannel) {
+        self.questions.set_roots(principal, backchannel);
         for live in self.lives().filter(|live| live.era() == Era::Legacy) {
             // A server that is gone asks when it is back.
             let _ = live.client().notify(method::ROOTS_CHANGED, None).await;
@@ -298,7 +297,7 @@ impl Upstream {
             self.wake.notify_one();
             return;
         }
-        if self.deps.shelf.permits(&self.name, None).is_err() {
+        if self.deps.live_catalog.permits(&self.name, None).is_err() {
             // Nobody has approved anything of it: what it says goes nowhere.
             return;
         }
@@ -309,12 +308,12 @@ impl Upstream {
                 let Some(uri) = uri else { return };
                 self.deps.reads.changed(&self.name, &uri);
                 let item = Some((Kind::Resource, &*uri));
-                if self.deps.shelf.permits(&self.name, item).is_err() {
+                if self.deps.live_catalog.permits(&self.name, item).is_err() {
                     return;
                 }
             }
             method::LOG_MESSAGE | method::ELICITATION_COMPLETE => {}
-            _ if is_foreign(said) && self.deps.shelf.declares_extension(&self.name) => {}
+            _ if is_foreign(said) && self.deps.live_catalog.declares_extension(&self.name) => {}
             _ => return,
         }
         if let Some(handler) = self.deps.handler() {

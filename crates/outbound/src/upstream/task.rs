@@ -6,6 +6,10 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use switchboard_base::{
+    health::{Health, Reason, ServerState},
+    random,
+};
 use switchboard_client::{Client, Era, State as Connection};
 use switchboard_config::{Server, Start, Transport, shell_word};
 use tokio::{
@@ -14,11 +18,6 @@ use tokio::{
 };
 
 use super::{Answer, Control, Known, Upstream, advice, talk};
-use switchboard_base::{
-    health::{Health, Reason, ServerState},
-    random,
-};
-
 use crate::{
     discovery::{self, Curiosity, Lists, Missing},
     hold,
@@ -454,7 +453,7 @@ impl Task {
             action: Some(hold::action(&self.upstream.name).into()),
             ..self.unwell()
         });
-        self.upstream.deps.shelf.ask_again();
+        self.upstream.deps.live_catalog.ask_again();
     }
 
     /// The health of a server that is, or may be, tried again. One that failed has a reason until it is up.
@@ -662,14 +661,14 @@ impl Task {
             let had = lists.without(missing.iter().map(|(kind, _)| *kind).collect());
             // Clients look at it when they are told of a change: they hear once of what has changed and was announced.
             let announced = self.upstream.take_announced(had);
-            let shelf = &self.upstream.deps.shelf;
-            shelf.announce(&self.upstream.name, announced);
+            let live_catalog = &self.upstream.deps.live_catalog;
+            live_catalog.announce(&self.upstream.name, announced);
             if !self.upstream.take_in(*learnt).await {
                 missing = all_missing("what it offers could not be judged");
             }
             self.upstream.note_lists(lists, &missing);
             if announced != Lists::NONE {
-                shelf.touch();
+                live_catalog.touch();
             }
         }
         drop(place);
@@ -753,10 +752,10 @@ async fn turn(upstream: Arc<Upstream>, known: bool) -> Option<Place> {
             } else {
                 Order::First
             };
-            Some(upstream.deps.pace.turn(order, begin).await)
+            Some(upstream.deps.start_throttle.turn(order, begin).await)
         }
         Transport::Remote(_) | Transport::BuiltIn => {
-            upstream.deps.pace.open(begin).await;
+            upstream.deps.start_throttle.open(begin).await;
             None
         }
     }

@@ -6,14 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use switchboard_base::{caller::Caller, failure::Failure, notifications::NotificationQueue};
 use switchboard_catalog::Kind;
 use switchboard_client::Error;
 use switchboard_wire::code;
 use tokio::time::timeout;
 
 use super::{Admission, Upstream};
-use switchboard_base::{caller::Caller, failure::Failure, notifications::Mailbox};
-
 use crate::{live::Live, watch::Place};
 
 /// How long the second connection is waited for.
@@ -34,7 +33,7 @@ impl Upstream {
         self: &Arc<Self>,
         caller: &Caller,
         uri: &str,
-        mailbox: &Arc<Mailbox>,
+        notifications: &Arc<NotificationQueue>,
         exposed: bool,
     ) -> Result<Watch, Failure> {
         let until = Instant::now() + self.request_timeout();
@@ -59,7 +58,7 @@ impl Upstream {
         let mut watch = Watch {
             upstream: Arc::downgrade(self),
             uri: uri.to_owned(),
-            number: self.watched.add(uri, caller, mailbox, exposed),
+            number: self.watched.add(uri, caller, notifications, exposed),
             _place: place,
         };
         // A server may ask meanwhile, and not for another client.
