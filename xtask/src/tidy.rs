@@ -2,10 +2,14 @@
 
 mod layers;
 mod lines;
+mod once;
+mod places;
 mod pure;
+mod source;
 
 use std::{fs, path::Path, process::Command};
 
+use self::source::File;
 use crate::{USAGE, is_help, root};
 
 const HELP: &str = "\
@@ -36,21 +40,27 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         [arg, ..] => return Err(format!("{USAGE} {HELP}\n\nunexpected argument {arg:?}")),
     }
     let root = root();
-    let mut problems = 0;
+    let mut problems = Vec::new();
+    let mut sources = Vec::new();
     for path in tracked(&root)? {
         // What is no text, or is deleted and not yet committed, is not judged.
         let Ok(text) = fs::read_to_string(root.join(&path)) else {
             continue;
         };
-        for Problem { line, what } in check(&path, &text) {
-            println!("{path}:{line}: {what}");
-            problems += 1;
-        }
+        sources.extend(File::new(&path, &text));
+        let found = check(&path, &text).into_iter();
+        problems.extend(found.map(|problem| (path.clone(), problem)));
     }
-    match problems {
+    for rule in once::RULES {
+        problems.extend(rule.check(&sources));
+    }
+    for (path, Problem { line, what }) in &problems {
+        println!("{path}:{line}: {what}");
+    }
+    match problems.len() {
         0 => Ok(()),
         1 => Err("1 problem".to_owned()),
-        _ => Err(format!("{problems} problems")),
+        count => Err(format!("{count} problems")),
     }
 }
 
