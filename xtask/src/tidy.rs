@@ -51,7 +51,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         let found = check(&path, &text).into_iter();
         problems.extend(found.map(|problem| (path.clone(), problem)));
     }
-    for rule in once::RULES {
+    for rule in once::RULES.iter().chain(pure::RULES) {
         problems.extend(rule.check(&sources));
     }
     for (path, Problem { line, what }) in &problems {
