@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: the rules of the house that no compiler knows.
 
+mod cycles;
 mod layers;
 mod lines;
 mod once;
@@ -51,6 +52,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         let found = check(&path, &text).into_iter();
         problems.extend(found.map(|problem| (path.clone(), problem)));
     }
+    problems.extend(cycles::check(&sources, cycles::KNOWN));
     for rule in once::RULES.iter().chain(pure::RULES) {
         problems.extend(rule.check(&sources));
     }
