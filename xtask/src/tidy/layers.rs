@@ -1,0 +1,213 @@
+//! Rules about manifests: which crates a crate may depend on.
+
+use super::Problem;
+
+/// The crates of our own that each crate may depend on: the floors of the house.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("wire", &[]),
+    ("machine", &["wire"]),
+    ("client", &["machine", "wire"]),
+    ("simulation", &["machine", "wire"]),
+    ("files", &[]),
+    ("contain", &["files"]),
+    ("embed", &[]),
+    ("config", &["approvals", "files", "redact", "wire"]),
+    ("clients", &["files"]),
+    ("store", &[]),
+    ("catalog", &["files", "wire"]),
+    ("results", &["files", "wire"]),
+    ("schema", &["wire"]),
+    ("search", &["embed", "wire"]),
+    ("recall", &["embed", "search"]),
+    (
+        "memory",
+        &["client", "embed", "recall", "schema", "store", "wire"],
+    ),
+    ("trust", &["files", "wire"]),
+    ("redact", &["wire"]),
+    ("approvals", &["redact", "schema", "wire"]),
+    ("provider", &["client", "wire"]),
+    ("console", &[]),
+    (
+        "base",
+        &[
+            "approvals",
+            "catalog",
+            "client",
+            "config",
+            "files",
+            "redact",
+            "store",
+            "trust",
+            "wire",
+        ],
+    ),
+    (
+        "outbound",
+        &[
+            "base", "catalog", "client", "config", "contain", "embed", "files", "memory", "redact",
+            "search", "store", "trust", "wire",
+        ],
+    ),
+    (
+        "core",
+        &[
+            "approvals",
+            "base",
+            "catalog",
+            "client",
+            "config",
+            "files",
+            "outbound",
+            "provider",
+            "redact",
+            "results",
+            "schema",
+            "search",
+            "store",
+            "trust",
+            "wire",
+        ],
+    ),
+    (
+        "inbound",
+        &[
+            "approvals",
+            "base",
+            "client",
+            "config",
+            "contain",
+            "core",
+            "outbound",
+            "store",
+            "wire",
+        ],
+    ),
+    (
+        "admin",
+        &[
+            "approvals",
+            "base",
+            "catalog",
+            "client",
+            "config",
+            "console",
+            "core",
+            "inbound",
+            "outbound",
+            "redact",
+            "search",
+            "store",
+            "trust",
+            "wire",
+        ],
+    ),
+    (
+        "gateway",
+        &[
+            "admin", "base", "config", "contain", "core", "files", "inbound", "outbound", "store",
+        ],
+    ),
+    (
+        "switchboard",
+        &[
+            "admin",
+            "approvals",
+            "base",
+            "catalog",
+            "client",
+            "clients",
+            "config",
+            "contain",
+            "files",
+            "gateway",
+            "schema",
+            "store",
+            "wire",
+        ],
+    ),
+];
+
+/// The folder in `crates/` that this is the manifest of.
+pub(super) fn crate_of_manifest(path: &str) -> Option<&str> {
+    let name = path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
+    (!name.contains('/')).then_some(name)
+}
+
+/// Checks that a manifest names no crate of ours but those below.
+pub(super) fn check(name: &str, manifest: &str) -> Vec<Problem> {
+    let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| *layer == name) else {
+        return vec![Problem {
+            line: 1,
+            what: format!("`{name}` is on no floor: add it to LAYERS in xtask/src/tidy/layers.rs"),
+        }];
+    };
+    let mut problems = Vec::new();
+    for (line, dependency) in dependencies(manifest) {
+        let ours = dependency.strip_prefix("switchboard-");
+        if ours.is_some_and(|ours| !allowed.contains(&ours)) {
+            let below = match allowed {
+                [] => "none of ours".to_owned(),
+                allowed => format!("only {}", allowed.join(", ")),
+            };
+            let what =
+                format!("`{name}` may use {below}: turn the arrow round, or move the code down");
+            problems.push(Problem { line, what });
+        }
+    }
+    problems
+}
+
+/// The packages that a manifest depends on outside of tests, with the line of each.
+pub(super) fn dependencies(manifest: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for (index, line) in manifest.lines().enumerate() {
+        let line = line.trim();
+        if let Some(table) = line.strip_prefix('[') {
+            let table = table.trim_end_matches(']');
+            inside = is_dependency_table(table);
+            // [dependencies.NAME]
+            if let Some((parent, name)) = table.rsplit_once('.')
+                && is_dependency_table(parent)
+            {
+                found.push((index + 1, unquoted(name)));
+            }
+        } else if inside
+            && !line.starts_with('#')
+            && let Some((key, value)) = line.split_once('=')
+        {
+            let renamed = value
+                .split_once("package")
+                .and_then(|(_, rest)| rest.split('"').nth(1));
+            let key = key.split('.').next().unwrap_or(key);
+            found.push((index + 1, unquoted(renamed.unwrap_or(key))));
+        }
+    }
+    found
+}
+
+fn is_dependency_table(table: &str) -> bool {
+    let last = table.rsplit('.').next().unwrap_or(table);
+    matches!(last, "dependencies" | "build-dependencies")
+}
+
+fn unquoted(name: &str) -> String {
+    name.trim().trim_matches(['"', '\'']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{check, tests::lines};
+
+    #[test]
+    fn no_arrow_runs_up() {
+        let manifest = "[package]\nname = \"x\"\n\n[dependencies]\nbytes.workspace = true\n\
+                        switchboard-wire.workspace = true\n";
+        assert_eq!(check("crates/machine/Cargo.toml", manifest), []);
+        assert_eq!(check("crates/client/Cargo.toml", manifest), []);
+        assert_eq!(lines(&check("crates/wire/Cargo.toml", manifest)), [6]);
+        assert_eq!(lines(&check("crates/unheard-of/Cargo.toml", manifest)), [1]);
+        assert_eq!(check("fuzz/Cargo.toml", manifest), []);
+    }
+}

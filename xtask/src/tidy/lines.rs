@@ -1,0 +1,164 @@
+//! Rules about lines: their ends, words, number, and the head of a file.
+
+use super::{Problem, has_extension};
+
+const MAX_LINES: usize = 800;
+
+/// Notes to self, cut in two so that this file passes.
+const NOTES: [&str; 4] = [
+    concat!("to", "do!"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+    concat!("db", "g!"),
+];
+
+/// The folders in which people keep their work, each on their own machine.
+const HOMES: [&str; 3] = [
+    concat!("/", "root"),
+    concat!("/", "home/"),
+    concat!("/", "work/"),
+];
+
+/// Files in which home directories are a subject: rules match them under every name that they have.
+const ABOUT_HOMES: [&str; 5] = [
+    "crates/approvals/src/rules/pattern.rs",
+    "crates/approvals/tests/it/evasions.rs",
+    "crates/approvals/tests/it/hosts.rs",
+    "crates/approvals/tests/it/shells.rs",
+    "crates/approvals/tests/it/spellings.rs",
+];
+
+/// Checks one file of text.
+pub(super) fn check(path: &str, text: &str) -> Vec<Problem> {
+    let mut problems = check_lines(text, !ABOUT_HOMES.contains(&path));
+    if has_extension(path, "rs") {
+        problems.extend(check_head(text));
+        problems.extend(check_length(text));
+    }
+    problems
+}
+
+fn check_lines(text: &str, homes: bool) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, line) in text.split('\n').enumerate() {
+        let mut add = |what: String| {
+            let line = index + 1;
+            problems.push(Problem { line, what });
+        };
+        if line.ends_with(|last: char| last.is_ascii_whitespace()) {
+            add("trailing white space: remove it".to_owned());
+        }
+        for note in NOTES {
+            if has_word(line, note) {
+                add(format!("`{note}`: do it now, or open an issue"));
+            }
+        }
+        for home in HOMES.into_iter().filter(|_| homes) {
+            if has_word(line, home) {
+                add(format!(
+                    "`{home}` is a path of one machine: make it relative, or ask the environment"
+                ));
+            }
+        }
+    }
+    problems
+}
+
+/// Tells that `word` stands in `line` and is not part of a longer word or path. An edge of `word` that
+/// is no letter needs no boundary.
+fn has_word(line: &str, word: &str) -> bool {
+    let joins = |other: char| other.is_alphanumeric() || "_-.".contains(other);
+    line.match_indices(word).any(|(start, _)| {
+        let before = line[..start].chars().next_back();
+        let after = line[start + word.len()..].chars().next();
+        let after = after.filter(|_| word.ends_with(char::is_alphanumeric));
+        !before.into_iter().chain(after).any(joins)
+    })
+}
+
+fn check_head(text: &str) -> Option<Problem> {
+    let first = text.lines().next().unwrap_or_default();
+    (!first.starts_with("//!")).then(|| Problem {
+        line: 1,
+        what: "no head: start the file with a `//!` line that says what it is for".to_owned(),
+    })
+}
+
+fn check_length(text: &str) -> Option<Problem> {
+    let lines: Vec<&str> = text.lines().collect();
+    let tests = lines
+        .windows(2)
+        .rposition(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod tests {"));
+    let length = tests.unwrap_or(lines.len());
+    (length > MAX_LINES).then(|| Problem {
+        line: MAX_LINES + 1,
+        what: format!(
+            "{length} lines without the tests, {MAX_LINES} are allowed: find the two things it does"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{check, tests::lines},
+        {HOMES, MAX_LINES, NOTES},
+    };
+
+    #[test]
+    fn a_rust_file_starts_with_a_head() {
+        assert_eq!(check("a.rs", "//! Says what.\n"), []);
+        assert_eq!(lines(&check("a.rs", "use std::fmt;\n//! Late.\n")), [1]);
+        assert_eq!(lines(&check("a.rs", "")), [1]);
+        assert_eq!(check("a.toml", "[package]\n"), []);
+    }
+
+    #[test]
+    fn the_tests_at_the_end_are_not_counted() {
+        let body = |length: usize| format!("//! Head.\n{}", "\n".repeat(length - 1));
+        let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "\n".repeat(MAX_LINES));
+        assert_eq!(check("a.rs", &body(MAX_LINES)), []);
+        assert_eq!(check("a.rs", &(body(MAX_LINES) + &tests)), []);
+        assert_eq!(
+            lines(&check("a.rs", &(body(MAX_LINES + 1) + &tests))),
+            [MAX_LINES + 1]
+        );
+        assert_eq!(lines(&check("a.rs", &body(MAX_LINES + 1))), [MAX_LINES + 1]);
+    }
+
+    #[test]
+    fn white_space_at_the_end_of_a_line_is_found() {
+        assert_eq!(lines(&check("a.md", "a\nb \nc\t\nd\r\n")), [2, 3, 4]);
+        assert_eq!(check("fuzz/seeds/sse/a", "a \n"), []);
+        assert_eq!(check("Cargo.lock", "a \n"), []);
+    }
+
+    #[test]
+    fn notes_to_self_are_words() {
+        for note in NOTES {
+            assert_eq!(lines(&check("a.sh", &format!("\n# {note}: x\n"))), [2]);
+            assert_eq!(lines(&check("a.sh", &format!("({note})"))), [1]);
+            assert_eq!(check("a.sh", &format!("a_{note}")), []);
+        }
+        assert_eq!(check("a.sh", &format!("mktemp a.{}", "X".repeat(6))), []);
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_found_where_they_start() {
+        let [root, home, work] = HOMES;
+        for path in [
+            root.to_owned(),
+            format!("{root}/x"),
+            format!("{home}me"),
+            format!("{work}x"),
+        ] {
+            assert_eq!(
+                lines(&check("a.md", &format!("see \"{path}\""))),
+                [1],
+                "{path}"
+            );
+            assert_eq!(check("a.md", &format!("see https://example.com{path}")), []);
+        }
+        assert_eq!(check("a.md", &format!("{root}s and crates{work}x")), []);
+    }
+}

@@ -1,0 +1,123 @@
+//! Rules about what belongs in one place: `unsafe`, and helpers that exist.
+
+use super::places::Rule;
+
+pub(super) const RULES: &[Rule] = &[UNSAFE, RENAME, HEX, UNHEX, MEMBER];
+
+const UNSAFE: Rule = Rule {
+    crates: &[],
+    part: |source| &source.all,
+    words: &["unsafe"],
+    home: &[
+        "crates/contain/src/guard/signals.rs",
+        "crates/embed/src/product.rs",
+    ],
+    known: &[],
+    advice: "find a safe way, or a crate that has one",
+};
+
+/// Renames that are known give a file or folder another name, and replace none that is in use.
+const RENAME: Rule = Rule {
+    crates: &[],
+    part: |source| &source.code,
+    words: &["fs::rename"],
+    home: &["crates/files/src/"],
+    known: &[
+        ("crates/clients/src/undo.rs", 1),
+        ("crates/outbound/src/fetch.rs", 1),
+        ("crates/outbound/src/logs.rs", 2),
+        ("crates/store/src/sqlite.rs", 2),
+        ("crates/switchboard/src/commands/backups.rs", 1),
+    ],
+    advice: "replace a file with the crate `files`, which does it in one step",
+};
+
+const HEX: Rule = Rule {
+    crates: &[],
+    part: |source| &source.text,
+    words: &[":02x}", "char::from_digit"],
+    home: &["crates/base/src/signed_token.rs"],
+    known: &[
+        ("crates/approvals/src/rules/remembered.rs", 1),
+        ("crates/embed/src/lib.rs", 1),
+        ("crates/memory/src/import.rs", 1),
+        ("crates/memory/src/merge.rs", 1),
+        ("crates/outbound/src/fetch.rs", 1),
+        ("crates/redact/src/forms.rs", 1),
+        ("crates/switchboard/src/commands/audit.rs", 1),
+        ("crates/switchboard/src/runtime.rs", 1),
+        ("crates/switchboard/src/stdio/join.rs", 1),
+        ("crates/trust/src/fingerprint.rs", 1),
+    ],
+    advice: "call `base::signed_token::hex`, or move it down to where you need it",
+};
+
+/// Those that are known read digests, or look for text that somebody hides.
+const UNHEX: Rule = Rule {
+    crates: &[],
+    part: |source| &source.code,
+    words: &["percent_encoding", "u8::from_str_radix", "to_digit(16)"],
+    home: &["crates/wire/src/percent.rs"],
+    known: &[
+        ("crates/approvals/src/rules/decode.rs", 1),
+        ("crates/approvals/src/rules/remembered.rs", 1),
+        ("crates/redact/src/place.rs", 1),
+        ("crates/switchboard/src/commands/audit/archive.rs", 1),
+        ("crates/trust/src/scan/encoded.rs", 3),
+    ],
+    advice: "decode what is percent-encoded with `wire::percent::decode`",
+};
+
+/// The one that is known looks for the end of a quotation.
+const MEMBER: Rule = Rule {
+    crates: &[],
+    part: |source| &source.text,
+    words: &["memmem", r#"contains("\""#, r#"contains(r#"""#],
+    home: &["crates/wire/src/"],
+    known: &[("crates/redact/src/named.rs", 1)],
+    advice: "ask `Raw::may_name` for a member of JSON: it knows that a name can be spelled with escapes",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::{super::places::tests::found, *};
+
+    #[test]
+    fn each_rule_finds_what_it_is_about() {
+        for (rule, text) in [
+            (UNSAFE, "fn a() { unsafe { b() } }"),
+            (
+                UNSAFE,
+                "#[cfg(test)]\nmod tests { unsafe impl Send for A {} }",
+            ),
+            (RENAME, "std::fs::rename(a, b)?;"),
+            (HEX, r#"let _ = write!(text, "{byte:02x}");"#),
+            (UNHEX, "u8::from_str_radix(digits, 16)"),
+            (UNHEX, "percent_encoding::percent_decode_str(text)"),
+            (MEMBER, "static SAYS: LazyLock<memmem::Finder<'static>>"),
+            (MEMBER, r#"json.contains("\"taskId\"")"#),
+            (MEMBER, "json.contains(r#\"\"taskId\"\"#)"),
+        ] {
+            assert_eq!(found(&rule, "crates/new/src/a.rs", text), 1, "{text}");
+            for home in rule.home {
+                let file = if home.ends_with('/') { "a.rs" } else { "" };
+                assert_eq!(found(&rule, &format!("{home}{file}"), text), 0, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_code_passes() {
+        let text = "#![forbid(unsafe_code)]\n// unsafe\nlet a = \"unsafe\";\nfiles::replace(a)?;\nformat!(\"{a:x}\");\n\
+                    u32::from_str_radix(a, 16);\nresult.may_name(&NAME);\n\
+                    #[cfg(test)]\nmod tests { fn a() { fs::rename(b, c); format!(\"{byte:02x}\"); } }";
+        for rule in RULES {
+            assert_eq!(
+                found(rule, "crates/new/src/a.rs", text),
+                0,
+                "{:?}",
+                rule.words
+            );
+        }
+    }
+}

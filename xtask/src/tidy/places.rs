@@ -1,0 +1,144 @@
+//! Words that may stand in some places only: the rules that `once` and `pure` have tables of.
+
+use super::{
+    Problem,
+    source::{File, Source, line, positions},
+};
+
+/// One rule about the sources of crates.
+pub(super) struct Rule {
+    /// The crates that it is about; without one, all of them.
+    pub(super) crates: &'static [&'static str],
+    /// The part of a source in which the words are looked for.
+    pub(super) part: fn(&Source) -> &str,
+    pub(super) words: &'static [&'static str],
+    /// The files and folders where the words belong.
+    pub(super) home: &'static [&'static str],
+    /// The files that have the words all the same, and how often. The numbers may only become lower.
+    pub(super) known: &'static [(&'static str, usize)],
+    pub(super) advice: &'static str,
+}
+
+impl Rule {
+    /// Looks for the words, and for entries of the table that nothing needs any more.
+    pub(super) fn check(&self, files: &[File]) -> Vec<(String, Problem)> {
+        let mut problems = Vec::new();
+        let mut add =
+            |path: &str, line, what| problems.push((path.to_owned(), Problem { line, what }));
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for file in files.iter().filter(|file| self.is_about(file)) {
+            let path = file.path.as_str();
+            let found = self.find((self.part)(&file.source));
+            counts.push((path, found.len()));
+            if self.home.iter().any(|home| path.starts_with(home)) {
+                continue;
+            }
+            let bound = self.known.iter().find(|(known, _)| *known == path);
+            let bound = bound.map_or(0, |(_, bound)| *bound);
+            for (line, word) in found.into_iter().skip(bound) {
+                let what = format!("`{word}`, {bound} are allowed here: {}", self.advice);
+                add(path, line, what);
+            }
+        }
+        let homes = self.home.iter().map(|home| (*home, 1));
+        for (path, bound) in homes.chain(self.known.iter().copied()) {
+            let within = counts.iter().filter(|(file, _)| file.starts_with(path));
+            let count: usize = within.map(|(_, count)| count).sum();
+            if count < bound {
+                let words = self.words.join("`, `");
+                let what = format!(
+                    "{count} times `{words}`: lower the bound of {bound} in xtask/src/tidy, or take the entry out"
+                );
+                add(path, 1, what);
+            }
+        }
+        problems
+    }
+
+    fn is_about(&self, file: &File) -> bool {
+        self.crates.is_empty() || self.crates.contains(&file.place().0)
+    }
+
+    /// The lines with one of the words, from the first on.
+    fn find(&self, text: &str) -> Vec<(usize, &'static str)> {
+        let of_word = |word: &&'static str| {
+            let word = *word;
+            positions(text, word).map(move |position| (line(text, position), word))
+        };
+        let mut found: Vec<_> = self.words.iter().flat_map(of_word).collect();
+        found.sort_unstable();
+        found
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The problems of these files, as they are shown.
+    fn problems(rule: &Rule, files: &[(&str, &str)]) -> Vec<String> {
+        let files = files
+            .iter()
+            .filter_map(|(path, text)| File::new(path, text));
+        let problems = rule.check(&files.collect::<Vec<_>>()).into_iter();
+        problems
+            .map(|(path, Problem { line, what })| format!("{path}:{line}: {what}"))
+            .collect()
+    }
+
+    /// The number of words that are found in a file where they do not belong.
+    pub(in super::super) fn found(rule: &Rule, path: &str, text: &str) -> usize {
+        let problems = problems(rule, &[(path, text)]).into_iter();
+        problems
+            .filter(|problem| problem.ends_with(rule.advice))
+            .count()
+    }
+
+    const RULE: Rule = Rule {
+        crates: &["a", "b"],
+        part: |source| &source.code,
+        words: &["go", "run"],
+        home: &["crates/a/src/home/"],
+        known: &[("crates/b/src/known.rs", 2)],
+        advice: "walk",
+    };
+    const HOME: (&str, &str) = ("crates/a/src/home/x.rs", "go(); go();");
+
+    #[test]
+    fn words_outside_their_places_are_found() {
+        let known = ("crates/b/src/known.rs", "run();\ngo();");
+        assert!(problems(&RULE, &[HOME, known]).is_empty());
+        let elsewhere = ("crates/a/src/x.rs", "// go\nlet gone = \"go\";\nrun();");
+        assert_eq!(
+            problems(&RULE, &[elsewhere, HOME, known]),
+            ["crates/a/src/x.rs:3: `run`, 0 are allowed here: walk"]
+        );
+        let other = ("crates/c/src/x.rs", "go();");
+        assert!(problems(&RULE, &[HOME, known, other]).is_empty());
+    }
+
+    #[test]
+    fn a_known_number_may_only_become_lower() {
+        for (text, what) in [
+            (
+                "run();\ngo();\ngo();",
+                "known.rs:3: `go`, 2 are allowed here: walk",
+            ),
+            (
+                "run();",
+                "known.rs:1: 1 times `go`, `run`: lower the bound of 2 in xtask/src/tidy, or take the entry out",
+            ),
+            (
+                "",
+                "known.rs:1: 0 times `go`, `run`: lower the bound of 2 in xtask/src/tidy, or take the entry out",
+            ),
+        ] {
+            let problems = problems(&RULE, &[HOME, ("crates/b/src/known.rs", text)]);
+            assert!(
+                problems.len() == 1 && problems[0].ends_with(what),
+                "{problems:?}"
+            );
+        }
+        assert_eq!(problems(&RULE, &[]).len(), 2);
+    }
+}

@@ -1,0 +1,171 @@
+//! Rules about the crates without a runtime, a clock and a network.
+
+use super::{Problem, layers::dependencies, places::Rule};
+
+/// The crates without a runtime, a clock and a network, as `ARCHITECTURE.md` says, and the dependencies that would
+/// bring them in.
+const PURE: &[&str] = &[
+    "wire",
+    "machine",
+    "approvals",
+    "catalog",
+    "clients",
+    "config",
+    "embed",
+    "recall",
+    "redact",
+    "results",
+    "schema",
+    "search",
+    "store",
+    "trust",
+];
+const IMPURE: [&str; 5] = ["tokio", "reqwest", "hyper", "tracing", "rand"];
+
+/// Lines of manifests that are allowed all the same. The store has a thread: it answers through channels, and
+/// tells in the log what went wrong there.
+const LINES: &[(&str, &str)] = &[
+    (
+        "store",
+        r#"tokio = { workspace = true, features = ["sync"] }"#,
+    ),
+    ("store", "tracing.workspace = true"),
+];
+
+pub(super) const RULES: &[Rule] = &[CLOCK, THREAD, SOCKET];
+
+/// The store keeps time itself: its thread waits, and notes when things happened. `clients` names a backup after the
+/// time at which it is made.
+const CLOCK: Rule = Rule {
+    crates: PURE,
+    part: |source| &source.code,
+    words: &["::now", ".elapsed()", "thread::sleep"],
+    home: &["crates/store/src/"],
+    known: &[("crates/clients/src/apply.rs", 1)],
+    advice: "this crate has no clock: let the caller say what time it is",
+};
+
+/// The store lives on a thread of its own. Threads of a scope end with it, and are no concern of others.
+const THREAD: Rule = Rule {
+    crates: PURE,
+    part: |source| &source.code,
+    words: &["thread::spawn", "thread::Builder"],
+    home: &[
+        "crates/store/src/store.rs",
+        "crates/store/src/memory/salvage.rs",
+    ],
+    known: &[],
+    advice: "this crate has no threads: start one in a crate above",
+};
+
+/// Addresses of `std::net` are values like others.
+const SOCKET: Rule = Rule {
+    crates: PURE,
+    part: |source| &source.code,
+    words: &[
+        "TcpListener",
+        "TcpStream",
+        "ToSocketAddrs",
+        "UdpSocket",
+        "UnixDatagram",
+        "UnixListener",
+        "UnixStream",
+    ],
+    home: &[],
+    known: &[],
+    advice: "this crate has no network: take bytes, and let a crate above carry them",
+};
+
+/// Checks that the manifest of such a crate brings in none of it.
+pub(super) fn check(name: &str, manifest: &str) -> Vec<Problem> {
+    if !PURE.contains(&name) {
+        return Vec::new();
+    }
+    let lines: Vec<&str> = manifest.lines().map(str::trim).collect();
+    let mut problems = Vec::new();
+    for (line, dependency) in dependencies(manifest) {
+        let family = dependency.split(['-', '_']).next().unwrap_or(&dependency);
+        if IMPURE.contains(&family) && !LINES.contains(&(name, lines[line - 1])) {
+            let what =
+                format!("`{name}` has no runtime and no network: use `{dependency}` a floor up");
+            problems.push(Problem { line, what });
+        }
+    }
+    for (of, allowed) in LINES {
+        if *of == name && !lines.contains(allowed) {
+            let what = format!(
+                "no `{allowed}` any more: take it out of LINES in {}",
+                file!()
+            );
+            problems.push(Problem { line: 1, what });
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{check, places::tests::found, tests::lines},
+        *,
+    };
+
+    #[test]
+    fn the_lower_floors_know_no_runtime() {
+        let path = "crates/machine/Cargo.toml";
+        for name in IMPURE {
+            for line in [
+                format!("{name} = \"1\""),
+                format!("{name}.workspace = true"),
+                format!("{name}-util = {{ version = \"1\" }}"),
+                format!("other = {{ package = \"{name}\" }}"),
+            ] {
+                let manifest = format!("[dependencies]\n{line}\n");
+                assert_eq!(lines(&check(path, &manifest)), [2], "{line}");
+                assert_eq!(check("crates/client/Cargo.toml", &manifest), []);
+                assert_eq!(check(path, &format!("[dev-dependencies]\n{line}\n")), []);
+            }
+            let table = format!("[dependencies.{name}]\nversion = \"1\"\n");
+            assert_eq!(lines(&check(path, &table)), [1]);
+            let target = format!("[target.'cfg(unix)'.dependencies]\n{name} = \"1\"\n");
+            assert_eq!(lines(&check(path, &target)), [2]);
+        }
+    }
+
+    #[test]
+    fn the_store_has_its_channels() {
+        let path = "crates/store/Cargo.toml";
+        let manifest = |features: &str| {
+            format!(
+                "[dependencies]\ntokio = {{ workspace = true, features = [{features}] }}\ntracing.workspace = true\n"
+            )
+        };
+        assert_eq!(check(path, &manifest("\"sync\"")), []);
+        assert_eq!(lines(&check(path, &manifest("\"rt\", \"sync\""))), [1, 2]);
+        assert_eq!(lines(&check(path, "[dependencies]\n")), [1, 1]);
+    }
+
+    #[test]
+    fn the_lower_floors_know_no_clock_no_threads_and_no_sockets() {
+        for (rule, text) in [
+            (CLOCK, "let a = std::time::Instant::now();"),
+            (CLOCK, "a.get_or_insert_with(SystemTime::now)"),
+            (CLOCK, "started.elapsed()"),
+            (THREAD, "std::thread::spawn(|| a)"),
+            (SOCKET, "use std::{net::{IpAddr, TcpStream}};"),
+        ] {
+            assert_eq!(found(&rule, "crates/machine/src/a.rs", text), 1, "{text}");
+            assert_eq!(found(&rule, "crates/client/src/a.rs", text), 0, "{text}");
+        }
+        let good = "use std::net::IpAddr;\nthread::scope(|scope| a);\nfn handle(now: Instant) {}\n\
+                    #[cfg(test)]\nmod tests { fn a() { Instant::now(); } }";
+        for rule in RULES {
+            assert_eq!(
+                found(rule, "crates/machine/src/a.rs", good),
+                0,
+                "{:?}",
+                rule.words
+            );
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Rust files as the rules read them: with blanks for comments, literals and tests, every byte in its place.
+
+use super::has_extension;
+
+/// One file below `crates/*/src`.
+pub(super) struct File {
+    pub(super) path: String,
+    pub(super) source: Source,
+}
+
+/// A text of the same length as its file, and two with less of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    /// Without comments and what literals say.
+    pub(super) all: String,
+    /// As `all`, without tests.
+    pub(super) code: String,
+    /// As `code`, with what literals say.
+    pub(super) text: String,
+}
+
+impl File {
+    /// Reads a file that is no test and lies in the sources of a crate.
+    pub(super) fn new(path: &str, text: &str) -> Option<Self> {
+        let (_, inside) = place(path)?;
+        let is_test = inside
+            .split('/')
+            .any(|part| matches!(part, "tests" | "tests.rs"));
+        (has_extension(path, "rs") && !is_test).then(|| Self {
+            path: path.to_owned(),
+            source: Source::new(text),
+        })
+    }
+
+    /// The folder of the crate, and the path below its `src`.
+    pub(super) fn place(&self) -> (&str, &str) {
+        place(&self.path).unwrap_or_default()
+    }
+}
+
+fn place(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix("crates/")?.split_once("/src/")
+}
+
+impl Source {
+    pub(super) fn new(file: &str) -> Self {
+        let mut all = String::with_capacity(file.len());
+        let mut text = String::with_capacity(file.len());
+        let mut rest = file;
+        while !rest.is_empty() {
+            let (kind, length) = token(rest);
+            let (token, after) = rest.split_at(length);
+            let push = |onto: &mut String, is_shown| {
+                if is_shown {
+                    onto.push_str(token);
+                } else {
+                    onto.extend(blanks(token));
+                }
+            };
+            push(&mut all, kind == Kind::Code);
+            push(&mut text, kind != Kind::Comment);
+            rest = after;
+        }
+        let mut code = all.clone();
+        let mut at = 0;
+        while let Some(start) = all[at..].find("#[cfg(test)]").map(|ahead| at + ahead) {
+            at = start + item(&all[start..]);
+            let blank: String = blanks(&all[start..at]).collect();
+            code.replace_range(start..at, &blank);
+            text.replace_range(start..at, &blank);
+        }
+        Self { all, code, text }
+    }
+}
+
+/// The places in `text` where `word` stands for itself. An edge of it that is no letter needs no boundary.
+pub(super) fn positions(text: &str, word: &str) -> impl Iterator<Item = usize> {
+    text.match_indices(word).filter_map(move |(start, _)| {
+        let end = start + word.len();
+        let joins =
+            |left: &str, right: &str| left.ends_with(is_of_word) && right.starts_with(is_of_word);
+        let is_part = joins(&text[..start], word) || joins(word, &text[end..]);
+        (!is_part).then_some(start)
+    })
+}
+
+/// The number of the line at this place.
+pub(super) fn line(text: &str, position: usize) -> usize {
+    1 + text[..position].matches('\n').count()
+}
+
+pub(super) fn is_of_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Code,
+    Comment,
+    Literal,
+}
+
+/// The kind and the length of what a text starts with.
+fn token(rest: &str) -> (Kind, usize) {
+    let until = |end: Option<usize>| end.unwrap_or(rest.len());
+    match rest.as_bytes() {
+        [b'/', b'/', ..] => (Kind::Comment, until(rest.find('\n'))),
+        [b'/', b'*', ..] => (Kind::Comment, comment(rest)),
+        [b'"', ..] => (Kind::Literal, quoted(rest)),
+        [b'\'', b'\\', ..] => (Kind::Literal, quoted(rest)),
+        [b'\'', ..] => {
+            // Behind a lifetime there is no second quote.
+            let mut after = rest.char_indices().skip(2);
+            match after.next() {
+                Some((end, '\'')) => (Kind::Literal, end + 1),
+                _ => (Kind::Code, 1),
+            }
+        }
+        _ if rest.starts_with(is_of_word) => {
+            let end = until(rest.find(|letter| !is_of_word(letter)));
+            let raw = matches!(&rest[..end], "r" | "br" | "cr").then(|| raw(&rest[end..]));
+            match raw.flatten() {
+                Some(length) => (Kind::Literal, end + length),
+                None => (Kind::Code, end),
+            }
+        }
+        _ => (Kind::Code, rest.chars().next().map_or(1, char::len_utf8)),
+    }
+}
+
+/// The length of a comment that may hold others.
+fn comment(text: &str) -> usize {
+    let (mut depth, mut at) = (1, 2);
+    while let Some(ahead) = text[at..].find("*/").map(|end| end + 2) {
+        depth += text[at..at + ahead].matches("/*").count();
+        depth -= 1;
+        at += ahead;
+        if depth == 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// The length of a literal that ends with the quote it starts with.
+fn quoted(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while let Some(byte) = bytes.get(at) {
+        at += match byte {
+            b'\\' => 2,
+            byte if *byte == bytes[0] => return at + 1,
+            _ => 1,
+        };
+    }
+    text.len()
+}
+
+/// The length of a raw string behind its first letters.
+fn raw(text: &str) -> Option<usize> {
+    let string = text.trim_start_matches('#');
+    let hashes = &text[..text.len() - string.len()];
+    let end = string.strip_prefix('"')?.find(&format!("\"{hashes}"));
+    Some(end.map_or(text.len(), |end| end + 2 + 2 * hashes.len()))
+}
+
+/// The length of an item or statement, with the attributes ahead of it.
+fn item(code: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, byte) in code.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' if depth == 0 => return at,
+            b'}' if depth == 1 => return at + 1,
+            b')' | b']' | b'}' => depth -= 1,
+            b';' if depth == 0 => return at + 1,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+fn blanks(text: &str) -> impl Iterator<Item = char> {
+    let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
+    text.bytes().map(blank)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words that are left.
+    fn words(text: &str) -> String {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn comments_and_literals_are_no_code() {
+        for (file, code) in [
+            ("a // b\nc", "a c"),
+            ("a /* b /* c */ d */ e", "a e"),
+            ("a /*/ b */ c /* d", "a c"),
+            (r#"a("b \" // c", 'd', '"') e"#, "a( , , ) e"),
+            (r"x('\'', '\\', b'é', 'é') y", "x( , , b , ) y"),
+            ("f::<'a>(&'b c, 'd')", "f::<'a>(&'b c, )"),
+            (r##"a r#"b "c" d"# e br"f\" g"##, "a e g"),
+            (r#"r#type r"" number""#, "r#type number"),
+            ("é \"é\" é", "é é"),
+        ] {
+            let source = Source::new(file);
+            assert_eq!(words(&source.code), code, "{file}");
+            for text in [&source.all, &source.code, &source.text] {
+                assert_eq!(text.len(), file.len(), "{file}");
+            }
+        }
+        assert_eq!(words(&Source::new("a(\"b\") // c").text), "a(\"b\")");
+    }
+
+    #[test]
+    fn tests_are_left_out_wherever_they_stand() {
+        let file = "a\n#[cfg(test)]\nfn b(c: [u8; 2]) { \"}\"; { d } }\ne\n#[cfg(test)]\n#[path = \"f\"]\n\
+                    mod g;\nh { i; #[cfg(test)] j }\n#[cfg(test)]\nmod tests { k }\nl";
+        let source = Source::new(file);
+        assert_eq!(words(&source.code), "a e h { i; } l");
+        assert_eq!(source.code, source.text);
+        assert!(source.all.contains("mod tests { k }"));
+        assert_eq!(line(&source.code, source.code.len()), 11);
+    }
+
+    #[test]
+    fn words_are_found_where_they_stand_for_themselves() {
+        let found = |word| positions("unsafe_code unsafe a::now::now", word).count();
+        assert_eq!((found("unsafe"), found("::now"), found("a::no")), (1, 2, 0));
+    }
+
+    #[test]
+    fn sources_of_crates_are_read() {
+        let place = |path| File::new(path, "").map(|file| file.place() == ("a", "b/c.rs"));
+        assert_eq!(place("crates/a/src/b/c.rs"), Some(true));
+        for path in [
+            "crates/a/src/b/tests.rs",
+            "crates/a/src/b.sql",
+            "crates/a/tests/it/c.rs",
+            "xtask/src/b.rs",
+        ] {
+            assert_eq!(place(path), None, "{path}");
+        }
+    }
+}
