@@ -1,18 +1,12 @@
 //! The command line: what can be asked, with an example each, and the exit code.
 
-use std::{
-    env,
-    ffi::OsString,
-    fmt::Write as _,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{env, ffi::OsString, fmt::Write as _, process::ExitCode};
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use serde::Deserialize;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use switchboard_cli::place::{Place, check_running};
 use switchboard_config::Home;
-
-use crate::{commands, failure::Failure, link::Link, print, serve, stdio, usage};
+use switchboard_host::{serve, stdio};
+use switchboard_terminal::{failure::Failure, print, usage};
 
 /// One program through which AI agents use all their MCP servers.
 #[derive(Debug, Parser)]
@@ -89,86 +83,6 @@ fn command() -> clap::Command {
 
 const HELP: &str = "Print this, or the help of a command";
 
-/// Where the gateway lives. Goes with every command.
-#[derive(Debug, Args)]
-pub(crate) struct Place {
-    /// The gateway's folder: configuration, logs, data
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        help_heading = "Global options"
-    )]
-    home: Option<PathBuf>,
-    /// The configuration file, if it is not switchboard.json in the folder
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        help_heading = "Global options"
-    )]
-    config: Option<PathBuf>,
-}
-
-impl Place {
-    /// To run without a configuration is fine; to run without the one that was named is not.
-    fn check(&self) -> Result<(), Failure> {
-        match &self.config {
-            Some(file) if !file.exists() => Err(Failure::new(format!(
-                "there is no configuration {}",
-                file.display()
-            ))
-            .hint("check the spelling; `switchboard add`, with the same --config, makes it")),
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn locate(&self) -> Result<Home, Failure> {
-        Ok(Home::locate(self.home.as_deref(), self.config.as_deref())?)
-    }
-
-    /// The same place for a program that is started elsewhere, with another environment.
-    pub(crate) fn to_args(&self, home: &Home) -> Vec<String> {
-        let mut args = Vec::new();
-        let from_variable = env::var_os("SWITCHBOARD_HOME").filter(|home| !home.is_empty());
-        if self.home.is_some() || from_variable.is_some() {
-            let folder = home.logs();
-            let folder = folder.parent().unwrap_or(&folder);
-            args.extend(["--home".to_owned(), folder.display().to_string()]);
-        }
-        if self.config.is_some() {
-            args.extend([
-                "--config".to_owned(),
-                home.config_file().display().to_string(),
-            ]);
-        }
-        args
-    }
-}
-
-/// Refuses a configuration file that the running gateway does not read: it would be neither shown nor changed.
-fn check_running(home: &Home) -> Result<(), Failure> {
-    #[derive(Deserialize)]
-    struct Config {
-        file: PathBuf,
-    }
-    let Some(link) = Link::find_staying(home)? else {
-        return Ok(());
-    };
-    let Config { file } = link.get("/api/v1/config")?;
-    let same = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if same(&file) == same(home.config_file()) {
-        return Ok(());
-    }
-    let message = format!(
-        "the running gateway does not read {} but {}",
-        home.config_file().display(),
-        file.display()
-    );
-    let file = file.display().to_string();
-    Err(Failure::new(message).hint(format!("give --config {}", print::shell_word(&file))))
-}
-
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(after_long_help = "\
@@ -190,7 +104,7 @@ Examples:
   switchboard add issues https://example.com/mcp \\
     --header 'Authorization=Bearer ${secret:issues}'
   switchboard add boxed --image mcp/time")]
-    Add(commands::servers::Add),
+    Add(switchboard_cli::servers::Add),
     /// Remove a server
     #[command(
         visible_alias = "rm",
@@ -198,22 +112,22 @@ Examples:
 Example:
   switchboard remove files"
     )]
-    Remove(commands::servers::Named),
+    Remove(switchboard_cli::servers::Named),
     /// Switch a server on
     #[command(after_long_help = "\
 Example:
   switchboard enable files")]
-    Enable(commands::servers::Started),
+    Enable(switchboard_cli::servers::Started),
     /// Switch a server off; it stays in the configuration
     #[command(after_long_help = "\
 Example:
   switchboard disable files")]
-    Disable(commands::servers::Named),
+    Disable(switchboard_cli::servers::Named),
     /// Restart a server, also one that has been given up
     #[command(after_long_help = "\
 Example:
   switchboard restart files")]
-    Restart(commands::servers::Started),
+    Restart(switchboard_cli::servers::Started),
     #[command(after_long_help = "\
 Examples:
   switchboard import                        everything that is found
@@ -221,25 +135,25 @@ Examples:
   switchboard import --project              also the files of this folder
   switchboard import .mcp.json --yes
   switchboard import --undo")]
-    Import(commands::import::Import),
+    Import(switchboard_cli::import::Import),
     #[command(after_long_help = "\
 Examples:
   switchboard secret set github            asks for the value
   pass show github | switchboard secret set github
   switchboard secret list")]
-    Secret(commands::secret::Secret),
+    Secret(switchboard_cli::secret::Secret),
     #[command(after_long_help = "\
 Examples:
   switchboard connect                       which clients there are
   switchboard connect claude-desktop
   switchboard connect cursor --dry-run
   switchboard connect cursor --undo")]
-    Connect(commands::connect::Connect),
+    Connect(switchboard_cli::connect::Connect),
     #[command(after_long_help = "\
 Examples:
   switchboard clients
   switchboard clients --json")]
-    Clients(commands::clients::Clients),
+    Clients(switchboard_cli::clients::Clients),
     #[command(
         visible_alias = "ps",
         after_long_help = "\
@@ -247,7 +161,7 @@ Examples:
   switchboard status
   switchboard status --json"
     )]
-    Status(commands::status::StatusArgs),
+    Status(switchboard_cli::status::StatusArgs),
     #[command(
         visible_alias = "ls",
         after_long_help = "\
@@ -255,24 +169,24 @@ Examples:
   switchboard list
   switchboard list --json"
     )]
-    List(commands::list::List),
+    List(switchboard_cli::list::List),
     #[command(after_long_help = "\
 Examples:
   switchboard tools
   switchboard tools files --json")]
-    Tools(commands::tools::Tools),
+    Tools(switchboard_cli::tools::Tools),
     #[command(after_long_help = "\
 Examples:
   switchboard search create an issue in a repository
   switchboard search \"weather in Berlin\" --limit 3 --explain
   switchboard search --forget")]
-    Search(commands::search::Search),
+    Search(switchboard_cli::search::Search),
     #[command(after_long_help = "\
 Examples:
   switchboard trust                          what is held back, and why
   switchboard trust show files:read_file     what changed, what is suspicious, what it says
   switchboard trust approve files:read_file")]
-    Trust(commands::trust::Trust),
+    Trust(switchboard_cli::trust::Trust),
     #[command(after_long_help = "\
 Examples:
   switchboard approvals                      what waits for you
@@ -280,13 +194,13 @@ Examples:
   switchboard approvals approve k7 --remember always --for 1h
   switchboard approvals reject k7 'not in this folder'
   switchboard approvals watch                tells and asks as it happens")]
-    Approvals(commands::approvals::Approvals),
+    Approvals(switchboard_cli::approvals::Approvals),
     #[command(after_long_help = "\
 Examples:
   switchboard audit verify                   has anybody changed it?
   switchboard audit list -n 20
   switchboard audit export decisions.csv --format csv")]
-    Audit(commands::audit::Audit),
+    Audit(switchboard_cli::audit::Audit),
     #[command(after_long_help = "\
 Examples:
   switchboard memory store \"Ada prefers tea\" --namespace home
@@ -294,49 +208,49 @@ Examples:
   switchboard memory list
   switchboard memory export memories.jsonl
   switchboard memory serve                   the memory alone, for a client")]
-    Memory(commands::memory::MemoryArgs),
+    Memory(switchboard_cli::memory::MemoryArgs),
     #[command(after_long_help = "\
 Examples:
   switchboard call files:read_file path=/data/notes.txt
   switchboard call files:read_file '{\"path\": \"/data/notes.txt\"}'
   echo '{\"timezone\": \"UTC\"}' | switchboard call time:get_current_time - --json")]
-    Call(commands::call::Call),
+    Call(switchboard_cli::call::Call),
     #[command(after_long_help = "\
 Examples:
   switchboard describe time:get_current_time
   switchboard describe files:read_file --json")]
-    Describe(commands::describe::Describe),
+    Describe(switchboard_cli::describe::Describe),
     #[command(after_long_help = "\
 Examples:
   switchboard activity                       the last calls
   switchboard activity files --failed        what failed of one server
   switchboard activity files:read_file -n 5 --json")]
-    Activity(commands::activity::ActivityArgs),
+    Activity(switchboard_cli::activity::ActivityArgs),
     #[command(after_long_help = "\
 Examples:
   switchboard logs files
   switchboard logs files -n 20 -f")]
-    Logs(commands::logs::Logs),
+    Logs(switchboard_cli::logs::Logs),
     #[command(after_long_help = "\
 Examples:
   switchboard console
   switchboard console --open")]
-    Console(commands::console::Console),
+    Console(switchboard_cli::console::Console),
     #[command(after_long_help = "\
 Examples:
   switchboard doctor
   switchboard doctor --json")]
-    Doctor(commands::doctor::Doctor),
+    Doctor(switchboard_cli::doctor::Doctor),
     #[command(after_long_help = "\
 Example:
   switchboard stop")]
-    Stop(commands::stop::Stop),
+    Stop(switchboard_cli::stop::Stop),
     #[command(after_long_help = "\
 Examples:
   switchboard completions bash > ~/.local/share/bash-completion/completions/switchboard
   switchboard completions zsh > ~/.zfunc/_switchboard
   switchboard completions fish > ~/.config/fish/completions/switchboard.fish")]
-    Completions(commands::Completions),
+    Completions(switchboard_cli::Completions),
     /// Print the JSON Schema of switchboard.json
     #[command(after_long_help = "\
 Example:
@@ -395,32 +309,32 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Serve(args) => serve::run(home, args),
         Command::Stdio(args) => stdio::run(home, args),
-        Command::Add(args) => commands::servers::add(&home, place, args),
-        Command::Remove(args) => commands::servers::remove(&home, args),
-        Command::Enable(args) => commands::servers::enable(&home, place, args),
-        Command::Disable(args) => commands::servers::disable(&home, args),
-        Command::Restart(args) => commands::servers::restart(&home, place, args),
-        Command::Import(args) => commands::import::run(&home, place, args),
-        Command::Secret(args) => commands::secret::run(&home, args),
-        Command::Connect(args) => commands::connect::run(&home, place, args),
-        Command::Clients(args) => commands::clients::run(&home, args),
-        Command::Status(args) => commands::status::run(&home, args),
-        Command::List(args) => commands::list::run(&home, args),
-        Command::Tools(args) => commands::tools::run(&home, args),
-        Command::Search(args) => commands::search::run(&home, args),
-        Command::Trust(args) => commands::trust::run(&home, args),
-        Command::Approvals(args) => commands::approvals::run(&home, args),
-        Command::Audit(args) => commands::audit::run(&home, args),
-        Command::Memory(args) => commands::memory::run(home, args),
-        Command::Call(args) => commands::call::run(&home, args),
-        Command::Describe(args) => commands::describe::run(&home, args),
-        Command::Activity(args) => commands::activity::run(&home, args),
-        Command::Logs(args) => commands::logs::run(&home, args),
-        Command::Console(args) => commands::console::run(&home, args),
-        Command::Doctor(args) => commands::doctor::run(&home, args),
-        Command::Stop(_) => commands::stop::run(&home),
-        Command::Completions(args) => commands::completions::<Cli>(args),
-        Command::Schema => commands::schema(),
+        Command::Add(args) => switchboard_cli::servers::add(&home, place, args),
+        Command::Remove(args) => switchboard_cli::servers::remove(&home, args),
+        Command::Enable(args) => switchboard_cli::servers::enable(&home, place, args),
+        Command::Disable(args) => switchboard_cli::servers::disable(&home, args),
+        Command::Restart(args) => switchboard_cli::servers::restart(&home, place, args),
+        Command::Import(args) => switchboard_cli::import::run(&home, place, args),
+        Command::Secret(args) => switchboard_cli::secret::run(&home, args),
+        Command::Connect(args) => switchboard_cli::connect::run(&home, place, args),
+        Command::Clients(args) => switchboard_cli::clients::run(&home, args),
+        Command::Status(args) => switchboard_cli::status::run(&home, args),
+        Command::List(args) => switchboard_cli::list::run(&home, args),
+        Command::Tools(args) => switchboard_cli::tools::run(&home, args),
+        Command::Search(args) => switchboard_cli::search::run(&home, args),
+        Command::Trust(args) => switchboard_cli::trust::run(&home, args),
+        Command::Approvals(args) => switchboard_cli::approvals::run(&home, args),
+        Command::Audit(args) => switchboard_cli::audit::run(&home, args),
+        Command::Memory(args) => switchboard_cli::memory::run(home, args),
+        Command::Call(args) => switchboard_cli::call::run(&home, args),
+        Command::Describe(args) => switchboard_cli::describe::run(&home, args),
+        Command::Activity(args) => switchboard_cli::activity::run(&home, args),
+        Command::Logs(args) => switchboard_cli::logs::run(&home, args),
+        Command::Console(args) => switchboard_cli::console::run(&home, args),
+        Command::Doctor(args) => switchboard_cli::doctor::run(&home, args),
+        Command::Stop(_) => switchboard_cli::stop::run(&home),
+        Command::Completions(args) => switchboard_cli::completions::<Cli>(args),
+        Command::Schema => switchboard_cli::schema(),
     }
 }
 

@@ -1,15 +1,6 @@
 //! The program: command line, wiring, exit codes.
 
 mod cli;
-mod commands;
-mod failure;
-mod link;
-mod log;
-mod print;
-mod runtime;
-mod serve;
-mod stdio;
-mod usage;
 
 use std::process::ExitCode;
 

@@ -18,7 +18,6 @@ pub(super) const KNOWN: &[(&str, usize)] = &[
     ("schema", 4),
     ("search", 4),
     ("store", 10),
-    ("switchboard", 5),
     ("trust", 6),
 ];
 

@@ -108,8 +108,13 @@ const LAYERS: &[(&str, &[&str])] = &[
             "admin", "base", "config", "contain", "core", "files", "inbound", "outbound", "store",
         ],
     ),
+    ("terminal", &["clients", "config", "store", "wire"]),
     (
-        "switchboard",
+        "host",
+        &["base", "config", "files", "gateway", "terminal", "wire"],
+    ),
+    (
+        "cli",
         &[
             "admin",
             "approvals",
@@ -121,10 +126,16 @@ const LAYERS: &[(&str, &[&str])] = &[
             "contain",
             "files",
             "gateway",
+            "host",
             "schema",
             "store",
+            "terminal",
             "wire",
         ],
+    ),
+    (
+        "switchboard",
+        &["cli", "config", "contain", "host", "terminal"],
     ),
 ];
 

@@ -1,0 +1,155 @@
+//! `switchboard activity`: the calls that went through the gateway, and why those that failed did.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde::Deserialize;
+use switchboard_catalog::escape;
+use switchboard_config::Home;
+use switchboard_terminal::visible::visible_line;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Cell, Colour, Table},
+};
+use switchboard_wire::{Raw, method};
+
+use super::{
+    times::{local, took},
+    trust::Target,
+};
+use crate::link::Link;
+
+/// List the last calls, and why those that failed did.
+///
+/// Shows the client, the time without waiting for a person, and the error of each call. Errors are redacted, and cut if
+/// they are long.
+#[derive(Debug, Args)]
+pub struct ActivityArgs {
+    /// Only calls to this server, or of this tool
+    #[arg(value_name = "SERVER[:TOOL]")]
+    target: Option<String>,
+    /// Only calls that failed or took too long
+    #[arg(long)]
+    failed: bool,
+    /// Only calls with this in their server, tool, client or error
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// How many
+    #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    lines: u16,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    activity: Vec<Call>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Call {
+    at: String,
+    server: String,
+    method: String,
+    name: String,
+    client: String,
+    duration_ms: f64,
+    waited_ms: f64,
+    outcome: String,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+impl Call {
+    fn what(&self) -> String {
+        match &*self.method {
+            method::TOOLS_CALL => format!("{}:{}", self.server, self.name),
+            method => [method, &self.server, &self.name].join(" "),
+        }
+    }
+
+    /// The words and the colour of the outcome.
+    fn outcome(&self) -> (String, Option<Colour>) {
+        let colour = match &*self.outcome {
+            "ok" => Some(Colour::Green),
+            "cancelled" => Some(Colour::Dim),
+            "timeout" => Some(Colour::Yellow),
+            _ => Some(Colour::Red),
+        };
+        (self.outcome.replace('_', " "), colour)
+    }
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &ActivityArgs) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let target = args.target.as_deref();
+    let target = target.map(|name| Target::find(&link, name)).transpose()?;
+    let answer: Raw = link.get(&address(args, target.as_ref()))?;
+    if args.json {
+        return print::json_raw(&answer);
+    }
+    let Answer { activity } = answer
+        .read_owned()
+        .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))?;
+    if activity.is_empty() {
+        // One that was removed may have calls all the same.
+        if let Some(target) = &target {
+            let _: Raw = link.get(&format!("/api/v1/servers/{}", escape(target.server)))?;
+        }
+        let is_narrowed = args.target.is_some() || args.failed || args.search.is_some();
+        print::say(if is_narrowed {
+            "no call matches"
+        } else {
+            "nothing has been called yet"
+        });
+        return Ok(());
+    }
+    table(&activity).print()
+}
+
+fn address(args: &ActivityArgs, target: Option<&Target<'_>>) -> String {
+    let mut address = format!("/api/v1/activity?limit={}", args.lines);
+    let mut only = |name, value: &str| {
+        // Writing to a string cannot fail.
+        let _ = write!(address, "&{name}={}", escape(value));
+    };
+    if let Some(Target { server, tool }) = target {
+        only("server", server);
+        if let Some(tool) = tool {
+            only("name", tool);
+        }
+    }
+    if args.failed {
+        only("outcome", "tool_error,error,timeout");
+    }
+    if let Some(text) = &args.search {
+        only("text", text);
+    }
+    address
+}
+
+/// The newest call last, next to where the next command is typed.
+fn table(calls: &[Call]) -> Table {
+    let heading = ["AT", "CLIENT", "CALL", "TOOK", "OUTCOME"];
+    let mut table = Table::new(&heading).cut_path(2);
+    for call in calls.iter().rev() {
+        let (outcome, colour) = call.outcome();
+        table.row([
+            local(&call.at).into(),
+            visible_line(&call.client).into(),
+            visible_line(&call.what()).into(),
+            took(call.duration_ms - call.waited_ms).into(),
+            Cell::coloured(&outcome, colour),
+        ]);
+        if call.waited_ms > 0.0 {
+            table.note(&format!("waited {} for a person", took(call.waited_ms)));
+        }
+        if let Some(error) = &call.error {
+            table.note(&visible_line(error));
+        }
+    }
+    table
+}

@@ -1,0 +1,185 @@
+//! `switchboard approvals`: what waits for a person, and the answers.
+//!
+//! What servers and clients say here is hostile until somebody has read it: it is shown with everything in
+//! it that nobody would see spelled out, and never as anything but text.
+
+mod answer;
+mod decide;
+mod edit;
+mod fill;
+mod keys;
+mod list;
+mod rules;
+mod shapes;
+mod show;
+mod stream;
+mod watch;
+
+use clap::{Args, Subcommand};
+use serde::de::DeserializeOwned;
+use switchboard_catalog::escape;
+use switchboard_config::Home;
+use switchboard_terminal::visible::visible_line;
+use switchboard_terminal::{failure::Failure, print};
+use switchboard_wire::Raw;
+
+use self::shapes::{Answer, Approval};
+use crate::link::Link;
+
+/// See what waits for your answer, and answer.
+///
+/// Servers may ask for a model's answer or ask you something, and rules may have you asked before a
+/// tool is called. Until somebody answers, here or in the console, whoever asked waits, up to a
+/// deadline.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Approvals {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    #[command(after_long_help = "\
+Examples:
+  switchboard approvals list
+  switchboard approvals list --all --kind tool_call
+  switchboard approvals list --status rejected --server files --json")]
+    List(list::List),
+    #[command(after_long_help = "\
+Examples:
+  switchboard approvals show k7f3q2mz
+  switchboard approvals show k7 --full")]
+    Show(show::Show),
+    #[command(after_long_help = "\
+Examples:
+  switchboard approvals approve k7                            shows it and asks
+  switchboard approvals approve k7 --yes --remember session
+  switchboard approvals approve k7 --remember always --exact --for 30d
+  switchboard approvals approve k7 --arguments '{\"path\": \"/tmp/a\"}' --yes
+  switchboard approvals approve k7 --edit                     in $VISUAL or $EDITOR
+  switchboard approvals approve q3 --field name=Ada --field age=36")]
+    Approve(decide::Approve),
+    #[command(after_long_help = "\
+Examples:
+  switchboard approvals reject k7
+  switchboard approvals reject k7 'not in this folder' --remember project")]
+    Reject(decide::Reject),
+    #[command(after_long_help = "\
+Examples:
+  switchboard approvals respond s4 'Forty-two.'
+  switchboard approvals respond s4 - < answer.txt
+  switchboard approvals respond q3 --decline")]
+    Respond(answer::Respond),
+    #[command(after_long_help = "\
+Examples:
+  switchboard approvals watch
+  switchboard approvals watch --json | jq .kind")]
+    Watch(watch::Watch),
+    #[command(after_long_help = "\
+Examples:
+  switchboard approvals rules
+  switchboard approvals rules --json")]
+    Rules(rules::List),
+    #[command(after_long_help = "\
+Example:
+  switchboard approvals forget r3k9")]
+    Forget(rules::Forget),
+    #[command(after_long_help = "\
+Examples:
+  switchboard approvals test 'ask files:delete_*'
+  switchboard approvals test 'deny shell:*' --json")]
+    Test(rules::Test),
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Approvals) -> Result<(), Failure> {
+    match &args.what {
+        None => list::run(home, &list::List::waiting(args.json)),
+        Some(What::List(args)) => list::run(home, args),
+        Some(What::Show(args)) => show::run(home, args),
+        Some(What::Approve(args)) => decide::approve(home, args),
+        Some(What::Reject(args)) => decide::reject(home, args),
+        Some(What::Respond(args)) => answer::run(home, args),
+        Some(What::Watch(args)) => watch::run(home, args),
+        Some(What::Rules(args)) => rules::list(home, args),
+        Some(What::Forget(args)) => rules::forget(home, args),
+        Some(What::Test(args)) => rules::test(home, args),
+    }
+}
+
+/// How long the name of a request is.
+const ID_CHARS: usize = 8;
+/// How many requests are looked through for the beginning of a name.
+const LOOKED_AT: usize = 1_000;
+
+/// The whole name of a request of which the beginning is given: one that is open, or else any.
+fn find(link: &Link, given: &str) -> Result<String, Failure> {
+    let given = given.to_ascii_lowercase();
+    if given.chars().count() >= ID_CHARS {
+        return Ok(given);
+    }
+    let mut found = Vec::new();
+    for status in ["&status=open", ""] {
+        let address = format!("/api/v1/approvals?limit={LOOKED_AT}{status}");
+        let Answer { approvals } = link.get(&address)?;
+        found = approvals;
+        found.retain(|one| !given.is_empty() && one.id.starts_with(&given));
+        if !found.is_empty() {
+            break;
+        }
+    }
+    match found.as_slice() {
+        [] => Err(
+            Failure::new(format!("there is no request {:?}", visible_line(&given)))
+                .hint("`switchboard approvals list --all` shows those there are"),
+        ),
+        [one] => Ok(one.id.clone()),
+        many => Err(ambiguous(&given, many)),
+    }
+}
+
+fn ambiguous(given: &str, many: &[Approval]) -> Failure {
+    const SHOWN: usize = 10;
+    let mut list: Vec<String> = many
+        .iter()
+        .take(SHOWN)
+        .map(|one| format!("  {}  {}  {}", one.id, one.place(), one.summary()))
+        .collect();
+    if many.len() > SHOWN {
+        list.push(format!("  and {} more", many.len() - SHOWN));
+    }
+    let message = format!(
+        "{} requests begin with {given:?}:\n{}",
+        many.len(),
+        list.join("\n")
+    );
+    Failure::new(message).hint("give more of its name")
+}
+
+/// All of one request.
+fn ask<T: DeserializeOwned>(link: &Link, id: &str) -> Result<T, Failure> {
+    link.get(&format!("/api/v1/approvals/{}", escape(id)))
+}
+
+/// Sends a decision, and gives what became of the request.
+fn send(
+    link: &Link,
+    id: &str,
+    action: &str,
+    members: Vec<(&str, Raw)>,
+) -> Result<Approval, Failure> {
+    let body = Raw::object(members);
+    // What comes from an editor has lines; between the parts of JSON a space is the same.
+    let body = body.as_str().replace(['\r', '\n'], " ");
+    let address = format!("/api/v1/approvals/{}/{action}", escape(id));
+    link.send(&address, &body).map_err(|failure| {
+        let id = print::shell_word(id);
+        failure.hint(format!(
+            "`switchboard approvals show {id}` shows where it stands"
+        ))
+    })
+}

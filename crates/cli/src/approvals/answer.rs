@@ -1,0 +1,82 @@
+//! `switchboard approvals respond`: an answer in a model's place, or none to a question.
+
+use std::io::{self, Read as _};
+
+use clap::Args;
+use switchboard_config::Home;
+use switchboard_terminal::failure::Failure;
+use switchboard_wire::Raw;
+
+use super::{
+    decide::{over, told},
+    shapes::Approval,
+};
+use crate::link::Link;
+
+/// The longest answer.
+const TEXT_BYTES: u64 = 1024 * 1024;
+
+/// Answer in a model's place, or say that a question is not answered.
+///
+/// A question is answered with `switchboard approvals approve`.
+#[derive(Debug, Args)]
+pub(super) struct Respond {
+    /// The request, or the beginning of its name
+    id: String,
+    /// What is answered in the model's place; `-` reads it from standard input
+    #[arg(required_unless_present_any = ["decline", "cancel"], conflicts_with_all = ["decline", "cancel"])]
+    text: Option<String>,
+    /// You do not want to answer the question
+    #[arg(long, conflicts_with = "cancel")]
+    decline: bool,
+    /// You put the question away
+    #[arg(long)]
+    cancel: bool,
+}
+
+pub(super) fn run(home: &Home, args: &Respond) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let id = super::find(&link, &args.id)?;
+    if args.decline || args.cancel {
+        return decline(&link, &id, args.cancel);
+    }
+    let approval: Approval = super::ask(&link, &id)?;
+    if !approval.waits() {
+        return Err(over(&approval));
+    }
+    if approval.kind != "sampling" {
+        let message = format!("{id} does not ask for a model's answer");
+        return Err(Failure::usage(message)
+            .hint(format!("`switchboard approvals approve {id}` answers it")));
+    }
+    let text = match args.text.as_deref().unwrap_or_default() {
+        "-" => from_input()?,
+        text => text.to_owned(),
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the answer is empty"));
+    }
+    let members = vec![("text", Raw::string(&text))];
+    told(&super::send(&link, &id, "respond", members)?);
+    Ok(())
+}
+
+/// Does not answer a question.
+pub(super) fn decline(link: &Link, id: &str, cancel: bool) -> Result<(), Failure> {
+    let action = if cancel { "cancel" } else { "decline" };
+    let members = vec![("action", Raw::string(action))];
+    told(&super::send(link, id, "respond", members)?);
+    Ok(())
+}
+
+fn from_input() -> Result<String, Failure> {
+    let mut text = String::new();
+    io::stdin()
+        .take(TEXT_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+    if text.len() as u64 > TEXT_BYTES {
+        return Err(Failure::usage("the answer is longer than 1 MiB"));
+    }
+    Ok(text)
+}

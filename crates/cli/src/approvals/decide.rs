@@ -1,0 +1,434 @@
+//! `switchboard approvals approve` and `reject`. What is approved is what was shown.
+
+use clap::{Args, ValueEnum};
+use switchboard_approvals::form::{Form, Mode};
+use switchboard_config::Home;
+use switchboard_terminal::{failure::Failure, print, visible::visible_line};
+use switchboard_wire::Raw;
+
+use super::{edit, fill, shapes::Approval, show::Sight};
+use crate::{agree::APPROVE, link::Link};
+
+/// Let a request go on, perhaps with changes.
+///
+/// Shows it and asks first. A question is answered with --content or --field, or field by field on a
+/// terminal.
+#[derive(Debug, Args)]
+pub(super) struct Approve {
+    /// The request, or the beginning of its name
+    id: String,
+    /// Change it first, in $VISUAL or $EDITOR; what changed is shown before it is sent
+    #[arg(long, conflicts_with_all = ["arguments", "model", "max_tokens"])]
+    edit: bool,
+    /// Other arguments for the call, a JSON object
+    #[arg(long, value_name = "JSON")]
+    arguments: Option<String>,
+    /// Another model, of those that are configured
+    #[arg(long)]
+    model: Option<String>,
+    /// How much the model may write
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// The answer to a question, a JSON object
+    #[arg(long, value_name = "JSON", conflicts_with = "field")]
+    content: Option<String>,
+    /// The answer to one field of a question; can be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    field: Vec<String>,
+    #[command(flatten)]
+    remember: Remember,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl Approve {
+    /// To approve it as it stands, once somebody has said yes.
+    pub(super) fn asking(id: String) -> Self {
+        Self {
+            id,
+            edit: false,
+            arguments: None,
+            model: None,
+            max_tokens: None,
+            content: None,
+            field: Vec::new(),
+            remember: Remember::default(),
+            yes: false,
+        }
+    }
+
+    /// What was asked for that does not go with a request.
+    fn misplaced(&self, approval: &Approval) -> Result<(), Failure> {
+        let is = |kind: &str| approval.kind == kind;
+        let is_request = is("sampling") && !approval.is_review();
+        let can_change = is("sampling") || is("tool_call");
+        let call = "the call of a tool";
+        let model = "a request for a model's answer";
+        let either = "a call or a request for a model's answer";
+        for (given, fits, flag, with) in [
+            (
+                self.arguments.is_some(),
+                is("tool_call"),
+                "--arguments",
+                call,
+            ),
+            (self.model.is_some(), is_request, "--model", model),
+            (self.max_tokens.is_some(), is_request, "--max-tokens", model),
+            (
+                self.content.is_some(),
+                is("elicitation"),
+                "--content",
+                "a question",
+            ),
+            (
+                !self.field.is_empty(),
+                is("elicitation"),
+                "--field",
+                "a question",
+            ),
+            (self.edit, can_change, "--edit", either),
+            (
+                self.remember.scope.is_some(),
+                can_change,
+                "--remember",
+                either,
+            ),
+        ] {
+            if given && !fits {
+                let message = format!("{flag} goes with {with}, and {} is none", approval.id);
+                return Err(Failure::usage(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Say no to a request.
+///
+/// Whoever asked is told so, with the reason. A question is declined by it.
+#[derive(Debug, Args)]
+pub(super) struct Reject {
+    /// The request, or the beginning of its name
+    id: String,
+    /// Why; whoever asked is told
+    reason: Option<String>,
+    #[command(flatten)]
+    remember: Remember,
+}
+
+/// For how long a decision holds.
+#[derive(Debug, Default, Args)]
+struct Remember {
+    /// Decide the same from now on: for this client until it leaves, for clients in the same folder, or
+    /// always
+    #[arg(long = "remember", value_name = "FOR WHOM")]
+    scope: Option<Scope>,
+    /// Only for exactly these arguments
+    #[arg(long, requires = "scope")]
+    exact: bool,
+    /// Only for so long: 30m, 2h, 7d
+    #[arg(long = "for", value_name = "TIME", requires = "scope", value_parser = seconds)]
+    time: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Scope {
+    Session,
+    Project,
+    Always,
+}
+
+impl Scope {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Project => "project",
+            Self::Always => "always",
+        }
+    }
+}
+
+impl Remember {
+    /// Fails if a decision cannot be remembered in this way, before anybody is asked for one.
+    fn check(&self, approval: &Approval) -> Result<(), Failure> {
+        let Some(scope) = self.scope.map(Scope::as_str) else {
+            return Ok(());
+        };
+        let can = &approval.rememberable;
+        if can.iter().any(|known| known == scope) {
+            return Ok(());
+        }
+        let why = match scope {
+            "session" => "whoever asks has no session that lasts",
+            "project" => "it is not known in which folder the client works",
+            _ => "only calls, resources, prompts and sampling can be remembered",
+        };
+        let failure = Failure::usage(format!("this cannot be remembered: {why}"));
+        Err(match can.first() {
+            Some(_) => failure.hint(format!("--remember takes {} here", can.join(" or "))),
+            None => failure.hint("leave --remember out"),
+        })
+    }
+
+    /// Says what is remembered, and how to forget it.
+    fn told(&self, approval: &Approval) {
+        if self.scope.is_none() {
+            return;
+        }
+        let with = if self.exact {
+            "exactly these arguments"
+        } else {
+            "any arguments (--exact: these alone)"
+        };
+        let rule = print::shell_word(&format!("r-{}", approval.id));
+        print::say(&format!("remembered for {} with {with}", approval.place()));
+        print::hint(&format!("`switchboard approvals forget {rule}` forgets it"));
+    }
+
+    fn body(&self) -> Option<(&'static str, Raw)> {
+        let scope = self.scope?.as_str();
+        let arguments = if self.exact { "exact" } else { "any" };
+        let mut members = vec![
+            ("scope", Raw::string(scope)),
+            ("arguments", Raw::string(arguments)),
+        ];
+        members.extend(
+            self.time
+                .map(|time| ("expiresInSeconds", Raw::number(time))),
+        );
+        Some(("remember", Raw::object(members)))
+    }
+}
+
+/// So many seconds, out of `90`, `90s`, `30m`, `2h` or `7d`.
+fn seconds(given: &str) -> Result<u64, String> {
+    let wrong = || "give a time such as 30m, 2h or 7d".to_owned();
+    let digits = given.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &given[digits.len()..] {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    let many: u64 = digits.parse().map_err(|_| wrong())?;
+    many.checked_mul(unit)
+        .filter(|&seconds| seconds > 0)
+        .ok_or_else(wrong)
+}
+
+pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let id = super::find(&link, &args.id)?;
+    let approval: Approval = super::ask(&link, &id)?;
+    if !approval.waits() {
+        return Err(over(&approval));
+    }
+    args.misplaced(&approval)?;
+    args.remember.check(&approval)?;
+    if approval.kind == "elicitation" {
+        return accept(&link, &approval, args);
+    }
+    let edits = edits(home, &approval, args)?;
+    let sight = Sight::of(&link, &approval, true);
+    if !args.yes {
+        print::data(&sight.text)?;
+    }
+    sight.check(&approval)?;
+    if let Some(edits) = edits.as_ref().filter(|_| !args.yes) {
+        edits.show()?;
+    }
+    let what = match (approval.kind.as_str(), approval.is_review()) {
+        ("tool_call", _) => format!("Let {} be called", approval.place()),
+        ("resource", _) => format!("Let {} be read", approval.place()),
+        ("prompt", _) => format!("Let {} be handed out", approval.place()),
+        ("sampling", true) => format!("Hand this answer to {}", approval.server()),
+        ("sampling", false) => format!("Ask the model for {}", approval.server()),
+        _ => format!("Approve {}", approval.place()),
+    };
+    let with = edits.as_ref().map_or("", |_| ", with your changes");
+    APPROVE.agree(args.yes, &format!("{what}{with} ({id})?"))?;
+    let mut members: Vec<_> = args.remember.body().into_iter().collect();
+    members.extend(edits.map(|edits| ("edits", edits.body)));
+    // While the person thought, somebody else may have had the model asked: what waits then is its answer.
+    members.push(("seen", Raw::string(&approval.status)));
+    let decided = super::send(&link, &id, "approve", members)?;
+    if approval.status == "orphaned" {
+        print::say(&format!(
+            "approved `{id}`: whoever asked has gone, so that nothing is done now"
+        ));
+        print::hint("it holds if the same is asked again soon");
+    } else {
+        told(&decided);
+    }
+    args.remember.told(&approval);
+    Ok(())
+}
+
+/// What is changed of a request, and how it is shown.
+pub(super) struct Edits {
+    pub(super) body: Raw,
+    pub(super) diff: String,
+}
+
+impl Edits {
+    fn show(&self) -> Result<(), Failure> {
+        print::data("\nyour changes\n")?;
+        print::difference(&self.diff)
+    }
+}
+
+fn edits(home: &Home, approval: &Approval, args: &Approve) -> Result<Option<Edits>, Failure> {
+    if args.edit {
+        return edit::run(home, approval);
+    }
+    if let Some(arguments) = &args.arguments {
+        let arguments = object(arguments, "the arguments")?;
+        return Ok(edit::arguments(approval, &arguments));
+    }
+    let mut members = Vec::new();
+    members.extend(
+        args.model
+            .as_deref()
+            .map(|model| ("model", Raw::string(model))),
+    );
+    members.extend(args.max_tokens.map(|most| ("maxTokens", Raw::number(most))));
+    Ok((!members.is_empty()).then(|| edit::members(approval, members)))
+}
+
+/// A JSON object that was given on the command line.
+pub(super) fn object(given: &str, what: &str) -> Result<Raw, Failure> {
+    let hint = r#"give an object such as '{"path": "/tmp"}'"#;
+    let raw = Raw::parse(given.to_owned())
+        .map_err(|error| Failure::usage(format!("{what} are not JSON: {error}")).hint(hint))?;
+    if raw.is_object() {
+        Ok(raw)
+    } else {
+        Err(Failure::usage(format!("{what} are not a JSON object")).hint(hint))
+    }
+}
+
+/// Answers a question.
+fn accept(link: &Link, approval: &Approval, args: &Approve) -> Result<(), Failure> {
+    let form = Form::read(&approval.request());
+    if !args.yes {
+        print::data(&Sight::of(link, approval, true).text)?;
+    }
+    let id = &approval.id;
+    let server = approval.server();
+    let content = match &form.mode {
+        Mode::Refused { why } => {
+            return Err(Failure::new(visible_line(why)).hint(format!(
+                "`switchboard approvals respond {id} --decline` says no"
+            )));
+        }
+        Mode::Url(address) => {
+            let host = visible_line(&address.host);
+            if args.yes {
+                print::say(&format!(
+                    "the address is not opened for you: {}",
+                    visible_line(&address.url)
+                ));
+                print::say(&format!("its host is {host}"));
+            }
+            let question = format!("Tell {server} that you agree to open {host} ({id})?");
+            APPROVE.agree(args.yes, &question)?;
+            None
+        }
+        Mode::Form { .. } | Mode::Raw { .. } => {
+            let content = fill::content(&form, args.content.as_deref(), &args.field, args.yes)?;
+            if !args.yes {
+                let shown = switchboard_terminal::visible::pretty(&content);
+                print::data(&format!("\nyour answer\n{shown}\n"))?;
+            }
+            APPROVE.agree(args.yes, &format!("Send this to {server} ({id})?"))?;
+            Some(("content", content))
+        }
+    };
+    let members = [("action", Raw::string("accept"))]
+        .into_iter()
+        .chain(content);
+    told(&super::send(link, id, "respond", members.collect())?);
+    Ok(())
+}
+
+pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let id = super::find(&link, &args.id)?;
+    reject_one(&link, &id, args.reason.as_deref(), &args.remember)
+}
+
+/// Says no, without anything else.
+pub(super) fn refuse(link: &Link, id: &str, reason: Option<&str>) -> Result<(), Failure> {
+    reject_one(link, id, reason, &Remember::default())
+}
+
+fn reject_one(
+    link: &Link,
+    id: &str,
+    reason: Option<&str>,
+    remember: &Remember,
+) -> Result<(), Failure> {
+    let mut members: Vec<_> = remember.body().into_iter().collect();
+    members.extend(reason.map(|reason| ("reason", Raw::string(reason))));
+    let decided = super::send(link, id, "reject", members)?;
+    told(&decided);
+    remember.told(&decided);
+    Ok(())
+}
+
+/// It is decided, or time was faster.
+pub(super) fn over(approval: &Approval) -> Failure {
+    let id = print::shell_word(&approval.id);
+    let message = match &approval.decision {
+        Some(decision) => format!("`{id}` was {} already", decision.sentence()),
+        None => format!("`{id}` is {} already", approval.status_words()),
+    };
+    Failure::new(message).hint(format!(
+        "`switchboard approvals show {id}` shows what became of it"
+    ))
+}
+
+/// Says what became of a request.
+pub(super) fn told(approval: &Approval) {
+    let id = &approval.id;
+    let place = approval.place();
+    print::say(&match (approval.kind.as_str(), approval.status.as_str()) {
+        ("sampling", "generating") => format!(
+            "approved `{id}`: the model is asked; `switchboard approvals show {id}` shows what it says"
+        ),
+        ("sampling", "approved") => format!("approved `{id}`: {place} gets this answer"),
+        ("tool_call", "approved") => format!("approved `{id}`: {place} is called"),
+        ("tool_call", "rejected") => format!("rejected `{id}`: {place} is not called"),
+        ("resource", "approved") => format!("approved `{id}`: {place} is read"),
+        ("resource", "rejected") => format!("rejected `{id}`: {place} is not read"),
+        ("prompt", "approved") => format!("approved `{id}`: {place} is handed out"),
+        ("prompt", "rejected") => format!("rejected `{id}`: {place} is not handed out"),
+        (_, status) => format!("{} `{id}`", visible_line(status).replace('_', " ")),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (given, expected) in [
+            ("90", Some(90)),
+            ("90s", Some(90)),
+            ("30m", Some(1_800)),
+            ("2h", Some(7_200)),
+            ("7d", Some(604_800)),
+            ("0", None),
+            ("h", None),
+            ("2 h", None),
+            ("-2h", None),
+            ("2w", None),
+            ("99999999999999999d", None),
+        ] {
+            assert_eq!(seconds(given).ok(), expected, "{given}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! `switchboard approvals list`: what waits for a person, one line each.
+
+use std::fmt::Write as _;
+
+use clap::{Args, builder::PossibleValuesParser};
+use jiff::Timestamp;
+use switchboard_approvals::Kind;
+use switchboard_catalog::escape;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Table},
+};
+
+use super::shapes::{Answer, Approval};
+use crate::link::Link;
+
+/// Show what waits for an answer.
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Those that are over, too
+    #[arg(long, conflicts_with = "status")]
+    all: bool,
+    /// Only those that are in this state: open, closed, or one such as rejected
+    #[arg(long)]
+    status: Option<String>,
+    /// Only of this kind
+    #[arg(long, value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::as_str)))]
+    kind: Option<String>,
+    /// Only of this server
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// How many to show at most, the newest first
+    #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 100)]
+    lines: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) fn waiting(json: bool) -> Self {
+        Self {
+            all: false,
+            status: None,
+            kind: None,
+            server: None,
+            lines: 100,
+            json,
+        }
+    }
+
+    fn address(&self) -> String {
+        let mut address = format!("/api/v1/approvals?limit={}", self.lines);
+        let status = match (&self.status, self.all) {
+            (Some(status), _) => Some(status.as_str()),
+            (None, true) => None,
+            (None, false) => Some("pending"),
+        };
+        for (name, value) in [
+            ("status", status),
+            ("kind", self.kind.as_deref()),
+            ("server", self.server.as_deref()),
+        ] {
+            if let Some(value) = value {
+                // Writing to a string cannot fail.
+                let _ = write!(address, "&{name}={}", escape(value));
+            }
+        }
+        address
+    }
+}
+
+pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    if args.json {
+        return print::json_raw(&link.get(&args.address())?);
+    }
+    let Answer { approvals } = link.get(&args.address())?;
+    let is_queue = !args.all && args.status.is_none();
+    if approvals.is_empty() {
+        let is_all = is_queue && args.kind.is_none() && args.server.is_none();
+        print::say(if is_all {
+            "nothing waits for you; `switchboard approvals watch` tells when something does"
+        } else {
+            "no request matches"
+        });
+        return Ok(());
+    }
+    table(&approvals, !is_queue).print()?;
+    if let Some(first) = approvals.iter().find(|approval| approval.waits()) {
+        advise(first);
+    }
+    Ok(())
+}
+
+fn table(approvals: &[Approval], with_status: bool) -> Table {
+    let now = Timestamp::now();
+    let mut table = if with_status {
+        Table::new(&["ID", "AGE", "STATUS", "KIND", "WHERE", "CLIENT"])
+    } else {
+        Table::new(&["ID", "AGE", "LEFT", "KIND", "WHERE", "CLIENT"])
+    };
+    table = table.cut_path(4);
+    for approval in approvals {
+        table.row([
+            approval.id.clone(),
+            approval.age(now),
+            if with_status {
+                approval.status_words()
+            } else {
+                approval.left(now)
+            },
+            approval.kind_word(),
+            approval.place(),
+            approval.client(),
+        ]);
+        table.note(&approval.summary());
+        if approval.waits() {
+            for warning in approval.warnings() {
+                table.note(&format!("warning: {warning}"));
+            }
+        }
+    }
+    table
+}
+
+/// What to do next.
+pub(super) fn advise(approval: &Approval) {
+    let id = print::shell_word(&approval.id);
+    print::hint(&format!(
+        "`switchboard approvals show {id}` shows all of it; {}",
+        ways(approval)
+    ));
+}
+
+/// How a request is answered.
+pub(super) fn ways(approval: &Approval) -> String {
+    let id = print::shell_word(&approval.id);
+    let one = |what: &str| format!("`switchboard approvals {what}`");
+    match approval.kind.as_str() {
+        "elicitation" => format!(
+            "{} answers it, {} does not",
+            one(&format!("approve {id}")),
+            one(&format!("respond {id} --decline"))
+        ),
+        "sampling" if !approval.is_review() => format!(
+            "{} asks the model, {} answers in its place, {} refuses",
+            one(&format!("approve {id}")),
+            one(&format!("respond {id} TEXT")),
+            one(&format!("reject {id}"))
+        ),
+        _ => format!(
+            "{} or {} decides",
+            one(&format!("approve {id}")),
+            one(&format!("reject {id}"))
+        ),
+    }
+}

@@ -1,0 +1,260 @@
+//! `switchboard approvals rules`, `forget` and `test`: what is asked about, and why.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use switchboard_catalog::escape;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Table},
+    visible::visible_line,
+};
+use switchboard_wire::Raw;
+
+use crate::{link::Link, shapes::count, times::local};
+
+/// Show the rules: of the configuration, of servers, and decisions that are remembered.
+///
+/// What denies comes before what asks, and that before what allows; the more exact rule comes first.
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Forget a decision that is remembered.
+#[derive(Debug, Args)]
+pub(super) struct Forget {
+    /// The rule, or the beginning of its name, as `switchboard approvals rules` shows it
+    #[arg(value_name = "RULE-ID")]
+    id: String,
+}
+
+/// See what a rule would do, before it stands in the configuration.
+///
+/// Shows which tools, prompts and resources it is about, and which calls of late it would have been about. Nothing is changed.
+#[derive(Debug, Args)]
+pub(super) struct Test {
+    /// The rule, as it is written in the configuration: 'ask files:delete_*', or an object
+    rule: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const RULES: &str = "/api/v1/approvals/rules";
+
+#[derive(Deserialize)]
+struct Rules {
+    rules: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    id: String,
+    text: String,
+    source: String,
+    scope: Option<Value>,
+    expires_at: Option<String>,
+    by: Option<String>,
+}
+
+pub(super) fn list(home: &Home, args: &List) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    if args.json {
+        return print::json_raw(&link.get(RULES)?);
+    }
+    let Rules { rules } = link.get(RULES)?;
+    if rules.is_empty() {
+        print::say("there are no rules: nothing is asked about but what servers ask themselves");
+        print::hint(
+            "add some as `approvals.rules` in switchboard.json; `switchboard approvals test 'ask files:delete_*'` shows what one would do",
+        );
+        return Ok(());
+    }
+    let mut table = Table::new(&["RULE", "ID", "FROM", "FOR", "UNTIL", "BY"]);
+    for rule in &rules {
+        table.row([
+            visible_line(&rule.text),
+            visible_line(&rule.id),
+            visible_line(&rule.source),
+            rule.scope.as_ref().map(scope).unwrap_or_default(),
+            rule.expires_at.as_deref().map(local).unwrap_or_default(),
+            rule.by.as_deref().map(visible_line).unwrap_or_default(),
+        ]);
+    }
+    table.print()?;
+    if let Some(rule) = rules.iter().find(|rule| rule.source == "remembered") {
+        print::hint(&format!(
+            "`switchboard approvals forget {}` forgets one that is remembered",
+            print::shell_word(&rule.id)
+        ));
+    }
+    Ok(())
+}
+
+/// For whom a remembered decision holds: a word, or a word with which of them.
+fn scope(scope: &Value) -> String {
+    match scope {
+        Value::String(word) => visible_line(word),
+        Value::Object(members) => {
+            let parts = members.iter().map(|(name, value)| match value {
+                Value::String(folder) => format!("{name} {folder}"),
+                _ => name.clone(),
+            });
+            visible_line(&parts.collect::<Vec<_>>().join(" "))
+        }
+        _ => String::new(),
+    }
+}
+
+pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let Rules { rules } = link.get(RULES)?;
+    let remembered = rules.iter().filter(|rule| rule.source == "remembered");
+    let found: Vec<&Rule> = remembered
+        .filter(|rule| rule.id == args.id || rule.id.starts_with(&args.id))
+        .collect();
+    let exact = found.iter().find(|rule| rule.id == args.id);
+    let id = match (exact, found.as_slice()) {
+        (Some(rule), _) | (None, [rule]) if !args.id.is_empty() => &rule.id,
+        // The gateway says what is wrong with it.
+        (None, []) => &args.id,
+        _ => {
+            let list: Vec<String> = found
+                .iter()
+                .map(|rule| format!("  {}  {}", visible_line(&rule.id), visible_line(&rule.text)))
+                .collect();
+            let message = format!(
+                "{} begin with {:?}:\n{}",
+                count(found.len() as u64, "rule", "rules"),
+                args.id,
+                list.join("\n")
+            );
+            return Err(Failure::new(message).hint("give more of its name"));
+        }
+    };
+    link.delete(&format!("{RULES}/{}", escape(id)))?;
+    print::say(&format!("forgot `{}`", visible_line(id)));
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Tested {
+    text: String,
+    tools: Vec<Tool>,
+    calls: Calls,
+    approvals: Calls,
+}
+
+#[derive(Deserialize)]
+struct Tool {
+    name: String,
+    kind: String,
+    now: String,
+    then: String,
+}
+
+#[derive(Deserialize)]
+struct Calls {
+    looked: u64,
+    matched: u64,
+    unsure: u64,
+    examples: Vec<Example>,
+}
+
+#[derive(Deserialize)]
+struct Example {
+    at: String,
+    server: String,
+    tool: String,
+    client: Option<String>,
+    arguments: Option<Raw>,
+}
+
+pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
+    let rule: Value = if args.rule.trim_start().starts_with('{') {
+        serde_json::from_str(&args.rule)
+            .map_err(|error| Failure::usage(format!("the rule is not JSON: {error}")))?
+    } else {
+        Value::String(args.rule.clone())
+    };
+    let link = Link::need(home)?;
+    let body = json!({ "rule": rule }).to_string();
+    let address = format!("{RULES}/test");
+    if args.json {
+        return print::json_raw(&link.send(&address, &body)?);
+    }
+    let tested: Tested = link.send(&address, &body)?;
+    print::data(&format!("{}\n", visible_line(&tested.text)))?;
+    if tested.tools.is_empty() {
+        print::data("\nit matches no tool, prompt or resource that is known\n")?;
+    } else {
+        print::data("\n")?;
+        let mut table = Table::new(&["NAME", "KIND", "NOW", "THEN"]);
+        for tool in &tested.tools {
+            table.row([
+                visible_line(&tool.name),
+                visible_line(&tool.kind),
+                visible_line(&tool.now),
+                visible_line(&tool.then),
+            ]);
+        }
+        table.print()?;
+    }
+    past(
+        &tested.calls,
+        "call",
+        "calls",
+        "what they were called with was not kept",
+    )?;
+    past(
+        &tested.approvals,
+        "request",
+        "requests",
+        "not all of them is known",
+    )
+}
+
+/// The calls of late that it matches.
+fn past(calls: &Calls, one: &str, more: &str, unsure: &str) -> Result<(), Failure> {
+    if calls.looked == 0 {
+        return Ok(());
+    }
+    let mut said = format!(
+        "\nit matches {} of the last {}",
+        calls.matched,
+        count(calls.looked, one, more)
+    );
+    if calls.unsure > 0 {
+        // Writing to a string cannot fail.
+        let _ = write!(said, ", and perhaps {} more: {unsure}", calls.unsure);
+    }
+    print::data(&format!("{said}\n"))?;
+    if calls.examples.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(&["AT", "TOOL", "CLIENT", "ARGUMENTS"]);
+    for example in &calls.examples {
+        table.row([
+            local(&example.at),
+            visible_line(&format!("{}:{}", example.server, example.tool)),
+            example
+                .client
+                .as_deref()
+                .map(visible_line)
+                .unwrap_or_default(),
+            example
+                .arguments
+                .as_ref()
+                .map(|arguments| visible_line(arguments.as_str()))
+                .unwrap_or_default(),
+        ]);
+    }
+    table.print()
+}

@@ -1,0 +1,594 @@
+//! `switchboard approvals show`: everything that a decision needs, with what to beware of first.
+
+use std::{collections::HashSet, fmt::Write as _, io};
+
+use clap::Args;
+use jiff::Timestamp;
+use switchboard_approvals::form::{self, Field, Form, Mode};
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print,
+    visible::{folded, pretty, visible, visible_line},
+};
+use switchboard_wire::Raw;
+
+use super::{list, shapes::Approval};
+use crate::{
+    link::Link,
+    times::local,
+    trust::{Asked, Definitions, Start},
+};
+
+/// Show all of a request: who asks and why, what it says, and what became of it.
+///
+/// Characters that nobody sees are spelled out, as ⟨U+200B⟩ in text and \u200b in JSON.
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The request, or the beginning of its name
+    id: String,
+    /// Cut nothing
+    #[arg(long)]
+    full: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much of one part is shown if not all is asked for.
+const LINES: usize = 60;
+const CHARS: usize = 6_000;
+/// The most options of a choice that are listed.
+const OPTIONS: usize = 30;
+
+pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let id = super::find(&link, &args.id)?;
+    if args.json {
+        return print::json_raw(&super::ask(&link, &id)?);
+    }
+    let approval: Approval = super::ask(&link, &id)?;
+    print::data(&Sight::of(&link, &approval, args.full).text)?;
+    if approval.waits() {
+        print::hint(&list::ways(&approval));
+    }
+    Ok(())
+}
+
+/// A request as a person sees it.
+pub(super) struct Sight {
+    pub(super) text: String,
+    /// Why a decision cannot be based on it: something is not shown.
+    unread: Vec<String>,
+}
+
+impl Sight {
+    /// Everything of a request. The definitions that a request for trust is about are read from the gateway.
+    pub(super) fn of(link: &Link, approval: &Approval, full: bool) -> Self {
+        let asked = match approval.kind.as_str() {
+            "trust" if approval.waits() => asked(&approval.request()),
+            _ => Vec::new(),
+        };
+        if asked.is_empty() {
+            let mut sight = Self::new(approval, full, None);
+            let is_shown = approval.kind != "trust" || start_of(&approval.request()).is_some();
+            if approval.waits() && !is_shown {
+                sight.unread.push("what is asked cannot be read".to_owned());
+            }
+            return sight;
+        }
+        match Definitions::read(link, approval.server_name(), &asked) {
+            Ok(definitions) => Self::new(approval, full, Some(definitions)),
+            Err(failure) => {
+                let mut sight = Self::new(approval, full, None);
+                let why = format!("what is held back cannot be read: {}", failure.message());
+                // Writing to a string cannot fail.
+                let _ = writeln!(sight.text, "\n{}", visible_line(&why));
+                sight.unread.push(why);
+                sight
+            }
+        }
+    }
+
+    fn new(approval: &Approval, full: bool, definitions: Option<Definitions>) -> Self {
+        let mut page = Page {
+            text: String::new(),
+            full,
+            cut: false,
+        };
+        let (definitions, unread) = match definitions {
+            Some(all) => (Some(all.text), all.unread),
+            None => (None, Vec::new()),
+        };
+        page.whole(approval, definitions.as_deref());
+        Self {
+            text: page.text,
+            unread,
+        }
+    }
+
+    /// Fails if something is not shown that a decision is about.
+    pub(super) fn check(&self, approval: &Approval) -> Result<(), Failure> {
+        let Some(first) = self.unread.first() else {
+            return Ok(());
+        };
+        let server = print::shell_word(approval.server_name());
+        let message = format!("nothing was approved: {}", visible_line(first));
+        Err(Failure::new(message).hint(format!(
+            "`switchboard trust show {server}` shows what is held back now"
+        )))
+    }
+}
+
+struct Page {
+    text: String,
+    full: bool,
+    cut: bool,
+}
+
+impl Page {
+    fn whole(&mut self, approval: &Approval, definitions: Option<&str>) {
+        self.head(approval);
+        match approval.kind.as_str() {
+            "sampling" => self.sampling(&approval.request()),
+            "elicitation" => self.form(&Form::read(&approval.request())),
+            "tool_call" | "prompt" => self.call(approval),
+            "trust" => self.trust(&approval.request(), definitions),
+            _ => self.part("what is asked", &pretty(&approval.request())),
+        }
+        if let Some(draft) = &approval.draft {
+            self.part("what the model answers", &message(draft));
+        }
+        self.end(approval);
+        if self.cut {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                self.text,
+                "\nnot all is shown: `switchboard approvals show {} --full` does",
+                print::shell_word(&approval.id)
+            );
+        }
+    }
+
+    fn line(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(self.text, "{name:<10}  {value}");
+        }
+    }
+
+    /// Lines under a heading, cut if they are many.
+    fn part(&mut self, heading: &str, said: &str) {
+        let _ = writeln!(self.text, "\n{heading}");
+        let mut left = if self.full { usize::MAX } else { CHARS };
+        let said = folded(said);
+        for (n, line) in said.split('\n').enumerate() {
+            if left == 0 || (!self.full && n == LINES) {
+                self.cut = true;
+                self.text.push_str("  …\n");
+                return;
+            }
+            let most = left.min(line.chars().count());
+            let shown: String = line.chars().take(left).collect();
+            let more = if shown.len() < line.len() { "…" } else { "" };
+            self.cut |= !more.is_empty();
+            // An empty line counts as well.
+            left = left.saturating_sub(most.max(1));
+            let _ = writeln!(self.text, "  {shown}{more}");
+        }
+    }
+
+    fn head(&mut self, approval: &Approval) {
+        let now = Timestamp::now();
+        let what = match approval.kind.as_str() {
+            "sampling" => "asks for a model's answer",
+            "elicitation" => "asks you something",
+            "tool_call" => "is to be called",
+            "resource" => "is to be read",
+            "prompt" => "is to be handed out",
+            "trust" if start_of(&approval.request()).is_some() => "is not started yet",
+            "trust" => "has tools that are held back",
+            _ => "asks",
+        };
+        let _ = writeln!(
+            self.text,
+            "{}: {} {what}: {}",
+            visible_line(&approval.id),
+            approval.place(),
+            approval.status_words()
+        );
+        for warning in approval.warnings() {
+            let _ = writeln!(self.text, "{}", print::danger(&io::stdout(), 0, &warning));
+        }
+        self.line("server", &approval.server());
+        self.line("client", &approval.client());
+        let asked = format!("{}, {} ago", local(&approval.created_at), approval.age(now));
+        self.line("asked", &asked);
+        if let Some(at) = &approval.escalated_at {
+            self.line("louder", &format!("since {}", local(at)));
+        }
+        if let (true, Some(at)) = (approval.is_open(), &approval.expires_at) {
+            let until = format!("{}, {} left", local(at), approval.left(now));
+            self.line("until", &until);
+        }
+        if let Some(rule) = &approval.rule {
+            self.line("because", &visible_line(rule));
+        }
+    }
+
+    fn call(&mut self, approval: &Approval) {
+        match approval.arguments() {
+            Some(arguments) => self.part("arguments", &pretty(&arguments)),
+            None => self.part("arguments", "none"),
+        }
+        if let Some(hints) = approval.request().member("annotations") {
+            self.part("what the server says of the tool", &pretty(&hints));
+        }
+    }
+
+    fn sampling(&mut self, request: &Raw) {
+        // Of two members of one name it depends on the reader which one counts.
+        if !has_distinct_members(request) {
+            return self.part("what is asked", &pretty(request));
+        }
+        if let Some(text) = request
+            .member("systemPrompt")
+            .and_then(|text| text.to_text())
+        {
+            self.part("system prompt", &visible(&text));
+        }
+        let messages = request.member("messages").and_then(|all| all.elements());
+        for said in messages.unwrap_or_default() {
+            let role = said.member("role").and_then(|role| role.to_text());
+            let role = visible_line(role.as_deref().unwrap_or("nobody"));
+            self.part(&format!("{role} says"), &message(&said));
+        }
+        let rest = request.without(&["systemPrompt", "messages", "_meta"]);
+        if rest.members().is_some_and(|rest| !rest.is_empty()) {
+            self.part("how", &pretty(&rest));
+        }
+    }
+
+    fn form(&mut self, form: &Form) {
+        self.part("what it says", &visible(&form.message));
+        match &form.mode {
+            Mode::Form { fields } => {
+                for field in fields {
+                    let name = visible_line(&field.name);
+                    self.part(&format!("field {name}"), &about(field));
+                }
+            }
+            Mode::Raw { why } => {
+                let why = visible_line(why);
+                self.part("to be answered in JSON", &why);
+            }
+            Mode::Url(address) => {
+                let said = format!(
+                    "{}\nhost  {}\nit is not opened for you: look at the host, and open it yourself if you know it",
+                    visible_line(&address.url),
+                    visible_line(&address.host)
+                );
+                self.part("wants this address opened", &said);
+            }
+            Mode::Refused { why } => self.part("it can only be declined", &visible_line(why)),
+        }
+    }
+
+    /// The definitions as they are held now, or what the request itself says of them.
+    fn trust(&mut self, request: &Raw, definitions: Option<&str>) {
+        if let Some(start) = start_of(request) {
+            self.part("what would be started", start.lines().trim_end());
+        }
+        if let Some(definitions) = definitions {
+            self.text.push_str(definitions);
+            return;
+        }
+        let tools = request.member("tools").and_then(|tools| tools.elements());
+        for tool in tools.unwrap_or_default() {
+            let text = |name: &str| tool.member(name).and_then(|text| text.to_text());
+            let name = visible_line(&text("name").unwrap_or_default());
+            let mut said = format!(
+                "why          {}\nfingerprint  {}",
+                visible_line(&text("why").unwrap_or_default()),
+                visible_line(&text("fingerprint").unwrap_or_default())
+            );
+            if let Some(diff) = text("diff") {
+                let _ = write!(said, "\n{}", visible(diff.trim_end()));
+            }
+            let truncated = tool.member("truncated");
+            if truncated.is_some_and(|cut| cut.as_str() == "true") {
+                said.push_str("\nnot all of this change is kept in the request");
+            }
+            self.part(&format!("tool {name}"), &said);
+        }
+        if let Some(instructions) = request.member("instructions") {
+            let said = match instructions.to_text() {
+                Some(text) => visible(&text),
+                None => pretty(&instructions),
+            };
+            self.part("instructions", &said);
+        }
+    }
+
+    /// What became of it.
+    fn end(&mut self, approval: &Approval) {
+        if let Some(decision) = &approval.decision {
+            let mut said = decision.sentence();
+            if let Some(remember) = &decision.remember {
+                let _ = write!(said, "\nremembered: {}", visible_line(remember.as_str()));
+            }
+            self.part("decision", &said);
+            if let Some(edits) = &decision.edits {
+                self.part("what was changed", &pretty(edits));
+            }
+        }
+        if let Some(result) = &approval.result {
+            let said = match approval.kind.as_str() {
+                "sampling" => message(result),
+                _ => pretty(result),
+            };
+            self.part("what was answered", &said);
+        }
+        if let Some(error) = &approval.error {
+            self.part("what whoever asked was told", &visible(error));
+        }
+        if let Some(usage) = &approval.usage {
+            let tokens = |many: Option<u64>| many.map_or("?".to_owned(), |many| many.to_string());
+            let mut said = format!(
+                "{}: {} tokens in, {} out, {:.1} s",
+                visible_line(&usage.model),
+                tokens(usage.input_tokens),
+                tokens(usage.output_tokens),
+                usage.seconds
+            );
+            if let Some(cost) = usage.cost {
+                let _ = write!(said, ", cost {cost}");
+            }
+            self.part("model", &said);
+        }
+        if let Some(at) = &approval.delivered_at {
+            self.part("delivered", &local(at));
+        }
+    }
+}
+
+/// Tests if no two members of an object have one name, also to readers that do not look at letter case.
+fn has_distinct_members(value: &Raw) -> bool {
+    let members = value.members().unwrap_or_default();
+    let mut seen = HashSet::new();
+    members
+        .iter()
+        .all(|(name, _)| seen.insert(name.to_lowercase().to_uppercase()))
+}
+
+/// What a message says: its text, and what else there is by kind and size.
+fn message(said: &Raw) -> String {
+    let content = said.member("content");
+    let Some(content) = content.filter(|_| has_distinct_members(said)) else {
+        return pretty(said);
+    };
+    let blocks = content.elements().unwrap_or_else(|| vec![content]);
+    let blocks: Vec<String> = blocks.iter().map(block).collect();
+    blocks.join("\n")
+}
+
+fn block(block: &Raw) -> String {
+    let text = |name: &str| block.member(name).and_then(|text| text.to_text());
+    match text("type")
+        .filter(|_| has_distinct_members(block))
+        .as_deref()
+    {
+        Some("text") => visible(&text("text").unwrap_or_default()),
+        Some(kind @ ("image" | "audio")) => {
+            let bytes = text("data").unwrap_or_default().len() / 4 * 3;
+            let media = visible_line(&text("mimeType").unwrap_or_default());
+            format!("[{kind} {media}, {bytes} bytes]")
+        }
+        _ => pretty(block),
+    }
+}
+
+/// What a field takes.
+pub(super) fn about(field: &Field) -> String {
+    let mut said = String::new();
+    for text in [&field.title, &field.description].into_iter().flatten() {
+        said.push_str(&visible(text));
+        said.push('\n');
+    }
+    said.push_str(&takes(field));
+    said.push_str(if field.required {
+        ", has to be answered"
+    } else {
+        ", may be left out"
+    });
+    if let Some(default) = &field.default {
+        let _ = write!(said, "\ndefault: {}", pretty(default));
+    }
+    if let form::Kind::Choice { options } | form::Kind::Choices { options, .. } = &field.kind {
+        for option in options.iter().take(OPTIONS) {
+            let value = visible_line(&option.value);
+            let _ = write!(said, "\n  {value}");
+            if option.title != option.value {
+                let _ = write!(said, "  {}", visible_line(&option.title));
+            }
+        }
+        if options.len() > OPTIONS {
+            let _ = write!(said, "\n  and {} more", options.len() - OPTIONS);
+        }
+    }
+    said
+}
+
+fn takes(field: &Field) -> String {
+    fn bounds<T: std::fmt::Display>(min: Option<T>, max: Option<T>) -> String {
+        match (min, max) {
+            (Some(min), Some(max)) => format!(", {min} to {max}"),
+            (Some(min), None) => format!(", at least {min}"),
+            (None, Some(max)) => format!(", at most {max}"),
+            (None, None) => String::new(),
+        }
+    }
+    match &field.kind {
+        form::Kind::Text {
+            format,
+            min,
+            max,
+            pattern,
+        } => {
+            let mut said = match format {
+                Some(form::Format::Email) => "an address of mail".to_owned(),
+                Some(form::Format::Uri) => "a URI".to_owned(),
+                Some(form::Format::Date) => "a day, such as 2026-12-31".to_owned(),
+                Some(form::Format::DateTime) => "a time, such as 2026-12-31T23:59:59Z".to_owned(),
+                Some(form::Format::Other(other)) => format!("text ({})", visible_line(other)),
+                None => "text".to_owned(),
+            };
+            let bounds = bounds(*min, *max);
+            if !bounds.is_empty() {
+                said.push_str(&bounds);
+                said.push_str(" characters");
+            }
+            if let Some(pattern) = pattern {
+                let _ = write!(said, ", like {}", visible_line(pattern));
+            }
+            said
+        }
+        form::Kind::Number { integer, min, max } => {
+            let what = if *integer {
+                "a whole number"
+            } else {
+                "a number"
+            };
+            format!("{what}{}", bounds(*min, *max))
+        }
+        form::Kind::Flag => "yes or no".to_owned(),
+        form::Kind::Choice { .. } => "one of these".to_owned(),
+        form::Kind::Choices { min, max, .. } => {
+            format!("some of these, with commas between{}", bounds(*min, *max))
+        }
+    }
+}
+
+/// The definitions that a request is about.
+fn asked(request: &Raw) -> Vec<Asked> {
+    let tools = request.member("tools").and_then(|tools| tools.elements());
+    let tools = tools.unwrap_or_default().into_iter();
+    // One that cannot be read stays unread: it has no fingerprint.
+    tools
+        .map(|tool| tool.read_owned().unwrap_or_default())
+        .collect()
+}
+
+/// The start that a request is about, if it is one.
+fn start_of(request: &Raw) -> Option<Start> {
+    request.member("start")?.read_owned().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(approval: &str) -> String {
+        let approval: Approval = serde_json::from_str(approval).unwrap();
+        Sight::new(&approval, false, None).text
+    }
+
+    #[test]
+    fn tools_that_are_held_back_are_shown_with_what_changed() {
+        let text = shown(
+            r#"{"id":"aaaaaaaa","kind":"trust","status":"pending","server":"sky","summary":"s",
+                "createdAt":"2026-07-28T12:00:00Z","warnings":["hidden\u200b"],"request":{"tools":[
+                {"name":"add\u202e","fingerprint":"f00","why":"changed","diff":"description\n  - One\u001b[2J.\n  + Two.\n"}],
+                "instructions":"Do\u200b this."}}"#,
+        );
+        for part in [
+            "aaaaaaaa: sky has tools that are held back: pending\nwarning: hidden⟨U+200B⟩\n",
+            "\ntool add⟨U+202E⟩\n  why          changed\n  fingerprint  f00\n",
+            "  description\n    - One⟨U+001B⟩[2J.\n    + Two.\n",
+            "\ninstructions\n  Do⟨U+200B⟩ this.\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn start_is_shown_with_its_settings() {
+        let text = shown(
+            r#"{"id":"aaaaaaaa","kind":"trust","status":"pending","server":"sky","summary":"s",
+                "createdAt":"2026-07-28T12:00:00Z","request":{"tools":[],"start":
+                {"program":"sh -c 'a b'","fingerprint":"f00","settings":{"env":{"NODE_OPTIONS":"-r ./x.js"}}}}}"#,
+        );
+        for part in [
+            "aaaaaaaa: sky is not started yet: pending\n",
+            "\nwhat would be started\n  program      sh -c 'a b'\n  fingerprint  f00\n",
+            "  env          NODE_OPTIONS='-r ./x.js'\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn members_of_one_name_are_all_shown() {
+        let ask = |kind: &str, rest: &str| {
+            shown(&format!(
+                r#"{{"id":"aaaaaaaa","kind":"{kind}","status":"pending","server":"sky","summary":"s",
+                    "createdAt":"2026-07-28T12:00:00Z",{rest}}}"#
+            ))
+        };
+        let long = "x".repeat(5_000);
+        for (kind, rest) in [
+            (
+                "tool_call",
+                format!(r#""argumentsText":"{{\"a\":\"one\",\"a\":\"two\",\"A\":\"{long}three\"}}""#),
+            ),
+            (
+                "sampling",
+                r#""request":{"systemPrompt":"one","systemPrompt":"two","SystemPrompt":"three"}"#.to_owned(),
+            ),
+            (
+                "sampling",
+                r#""request":{"messages":[{"role":"user","content":{"type":"text","text":"one","text":"two","Text":"three"}}]}"#
+                    .to_owned(),
+            ),
+            (
+                "sampling",
+                r#""request":{"messages":[{"role":"user","content":{"type":"text","text":"one"},"content":"two","Content":"three"}]}"#
+                    .to_owned(),
+            ),
+        ] {
+            let text = ask(kind, &rest);
+            for part in ["one", "two", "three"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_that_a_server_says_is_too_odd_to_be_shown() {
+        for request in [
+            "null",
+            "[]",
+            r#"{"messages":{"role":1},"tools":7,"message":[],"arguments":"x"}"#,
+            r#"{"messages":[1,{"role":"\u001b","content":[{"type":"text"},{"type":"image"},{}]}]}"#,
+            r#"{"tools":[null,{"name":3}],"requestedSchema":5}"#,
+            r#"{"start":{"program":"\u001b","fingerprint":"\u0007","settings":{"\u202e":["\u001b"]}}}"#,
+        ] {
+            for kind in [
+                "sampling",
+                "elicitation",
+                "tool_call",
+                "resource",
+                "prompt",
+                "trust",
+                "else",
+            ] {
+                let text = shown(&format!(
+                    r#"{{"id":"a","kind":"{kind}","status":"odd\u001b","server":"\u202e","summary":"",
+                        "createdAt":"never","request":{request},"argumentsText":"no JSON","draft":{request},
+                        "result":{request},"usage":{{"model":"\u0007","seconds":1e300}}}}"#
+                ));
+                assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{text:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! `switchboard approvals watch`: what is asked and what becomes of it, as it happens; on a terminal, the
+//! answers too.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    io::{self, IsTerminal as _, Write as _},
+};
+
+use clap::Args;
+use jiff::Timestamp;
+use serde::Deserialize;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Colour},
+    visible::visible_line,
+};
+use switchboard_wire::Raw;
+
+use super::{
+    answer, decide,
+    keys::{Keys, Woken},
+    shapes::Approval,
+    show::Sight,
+    stream::{Stream, Told},
+};
+use crate::{link::Link, times::moment};
+
+/// Tell what is asked and what becomes of it, as it happens.
+///
+/// What waits already comes first. On a terminal, keys answer: a approves, r rejects, s shows all of
+/// it, d declines a question, n goes on to the next, q quits; approving asks once more. It rings when
+/// something has waited for long. It goes on when the gateway is restarted.
+#[derive(Debug, Args)]
+pub(super) struct Watch {
+    /// Print events as JSON, one a line; what waits already comes as `approval.waiting`, and what
+    /// became of something while the gateway was away as `approval.missed`
+    #[arg(long)]
+    json: bool,
+}
+
+/// How many requests are remembered that are over.
+const KNOWN: usize = 10_000;
+
+#[derive(Deserialize)]
+struct Envelope {
+    kind: String,
+    data: Data,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    approval: Approval,
+}
+
+pub(super) fn run(home: &Home, args: &Watch) -> Result<(), Failure> {
+    let reader = if args.json {
+        Reader::Program
+    } else if io::stdin().is_terminal() && print::is_terminal() {
+        Reader::Person
+    } else {
+        Reader::Pipe
+    };
+    let mut stream = Stream::start(home, reader == Reader::Person)?;
+    let mut watcher = Watcher {
+        home,
+        reader,
+        known: HashMap::new(),
+        waiting: Vec::new(),
+        is_asking: false,
+        is_lost: false,
+    };
+    if reader != Reader::Person {
+        while let Ok(told) = stream.told.recv() {
+            watcher.hear(told)?;
+        }
+        return Ok(());
+    }
+    let cannot = |error: io::Error| Failure::new(format!("cannot read keys: {error}"));
+    let keys = Keys::new().map_err(cannot)?;
+    loop {
+        match Keys::wait(&mut stream.bell).map_err(cannot)? {
+            Woken::NoKeys => return watcher.leave(),
+            Woken::Bell => {
+                while let Ok(told) = stream.told.try_recv() {
+                    if matches!(told, Told::Stop) {
+                        return watcher.leave();
+                    }
+                    watcher.hear(told)?;
+                }
+                watcher.ask()?;
+            }
+            Woken::Key(b'q' | 3 | 4) => return watcher.leave(),
+            Woken::Key(key) => watcher.press(&keys, key)?,
+        }
+    }
+}
+
+/// Who reads what is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// A program, which gets JSON.
+    Program,
+    /// Whoever reads lines.
+    Pipe,
+    /// Somebody who may press keys.
+    Person,
+}
+
+struct Watcher<'a> {
+    home: &'a Home,
+    reader: Reader,
+    /// How far each request was told.
+    known: HashMap<String, Known>,
+    /// What waits for the person, in the order in which it is put; the first is the one that keys are
+    /// about.
+    waiting: Vec<Approval>,
+    /// Whether the line that asks for a key stands on the screen.
+    is_asking: bool,
+    /// Whether the gateway is away.
+    is_lost: bool,
+}
+
+struct Known {
+    version: u64,
+    is_open: bool,
+}
+
+impl Watcher<'_> {
+    fn hear(&mut self, told: Told) -> Result<(), Failure> {
+        match told {
+            Told::Connected => {
+                if std::mem::take(&mut self.is_lost) {
+                    self.clear()?;
+                    print::say("the gateway is back");
+                }
+                self.look()
+            }
+            Told::Lagged => self.look(),
+            Told::Event(text) => {
+                match serde_json::from_str(&text) {
+                    Ok(Envelope { kind, data }) => self.take(&kind, data.approval, &text),
+                    // Something happened all the same.
+                    Err(_) => self.look(),
+                }
+            }
+            Told::Lost => {
+                self.is_lost = true;
+                self.clear()?;
+                print::say("the gateway is gone; waiting for it to come back");
+                Ok(())
+            }
+            Told::Stop => Ok(()),
+        }
+    }
+
+    /// Asks for all that is open, and for what became of what is not any more.
+    fn look(&mut self) -> Result<(), Failure> {
+        let found = self.open();
+        let (link, open) = match found {
+            Ok(found) => found,
+            Err(failure) => {
+                self.clear()?;
+                print::warn(&format!("cannot ask what waits: {failure}"));
+                return Ok(());
+            }
+        };
+        let mut seen = Vec::new();
+        for raw in open.iter().rev() {
+            if let Ok(approval) = raw.read_owned::<Approval>() {
+                seen.push(approval.id.clone());
+                self.take(
+                    "approval.waiting",
+                    approval,
+                    &envelope("approval.waiting", raw),
+                )?;
+            }
+        }
+        let gone: Vec<String> = self
+            .known
+            .iter()
+            .filter(|(id, known)| known.is_open && !seen.contains(id))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in gone {
+            let Ok(raw) = super::ask::<Raw>(&link, &id) else {
+                continue;
+            };
+            if let Ok(approval) = raw.read_owned::<Approval>() {
+                self.take(
+                    "approval.missed",
+                    approval,
+                    &envelope("approval.missed", &raw),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> Result<(Link, Vec<Raw>), Failure> {
+        let link = Link::need(self.home)?;
+        let address = format!("/api/v1/approvals?status=open&limit={}", super::LOOKED_AT);
+        let answer: Raw = link.get(&address)?;
+        let open = answer.member("approvals").and_then(|all| all.elements());
+        Ok((link, open.unwrap_or_default()))
+    }
+
+    /// Tells of a request once for each of its versions.
+    fn take(&mut self, kind: &str, approval: Approval, text: &str) -> Result<(), Failure> {
+        let known = self.known.get(&approval.id);
+        if known.is_some_and(|known| known.version >= approval.version) {
+            return Ok(());
+        }
+        if self.known.len() > KNOWN {
+            self.known.retain(|_, known| known.is_open);
+        }
+        let now = Known {
+            version: approval.version,
+            is_open: approval.is_open(),
+        };
+        self.known.insert(approval.id.clone(), now);
+        if self.reader == Reader::Program {
+            print::json_text(text)?;
+        } else {
+            self.clear()?;
+            print::data(&line(kind, &approval))?;
+            let is_louder = kind == "approval.escalated"
+                || (kind == "approval.waiting" && approval.escalated_at.is_some());
+            if is_louder && self.reader == Reader::Person {
+                print::data("\u{7}")?;
+            }
+        }
+        let place = self.waiting.iter().position(|one| one.id == approval.id);
+        match (place, approval.waits()) {
+            (Some(place), true) => self.waiting[place] = approval,
+            (Some(place), false) => drop(self.waiting.remove(place)),
+            (None, true) => self.waiting.push(approval),
+            (None, false) => {}
+        }
+        Ok(())
+    }
+
+    /// Puts the line that asks for a key under all others.
+    fn ask(&mut self) -> Result<(), Failure> {
+        if self.is_asking {
+            return Ok(());
+        }
+        self.is_asking = true;
+        let Some(first) = self.waiting.first() else {
+            return print::data("nothing waits (q quits) ");
+        };
+        let id = print::paint(&io::stdout(), Colour::Cyan, &visible_line(&first.id));
+        let more = match self.waiting.len() {
+            1 => "",
+            _ => ", n next",
+        };
+        let decline = match first.kind.as_str() {
+            "elicitation" => ", d decline",
+            _ => "",
+        };
+        print::data(&format!(
+            "{id} {}: a approve, r reject{decline}, s show{more}, q quit ",
+            first.place()
+        ))
+    }
+
+    /// Takes the line that asks for a key away.
+    fn clear(&mut self) -> Result<(), Failure> {
+        if !std::mem::take(&mut self.is_asking) {
+            return Ok(());
+        }
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        print::data(if is_dumb { "\n" } else { "\r\u{1b}[K" })
+    }
+
+    /// Leaves the line that asks for a key where it is, with an end.
+    fn leave(&mut self) -> Result<(), Failure> {
+        if std::mem::take(&mut self.is_asking) {
+            print::data("\n")?;
+        }
+        Ok(())
+    }
+
+    fn press(&mut self, keys: &Keys, key: u8) -> Result<(), Failure> {
+        let Some(first) = self.waiting.first() else {
+            return Ok(());
+        };
+        let (id, kind) = (first.id.clone(), first.kind.clone());
+        match key {
+            b'n' if self.waiting.len() > 1 => {
+                self.waiting.rotate_left(1);
+                self.clear()?;
+                return self.ask();
+            }
+            b'a' | b'r' | b's' => {}
+            b'd' if kind == "elicitation" => {}
+            _ => return Ok(()),
+        }
+        self.leave()?;
+        let home = self.home;
+        let done = keys.paused(|| match key {
+            b'a' => decide::approve(home, &decide::Approve::asking(id)),
+            b'r' => reject(home, &id),
+            b'd' => answer::decline(&Link::need(home)?, &id, false),
+            _ => {
+                let link = Link::need(home)?;
+                let approval: Approval = super::ask(&link, &id)?;
+                print::data(&Sight::of(&link, &approval, true).text)
+            }
+        });
+        match done {
+            Ok(Ok(())) => {}
+            // It may have been decided meanwhile; there may be others.
+            Ok(Err(failure)) => print::complain(&failure),
+            Err(error) => return Err(Failure::new(format!("cannot read keys: {error}"))),
+        }
+        self.ask()
+    }
+}
+
+fn reject(home: &Home, id: &str) -> Result<(), Failure> {
+    let cannot = |error: io::Error| Failure::new(format!("cannot ask on the terminal: {error}"));
+    let mut to = io::stderr();
+    write!(
+        to,
+        "Why is {id} rejected? (Enter: no reason, Ctrl-D: it is not) "
+    )
+    .map_err(cannot)?;
+    to.flush().map_err(cannot)?;
+    let mut reason = String::new();
+    if io::stdin().read_line(&mut reason).map_err(cannot)? == 0 {
+        return Err(Failure::new("nothing was rejected"));
+    }
+    let reason = Some(reason.trim()).filter(|reason| !reason.is_empty());
+    decide::refuse(&Link::need(home)?, id, reason)
+}
+
+/// What a program is told of something that no event told.
+fn envelope(kind: &str, approval: &Raw) -> String {
+    let data = Raw::object([("approval", approval.clone())]);
+    let envelope = Raw::object([("kind", Raw::string(kind)), ("data", data)]);
+    // It has to be one line.
+    envelope.as_str().replace(['\r', '\n'], " ")
+}
+
+/// What happened, in a line, and what to beware of in others.
+fn line(kind: &str, approval: &Approval) -> String {
+    let now = Timestamp::now();
+    let is_new = matches!(kind, "approval.created" | "approval.waiting") && approval.waits();
+    let (word, colour) = match kind {
+        _ if is_new => ("asks", Colour::Cyan),
+        "approval.escalated" => ("still asks", Colour::Yellow),
+        "approval.delivered" => ("delivered", Colour::Green),
+        _ => match approval.status.as_str() {
+            "approved" | "accepted" => ("approved", Colour::Green),
+            "rejected" | "declined" | "cancelled" => ("rejected", Colour::Red),
+            "timed_out" => ("timed out", Colour::Red),
+            "withdrawn" => ("withdrawn", Colour::Yellow),
+            "failed" => ("failed", Colour::Red),
+            "generating" => ("generating", Colour::Cyan),
+            "reviewing" => ("to review", Colour::Cyan),
+            "orphaned" => ("orphaned", Colour::Yellow),
+            _ => ("changed", Colour::Cyan),
+        },
+    };
+    let word = print::paint(&io::stdout(), colour, &format!("{word:<10}"));
+    let about = if is_new || kind == "approval.escalated" {
+        let client = approval.client();
+        let client = if client.is_empty() {
+            client
+        } else {
+            format!("for {client}: ")
+        };
+        let left = match approval.expires_at {
+            Some(_) => format!(" ({} left)", approval.left(now)),
+            None => String::new(),
+        };
+        format!("{client}{}{left}", approval.summary())
+    } else if kind == "approval.delivered" {
+        String::new()
+    } else {
+        let decided = approval
+            .decision
+            .as_ref()
+            .map(super::shapes::Decision::sentence);
+        let error = approval.error.as_deref().map(visible_line);
+        decided.or(error).unwrap_or_default()
+    };
+    let head = format!(
+        "{}  {word}  {}  {} {}",
+        moment(now),
+        visible_line(&approval.id),
+        approval.kind_word(),
+        approval.place()
+    );
+    // A program reads lines, a person what fits the terminal.
+    let between = if print::is_terminal() { "\n    " } else { "  " };
+    let about = match about.as_str() {
+        "" => String::new(),
+        about => print::fitted(&io::stdout(), &format!("{between}{about}"), 0, 0),
+    };
+    let mut text = format!("{head}{about}\n");
+    if is_new {
+        for warning in approval.warnings() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}", print::danger(&io::stdout(), 4, &warning));
+        }
+    }
+    text
+}

@@ -1,0 +1,519 @@
+//! `switchboard audit`: what was asked, decided and done, from the file itself, with or without a gateway.
+
+mod archive;
+
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    fs::OpenOptions,
+    io::{self, BufWriter, Write},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use serde_json::{Value, json};
+use switchboard_config::Home;
+use switchboard_store::{Audited, StoreError};
+use switchboard_terminal::visible::{pretty, visible_line};
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Table},
+};
+use switchboard_wire::Raw;
+
+use super::{config_file::cannot, shapes::count, times::moment};
+
+/// Read the log of decisions, and check that nobody changed it.
+///
+/// Each entry is tied to the one before it by a hash. Keep the number and the hash of the last entry
+/// elsewhere to prove later that nothing before it was changed. It needs no gateway.
+#[derive(Debug, Args)]
+pub struct Audit {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    #[command(after_long_help = "\
+Examples:
+  switchboard audit list
+  switchboard audit list -n 100 --json")]
+    List(List),
+    #[command(after_long_help = "\
+Examples:
+  switchboard audit verify
+  switchboard audit verify --expect 1200:8b9026185de7…   what was kept earlier
+  switchboard audit verify --archive 2026-10.jsonl       also the archive
+  switchboard audit verify --json")]
+    Verify(Verify),
+    #[command(after_long_help = "\
+Examples:
+  switchboard audit export > decisions.jsonl
+  switchboard audit export decisions.csv --format csv
+  switchboard audit export --since 1200")]
+    Export(Export),
+    #[command(after_long_help = "\
+Examples:
+  switchboard audit archive 2026-10.jsonl --before 2026-11-01
+  switchboard audit archive everything.jsonl")]
+    Archive(archive::Archive),
+}
+
+/// Show the last entries.
+#[derive(Debug, Args)]
+struct List {
+    /// How many
+    #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 30)]
+    lines: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Check that every entry is there and as it was written.
+///
+/// The exit code is 1 if not, and the first entry that cannot be relied upon is named.
+#[derive(Debug, Args)]
+struct Verify {
+    /// The number and the hash of an entry, as they were once: whether it still has that hash
+    #[arg(long, value_name = "NUMBER:HASH")]
+    expect: Option<String>,
+    /// An archive of the log, checked together with the rest; oldest first if there are several
+    #[arg(long, value_name = "FILE")]
+    archive: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Write all entries to a file or to standard output.
+#[derive(Debug, Args)]
+struct Export {
+    /// A file that is not there yet; standard output if none is named
+    file: Option<PathBuf>,
+    /// Only entries after this number
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    since: u64,
+    /// How they are written
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object a line
+    Jsonl,
+    /// Comma-separated values under a heading
+    Csv,
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Audit) -> Result<(), Failure> {
+    match &args.what {
+        What::List(args) => list(home, args),
+        What::Verify(args) => verify(home, args),
+        What::Export(args) => export(home, args),
+        What::Archive(args) => archive::run(home, args),
+    }
+}
+
+/// An entry as it is exported. It has all that the hash is made of.
+#[derive(Serialize)]
+struct Entry<'a> {
+    seq: u64,
+    at: String,
+    what: &'a str,
+    subject: &'a str,
+    body: Raw,
+    /// The body to the byte, where a line of JSON cannot show it so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    hash: String,
+}
+
+#[derive(Serialize)]
+struct Entries<'a> {
+    entries: Vec<Entry<'a>>,
+}
+
+impl<'a> Entry<'a> {
+    fn new(audited: &'a Audited) -> Self {
+        let entry = &audited.entry;
+        let body = Raw::parse(entry.body.to_string()).ok();
+        Self {
+            seq: audited.seq,
+            at: time(audited),
+            what: &entry.what,
+            subject: &entry.subject,
+            // What is no JSON was not written by a gateway; it is handed on as text.
+            text: (body.is_none() || entry.body.contains(['\r', '\n'])).then_some(&*entry.body),
+            body: body.unwrap_or_else(|| Raw::string(&entry.body)),
+            hash: hex(&audited.hash),
+        }
+    }
+}
+
+/// To the microsecond: the hash is made of no less.
+fn time(audited: &Audited) -> String {
+    jiff::Timestamp::try_from(audited.entry.at)
+        .map_or_else(|_| "out of range".to_owned(), |time| format!("{time:.6}"))
+}
+
+/// So many digits of a hash are enough to know it by.
+const HASH_DIGITS: usize = 12;
+
+fn hex(hash: &[u8; 32]) -> String {
+    let mut text = String::with_capacity(2 * hash.len());
+    for byte in hash {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn list(home: &Home, args: &List) -> Result<(), Failure> {
+    let mut last = VecDeque::new();
+    let file = log_of(home)?;
+    walk(&file, 0, |audited| {
+        last.push_back(audited);
+        if last.len() > args.lines {
+            last.pop_front();
+        }
+        Ok(())
+    })?;
+    if args.json {
+        let entries = last.iter().map(Entry::new).collect();
+        let list = Raw::from_value(&Entries { entries })
+            .map_err(|error| Failure::new(format!("cannot write the log as JSON: {error}")))?;
+        return print::data(&format!("{}\n", pretty(&list)));
+    }
+    if last.is_empty() {
+        let archived = switchboard_store::anchor(&file).map_err(|error| failure(&error))?;
+        print::say(&match archived.seq {
+            0 => "nothing was asked or decided yet".to_owned(),
+            1 => "the only entry is in an archive".to_owned(),
+            all => format!("all {all} entries are in archives"),
+        });
+        return Ok(());
+    }
+    let mut table = Table::new(&["SEQ", "AT", "WHAT", "ID", "ABOUT"]);
+    for audited in &last {
+        let entry = &audited.entry;
+        let time = jiff::Timestamp::try_from(entry.at);
+        table.row([
+            audited.seq.to_string(),
+            time.map_or_else(|_| String::new(), moment),
+            visible_line(&entry.what),
+            visible_line(&entry.subject),
+            about(&entry.body),
+        ]);
+    }
+    table.print()
+}
+
+/// What an entry says, in a few words.
+fn about(body: &str) -> String {
+    let Ok(body) = serde_json::from_str::<Value>(body) else {
+        return visible_line(body);
+    };
+    let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+    let place = match (text("server"), text("tool")) {
+        (Some(server), Some(tool)) => Some(format!("{server}:{tool}")),
+        (server, tool) => server.or(tool),
+    };
+    // What was decided comes first: the end is cut on a narrow terminal.
+    let first = [
+        text("action")
+            .or_else(|| text("decision"))
+            .or_else(|| text("status")),
+        text("kind"),
+        place,
+    ];
+    let last = [
+        text("why"),
+        text("rule").map(|rule| format!("because of {rule}")),
+        text("reason").map(|reason| format!("({reason})")),
+        text("error"),
+        text("note").map(|note| format!("(note: {note})")),
+        text("by").map(|by| format!("by {by}")),
+        body.get("actor").map(actor),
+    ];
+    let members = body.as_object().into_iter().flatten();
+    let others = members.filter_map(|(name, value)| other(name, value));
+    let first = first.into_iter().flatten();
+    let parts: Vec<String> = first
+        .chain(others)
+        .chain(last.into_iter().flatten())
+        .collect();
+    visible_line(&parts.join(" "))
+}
+
+/// The members that are told above, or are for programs.
+const TOLD: [&str; 25] = [
+    "kind", "server", "tool", "action", "status", "by", "actor", "note", "why", "rule", "reason",
+    "error", "door", "peer", "client", "remember", "agreed", "tookMs", "request", "edits",
+    "answer", "usage", "uid", "decision", "count",
+];
+
+/// Any other member, by its name, if it is short.
+fn other(name: &str, value: &Value) -> Option<String> {
+    const LONGEST: usize = 120;
+    if TOLD.contains(&name) {
+        return None;
+    }
+    let text = match value {
+        Value::Null => return None,
+        Value::String(text) => text.clone(),
+        Value::Array(list) if list.iter().all(Value::is_string) => {
+            let texts: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+            texts.join(", ")
+        }
+        other => other.to_string(),
+    };
+    if text.is_empty() {
+        return None;
+    }
+    let end = text.floor_char_boundary(LONGEST);
+    let more = if end < text.len() { "…" } else { "" };
+    Some(format!("{name}: {}{more}", &text[..end]))
+}
+
+/// `via socket (switchboard, pid 123)`.
+fn actor(actor: &Value) -> String {
+    let door = actor.get("door").and_then(Value::as_str);
+    let peer = actor.get("peer");
+    let pid = peer.and_then(|peer| peer.get("pid")?.as_u64());
+    let program = peer.and_then(|peer| peer.get("program")?.as_str()?.rsplit('/').next());
+    let door = door.unwrap_or("an unknown door");
+    match (program, pid) {
+        (Some(program), Some(pid)) => format!("via {door} ({program}, pid {pid})"),
+        (None, Some(pid)) => format!("via {door} (pid {pid})"),
+        (_, None) => format!("via {door}"),
+    }
+}
+
+fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
+    let file = log_of(home)?;
+    let verdict = switchboard_store::verify(&file).map_err(|error| failure(&error))?;
+    if let Some(expected) = &args.expect {
+        check_expected(&file, expected)?;
+    }
+    archive::check(&file, &args.archive)?;
+    let head = hex(&verdict.head);
+    let broken = verdict.broken;
+    if args.json {
+        let broken = broken.map(|broken| json!({"seq": broken.seq, "why": broken.why.to_string()}));
+        let is_whole = broken.is_none();
+        print::json(
+            &json!({"entries": verdict.entries, "archived": verdict.archived, "head": head, "broken": broken}),
+        )?;
+        return if is_whole {
+            Ok(())
+        } else {
+            Err(Failure::told())
+        };
+    }
+    let Some(broken) = broken else {
+        let (checked, unchecked) = match verdict.archived {
+            archived if args.archive.is_empty() => (verdict.entries - archived, archived),
+            _ => (verdict.entries, 0),
+        };
+        let entries = count(checked, "entry", "entries");
+        let unchecked = match unchecked {
+            0 => String::new(),
+            more => format!("; {more} more in archives were not checked (--archive FILE)"),
+        };
+        return print::data(&format!(
+            "{entries}, all as they were written{unchecked}\nhead  {}:{head}\n",
+            verdict.entries
+        ));
+    };
+    let entries = count(verdict.entries, "entry", "entries");
+    print::data(&format!(
+        "{entries} from the first on as they were written\nhead  {head}\n"
+    ))?;
+    Err(Failure::new(format!(
+        "the log is broken at entry {}: {}",
+        broken.seq, broken.why
+    ))
+    .hint(format!(
+        "somebody changed {}, or the disk did: keep a copy of it, and compare with an export made earlier",
+        file.display()
+    )))
+}
+
+/// Whether an entry has the hash that somebody kept of it. A log that was made anew as a whole, or an old one
+/// put in its place, is found in no other way.
+fn check_expected(file: &Path, expected: &str) -> Result<(), Failure> {
+    let wrong = || {
+        Failure::usage(format!("{expected:?} is no number and hash"))
+            .hint("give what `audit verify` printed as its head: 1200:8b9026185de7…")
+    };
+    let (seq, hash) = expected.split_once(':').ok_or_else(wrong)?;
+    let seq: u64 = seq.parse().map_err(|_| wrong())?;
+    let hash = hash.to_ascii_lowercase();
+    if seq == 0 || hash.len() < HASH_DIGITS || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
+    let mut found = None;
+    let mut later = false;
+    let walked = switchboard_store::export(file, seq - 1, |audited| {
+        found = (audited.seq == seq).then(|| hex(&audited.hash));
+        later = audited.seq > seq;
+        // One is enough.
+        Err(io::ErrorKind::Interrupted.into())
+    });
+    let found = match (found, walked) {
+        (None, Err(error)) if !later => return Err(failure(&error)),
+        (found, _) => found,
+    };
+    match found {
+        Some(found) if found.starts_with(&hash) => Ok(()),
+        Some(found) => Err(Failure::new(format!(
+            "entry {seq} has another hash than it had: {found}"
+        ))
+        .hint("the log was made anew, or another one was put in its place")),
+        None if later => Err(
+            Failure::new(format!("entry {seq} is not in the log any more"))
+                .hint("it was moved to an archive: look for its number and hash there"),
+        ),
+        None => Err(Failure::new(format!("the log ends before entry {seq}"))
+            .hint("its end was cut off, or an old one was put in its place")),
+    }
+}
+
+fn export(home: &Home, args: &Export) -> Result<(), Failure> {
+    let file = log_of(home)?;
+    let Some(path) = &args.file else {
+        let mut to = BufWriter::new(io::stdout().lock());
+        return write_all(&file, args, &mut to).map(drop);
+    };
+    let to = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| cannot_make(path, &error))?;
+    let written = write_all(&file, args, &mut BufWriter::new(to))?;
+    print::say(&format!(
+        "wrote {} to {}",
+        count(written, "entry", "entries"),
+        path.display()
+    ));
+    Ok(())
+}
+
+fn write_all(log: &Path, args: &Export, to: &mut impl Write) -> Result<u64, Failure> {
+    let mut written = 0;
+    if args.format == Format::Csv {
+        to.write_all(b"seq,at,what,subject,hash,body\r\n")?;
+    }
+    walk(log, args.since, |audited| {
+        written += 1;
+        match args.format {
+            Format::Jsonl => {
+                // An entry may have been spelled with lines; between the parts of JSON a space is the same.
+                let line = serde_json::to_string(&Entry::new(&audited))?;
+                to.write_all(line.replace(['\r', '\n'], " ").as_bytes())?;
+                to.write_all(b"\n")
+            }
+            Format::Csv => to.write_all(row(&audited).as_bytes()),
+        }
+    })?;
+    to.flush()?;
+    Ok(written)
+}
+
+/// One line of comma-separated values (RFC 4180).
+fn row(audited: &Audited) -> String {
+    let entry = &audited.entry;
+    let fields = [
+        audited.seq.to_string(),
+        time(audited),
+        entry.what.to_string(),
+        entry.subject.to_string(),
+        hex(&audited.hash),
+        entry.body.to_string(),
+    ];
+    let fields = fields.map(|field| {
+        if field.contains(['"', ',', '\r', '\n']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field
+        }
+    });
+    fields.join(",") + "\r\n"
+}
+
+fn cannot_make(path: &Path, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return Failure::new(format!("{} is there already", path.display()))
+            .hint("choose a name that is not taken");
+    }
+    cannot("make", path, error)
+}
+
+/// Where the log is, if there is one.
+fn log_of(home: &Home) -> Result<PathBuf, Failure> {
+    let file = home.database();
+    if file.exists() {
+        return Ok(file);
+    }
+    let message = format!("there is no log: {} is missing", file.display());
+    Err(Failure::new(message).hint("a gateway makes it when it runs for the first time"))
+}
+
+fn walk(
+    file: &Path,
+    since: u64,
+    each: impl FnMut(Audited) -> io::Result<()>,
+) -> Result<(), Failure> {
+    switchboard_store::export(file, since, each).map_err(|error| failure(&error))
+}
+
+fn failure(error: &StoreError) -> Failure {
+    match error {
+        // What cannot be written is not the log's fault.
+        StoreError::Export(source) => Failure::from(io::Error::from(source.kind())),
+        other => Failure::from_error(other, other.hint()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn values_are_separated_by_commas_of_their_own() {
+        let entry = switchboard_store::Entry {
+            at: UNIX_EPOCH,
+            what: "decided".into(),
+            subject: "k7,\"x\"".into(),
+            body: Arc::from("{\"a\":\"b\nc\"}"),
+        };
+        let audited = Audited {
+            seq: 3,
+            entry,
+            hash: [0xab; 32],
+        };
+        let hash = "ab".repeat(32);
+        assert_eq!(
+            row(&audited),
+            format!(
+                "3,1970-01-01T00:00:00.000000Z,decided,\"k7,\"\"x\"\"\",{hash},\"{{\"\"a\"\":\"\"b\nc\"\"}}\"\r\n"
+            )
+        );
+    }
+
+    #[test]
+    fn an_entry_is_told_in_a_few_words() {
+        let body = r#"{"kind":"tool_call","status":"approved","server":"a","tool":"b\u202e","by":"cli:x","action":"approve"}"#;
+        assert_eq!(about(body), "approve tool_call a:b⟨U+202E⟩ by cli:x");
+        assert_eq!(about("no \u{1b}"), "no ⟨U+001B⟩");
+    }
+}

@@ -1,0 +1,231 @@
+//! `switchboard audit archive`: the oldest part of the log in a file of its own, and checking the two together.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufRead as _, BufReader, BufWriter, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use clap::Args;
+use serde::Deserialize;
+use switchboard_config::Home;
+use switchboard_host::runtime::Lock;
+use switchboard_store::{Anchor, Audited};
+use switchboard_terminal::{failure::Failure, print};
+use switchboard_wire::Raw;
+
+use super::{Entry, cannot, cannot_make, failure, hex, log_of};
+use crate::shapes::count;
+
+/// Move the oldest part of the log to a file.
+///
+/// The file has the format of `audit export`. The log keeps the number and the hash of the last entry that was
+/// moved: `audit verify` goes on from there, and `audit verify --archive FILE` checks both.
+#[derive(Debug, Args)]
+pub(super) struct Archive {
+    /// A file that is not there yet
+    file: PathBuf,
+    /// Only entries from before this day or time (UTC)
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    before: Option<SystemTime>,
+}
+
+fn moment(text: &str) -> Result<SystemTime, String> {
+    let day = || {
+        text.parse::<jiff::civil::Date>()?
+            .to_zoned(jiff::tz::TimeZone::UTC)
+    };
+    let time = text
+        .parse::<jiff::Timestamp>()
+        .or_else(|_| day().map(|day| day.timestamp()));
+    time.map(SystemTime::from).map_err(|_| {
+        "give a date such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z".to_owned()
+    })
+}
+
+/// The longest line of an archive.
+const LINE_BYTES: u64 = 64 << 20;
+
+pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Failure> {
+    let log = log_of(home)?;
+    let began = switchboard_store::anchor(&log).map_err(|error| failure(&error))?;
+    let path = &args.file;
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| cannot_make(path, &error))?;
+    let moved = write(&log, &file, began, args.before).and_then(|until| {
+        // On the disk, by its name, before anything is removed.
+        file.sync_all()?;
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        Ok(until)
+    });
+    let until = match moved {
+        Ok(until) if until.seq > began.seq => until,
+        other => {
+            // Nothing of the log was moved to it.
+            let _ = std::fs::remove_file(path);
+            other?;
+            print::say("there is nothing to archive");
+            return Ok(());
+        }
+    };
+    if !switchboard_store::forget_archived(&log, &until).map_err(|error| failure(&error))? {
+        return Err(Failure::new("the log has changed while it was archived")
+            .hint("another archive was made at the same time: compare the two files"));
+    }
+    // To give the room back takes the file for as long as it takes to copy it.
+    let is_shrunk = !Lock::is_held(home) && switchboard_store::shrink(&log).is_ok();
+    print::say(&format!(
+        "moved {} to {}\nlast  {}:{}",
+        count(until.seq - began.seq, "entry", "entries"),
+        path.display(),
+        until.seq,
+        hex(&until.hash)
+    ));
+    if !is_shrunk {
+        print::hint("the file of the log becomes smaller only if no gateway runs meanwhile");
+    }
+    Ok(())
+}
+
+/// Writes the entries to the file, each checked. Returns the last of them.
+fn write(
+    log: &Path,
+    file: &File,
+    began: Anchor,
+    before: Option<SystemTime>,
+) -> Result<Anchor, Failure> {
+    let mut to = BufWriter::new(file);
+    let mut until = began;
+    let mut broken = None;
+    let walked = switchboard_store::export(log, began.seq, |audited| {
+        if before.is_some_and(|before| audited.entry.at >= before) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if audited.seq != until.seq + 1 || !audited.follows(&until.hash) {
+            broken = Some(until.seq + 1);
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let line = serde_json::to_string(&Entry::new(&audited))?;
+        to.write_all(line.replace(['\r', '\n'], " ").as_bytes())?;
+        to.write_all(b"\n")?;
+        until = Anchor {
+            seq: audited.seq,
+            hash: audited.hash,
+        };
+        Ok(())
+    });
+    if let Some(seq) = broken {
+        return Err(Failure::new(format!("the log is broken at entry {seq}"))
+            .hint("`switchboard audit verify` says more; nothing was moved"));
+    }
+    match walked {
+        Err(switchboard_store::StoreError::Export(error))
+            if error.kind() == io::ErrorKind::Interrupted => {}
+        walked => walked.map_err(|error| failure(&error))?,
+    }
+    to.flush()?;
+    Ok(until)
+}
+
+/// A line of an archive.
+#[derive(Deserialize)]
+struct Line {
+    seq: u64,
+    at: String,
+    what: String,
+    subject: String,
+    body: Raw,
+    text: Option<String>,
+    hash: String,
+}
+
+/// Checks archives, oldest first, each by itself, with the one before it, and with the log.
+pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Failure> {
+    if archives.is_empty() {
+        return Ok(());
+    }
+    let anchor = switchboard_store::anchor(log).map_err(|error| failure(&error))?;
+    // The hash of every entry, from the one before the first.
+    let mut hashes = vec![Anchor::default().hash];
+    for path in archives {
+        let file = File::open(path).map_err(|error| cannot("read", path, &error))?;
+        let mut lines = BufReader::new(file);
+        loop {
+            let mut line = String::new();
+            let read = io::Read::take(&mut lines, LINE_BYTES).read_line(&mut line)?;
+            if read == 0 {
+                break;
+            }
+            let next = hashes.len();
+            let wrong = |at: usize, why: &str| {
+                Failure::new(format!("{} is broken at entry {at}: {why}", path.display()))
+                    .hint("give all archives of the log, oldest first, as they were written")
+            };
+            let audited = parse(&line).ok_or_else(|| wrong(next, "the line cannot be read"))?;
+            let seq = usize::try_from(audited.seq).unwrap_or(usize::MAX);
+            let before = seq.checked_sub(1).and_then(|before| hashes.get(before));
+            let Some(before) = before else {
+                let why = format!("entry {} comes in its place", audited.seq);
+                return Err(wrong(next, &why));
+            };
+            // An archive that was cut short may have entries that the next one has again.
+            let known = hashes.get(seq);
+            if !audited.follows(before) || known.is_some_and(|known| *known != audited.hash) {
+                return Err(wrong(seq, "it, or one before it, is not what was written"));
+            }
+            if known.is_none() {
+                hashes.push(audited.hash);
+            }
+        }
+    }
+    let at_anchor = usize::try_from(anchor.seq)
+        .ok()
+        .and_then(|seq| hashes.get(seq));
+    let Some(at_anchor) = at_anchor else {
+        return Err(Failure::new(format!(
+            "entries {} to {} are in none of these archives",
+            hashes.len(),
+            anchor.seq
+        ))
+        .hint("give all archives of the log, oldest first"));
+    };
+    if *at_anchor != anchor.hash {
+        return Err(Failure::new(format!(
+            "the log does not go on where the archives end: entry {} has another hash",
+            anchor.seq
+        ))
+        .hint("the archives belong to another log, or one of them was made anew"));
+    }
+    Ok(())
+}
+
+fn parse(line: &str) -> Option<Audited> {
+    let line: Line = serde_json::from_str(line).ok()?;
+    let body = line.text.unwrap_or_else(|| line.body.as_str().to_owned());
+    let mut hash = [0; 32];
+    if line.hash.len() != 64 || !line.hash.is_ascii() {
+        return None;
+    }
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&line.hash[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(Audited {
+        seq: line.seq,
+        entry: switchboard_store::Entry {
+            at: line.at.parse::<jiff::Timestamp>().ok()?.into(),
+            what: line.what.into(),
+            subject: line.subject.into(),
+            body: body.into(),
+        },
+        hash,
+    })
+}

@@ -1,0 +1,139 @@
+//! What files were before a command changed them: the folder `backups`, and the way back from an
+//! import.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use switchboard_config::Home;
+use switchboard_terminal::failure::Failure;
+
+use super::config_file::{cannot, read_text};
+
+/// How notes about imports end, so that nobody takes one for a backup.
+const NOTE: &str = "import.note";
+/// The most files that are looked through.
+const FILES: usize = 10_000;
+
+/// The folder for backups.
+pub(super) fn folder(home: &Home) -> PathBuf {
+    home.logs().with_file_name("backups")
+}
+
+/// What an import did, for the way back.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ImportNote {
+    /// The file that was changed.
+    pub(super) file: PathBuf,
+    /// Its text from before, in the folder for backups; `None` if there was no such file.
+    pub(super) backup: Option<String>,
+    /// Its text afterwards, to tell whether it still is.
+    pub(super) after: String,
+    /// The servers that were added.
+    pub(super) added: Vec<String>,
+    /// The secrets that were stored for them, and the stamp of each file.
+    #[serde(default)]
+    pub(super) stored: BTreeMap<String, String>,
+}
+
+/// The files that are kept of an import.
+pub(super) struct Kept {
+    /// The file's text from before, if there was one.
+    pub(super) backup: Option<PathBuf>,
+    note: PathBuf,
+}
+
+impl Kept {
+    /// Removes them, since what they were kept for did not happen.
+    pub(super) fn discard(&self) {
+        for file in self.backup.iter().chain([&self.note]) {
+            // The failure before this one is the one to report.
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+/// Keeps a file's text, and the note about what is going to be done to it.
+pub(super) fn keep(
+    home: &Home,
+    before: Option<&str>,
+    mut note: ImportNote,
+) -> Result<Kept, Failure> {
+    let folder = folder(home);
+    switchboard_files::create_dir(&folder).map_err(|error| cannot("make", &folder, &error))?;
+    let stamp = jiff::Timestamp::now()
+        .strftime("%Y%m%dT%H%M%S.%6fZ")
+        .to_string();
+    if let Some(before) = before {
+        let name = format!("{stamp}-import-switchboard.json");
+        write_new(&folder.join(&name), before)?;
+        note.backup = Some(name);
+    }
+    let text = serde_json::to_string_pretty(&note)
+        .map_err(|error| Failure::new(format!("cannot write down what was done: {error}")))?;
+    let kept = Kept {
+        backup: note.backup.map(|name| folder.join(name)),
+        note: folder.join(format!("{stamp}-{NOTE}")),
+    };
+    write_new(&kept.note, &text).inspect_err(|_| kept.discard())?;
+    Ok(kept)
+}
+
+/// The last import that was not taken back, and its note.
+pub(super) fn last_import(home: &Home) -> Result<Option<(PathBuf, ImportNote)>, Failure> {
+    let folder = folder(home);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(cannot("read", &folder, &error)),
+    };
+    let paths = entries.flatten().take(FILES).map(|entry| entry.path());
+    let is_note = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.ends_with(&format!("-{NOTE}")))
+    };
+    // Their names begin with the time.
+    let Some(path) = paths.filter(is_note).max() else {
+        return Ok(None);
+    };
+    let text = read_text(&path)?.unwrap_or_default();
+    let note = serde_json::from_str(&text).map_err(|error| {
+        Failure::new(format!("{} is not understood: {error}", path.display())).hint("move it away")
+    })?;
+    Ok(Some((path, note)))
+}
+
+/// The text that a file had before an import; `None` if there was no such file.
+pub(super) fn text_before(home: &Home, note: &ImportNote) -> Result<Option<String>, Failure> {
+    let Some(name) = &note.backup else {
+        return Ok(None);
+    };
+    let path = folder(home).join(Path::new(name).file_name().unwrap_or_default());
+    match read_text(&path)? {
+        Some(text) => Ok(Some(text)),
+        None => Err(
+            Failure::new(format!("the backup {} is gone", path.display()))
+                .hint("take the servers out with `switchboard remove`"),
+        ),
+    }
+}
+
+/// Marks an import as taken back: its note is kept, and not found again.
+pub(super) fn done(note: &Path) -> Result<(), Failure> {
+    fs::rename(note, note.with_extension("undone")).map_err(|error| cannot("rename", note, &error))
+}
+
+fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| cannot("write", path, &error))
+}

@@ -1,0 +1,465 @@
+//! `switchboard call`: one tool, from the command line.
+
+use std::{
+    io::{self, Read as _},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use switchboard_base::health::UNREADABLE;
+use switchboard_config::{Home, Memory};
+use switchboard_schema::Checker;
+use switchboard_terminal::visible::pretty;
+use switchboard_terminal::{failure::Failure, print};
+use switchboard_wire::Raw;
+
+use super::{describe::Tool, progress::Progress};
+use crate::link::{Link, told_problem};
+
+/// The longest arguments.
+const ARGUMENTS_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Call a tool.
+///
+/// Arguments are checked against the tool's schema before anything is sent. What the tool answers is printed as text. If it
+/// reports an error, the exit code is 1. A server that is starting is waited for, up to a minute.
+#[derive(Debug, Args)]
+pub struct Call {
+    /// The tool, as `switchboard tools` shows it
+    #[arg(value_name = "NAME:TOOL")]
+    tool: String,
+    /// Its arguments: KEY=VALUE each, KEY:=JSON for a value as JSON; or one JSON object; `-` reads that from standard input
+    #[arg(value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+    /// Print the whole result as the tool gave it
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Asked<'a> {
+    name: &'a str,
+    progress: bool,
+    /// As it was given: numbers keep all their digits.
+    arguments: &'a Raw,
+}
+
+/// The parts of a result that are shown, each as the tool spelled it.
+struct Outcome {
+    content: Vec<Raw>,
+    structured: Option<Raw>,
+    is_error: bool,
+}
+
+impl Outcome {
+    fn read(result: &Raw) -> Self {
+        let content = result.member("content").and_then(|all| all.elements());
+        let is = |name: &str, word: &str| {
+            result
+                .member(name)
+                .is_some_and(|value| value.as_str() == word)
+        };
+        Self {
+            content: content.unwrap_or_default(),
+            structured: result
+                .member("structuredContent")
+                .filter(|_| !is("structuredContent", "null")),
+            is_error: is("isError", "true"),
+        }
+    }
+}
+
+/// How long a person waits for a server that is starting: the first start of one may fetch it first.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// After so long it is said what a call may be waiting for.
+pub(super) const LONG: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Asks until the server is up, or cannot be.
+pub(super) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    let until = Instant::now() + PATIENCE;
+    let mut told = false;
+    loop {
+        match ask() {
+            Err(failure)
+                if is_starting(&failure)
+                    // That takes a while, and may never be.
+                    && !failure.message().contains(UNREADABLE)
+                    && Instant::now() < until =>
+            {
+                if !told {
+                    print::say("the server is starting; waiting for it");
+                    told = true;
+                }
+                thread::sleep(LOOK_AGAIN);
+            }
+            done => return done,
+        }
+    }
+}
+
+fn is_starting(failure: &Failure) -> bool {
+    failure.message().starts_with("initializing")
+}
+
+/// Calls, shows how it goes on, and returns the result.
+fn hear(link: &Link, body: &str) -> Result<String, Failure> {
+    let mut events = link.post_and_hear("/api/v1/tools/call", body)?;
+    let mut progress = Progress::new();
+    while let Some(event) = events.next()? {
+        let text = String::from_utf8_lossy(&event.data).into_owned();
+        match event.event.as_deref() {
+            Some("progress") => {
+                if let Some(said) = words(&text) {
+                    progress.show(&said);
+                }
+            }
+            Some("result") => return Ok(text),
+            Some("problem") => return Err(told_problem(text)),
+            _ => {}
+        }
+    }
+    Err(Failure::unreachable("the gateway broke off")
+        .hint("`switchboard status` shows whether it still runs; the tool may have done its work"))
+}
+
+/// What a tool says while it works: `3 of 10: copying`.
+fn words(said: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Said {
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    }
+    let said: Said = serde_json::from_str(said).ok()?;
+    let message = said.message.filter(|message| !message.is_empty());
+    let words = match (said.total, message) {
+        (Some(total), Some(message)) => format!("{} of {total}: {message}", said.progress),
+        (Some(total), None) => format!("{} of {total}", said.progress),
+        // A number that leads nowhere says nothing beside words.
+        (None, Some(message)) => message,
+        (None, None) => said.progress.to_string(),
+    };
+    Some(print::one_line(&words))
+}
+
+/// A call that takes long may wait for whoever made it.
+fn tell_who_waits(home: &Home, tool: &str, began: Timestamp, done: &mpsc::Receiver<()>) {
+    if matches!(done.recv_timeout(LONG), Err(RecvTimeoutError::Timeout)) {
+        tell_if_asked(home, |request| request.is_about(tool), began);
+    }
+}
+
+/// Something that waits for a person.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Request {
+    id: String,
+    server: String,
+    #[serde(default)]
+    tool: Option<String>,
+    created_at: String,
+}
+
+impl Request {
+    /// Whether it is about a tool of the memory.
+    pub(super) fn is_of_memory(&self) -> bool {
+        self.server == Memory::NAME
+    }
+
+    fn is_about(&self, tool: &str) -> bool {
+        let own = self.tool.as_deref().unwrap_or_default();
+        tool.strip_prefix(self.server.as_str())
+            .and_then(|rest| rest.strip_prefix(':'))
+            == Some(own)
+    }
+
+    /// Whether it came after this. Times are told to the millisecond.
+    fn is_since(&self, time: Timestamp) -> bool {
+        let created = self.created_at.parse::<Timestamp>();
+        created.is_ok_and(|created| created.as_millisecond() >= time.as_millisecond())
+    }
+}
+
+/// Says that a person is asked, if one is, about such a request that was made since then.
+pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Request) -> bool, since: Timestamp) {
+    #[derive(Deserialize)]
+    struct Answer {
+        approvals: Vec<Request>,
+    }
+    let asked = Link::need(home).and_then(|link| link.get("/api/v1/approvals?status=pending"));
+    let Ok(Answer { approvals }) = asked else {
+        return;
+    };
+    let mut approvals = approvals.iter();
+    if let Some(request) = approvals.find(|request| is_it(request) && request.is_since(since)) {
+        let id = print::shell_word(&request.id);
+        print::say("a person is asked before this goes on");
+        print::hint(&format!(
+            "`switchboard approvals show {id}` shows what is asked, `switchboard approvals approve {id}` lets it go on"
+        ));
+    }
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Call) -> Result<(), Failure> {
+    let given = Given::read(&args.arguments)?;
+    let link = Link::need(home)?;
+    let arguments = fit(&link, &args.tool, &given)?;
+    let asked = Asked {
+        name: &args.tool,
+        progress: true,
+        arguments: &arguments,
+    };
+    let body = serde_json::to_string(&asked)
+        .map_err(|error| Failure::new(format!("cannot write the arguments: {error}")))?;
+    let (done, waiting) = mpsc::channel();
+    let began = Timestamp::now();
+    let result = thread::scope(|scope| {
+        scope.spawn(move || tell_who_waits(home, &args.tool, began, &waiting));
+        let result = patiently(|| hear(&link, &body));
+        drop(done);
+        result
+    })?;
+    let outcome = Raw::parse(result.clone())
+        .map_err(|error| Failure::new(format!("the tool's result is not understood: {error}")))?;
+    let outcome = Outcome::read(&outcome);
+    if args.json {
+        print::json_text(&result)?;
+    } else {
+        print::text(&plain(&outcome))?;
+    }
+    if outcome.is_error {
+        return Err(Failure::new(format!("{} reports an error", args.tool)));
+    }
+    Ok(())
+}
+
+/// What was given as arguments.
+#[derive(Debug, PartialEq, Eq)]
+enum Given {
+    /// JSON, to be sent as it was spelled.
+    Object(Raw),
+    /// Pairs: what the text of a value means is up to the tool's schema.
+    Pairs(Raw),
+}
+
+impl Given {
+    fn read(words: &[String]) -> Result<Self, Failure> {
+        match words {
+            [] => Ok(Self::Object(Raw::empty_object())),
+            [word] if word == "-" => object(&standard_input()?).map(Self::Object),
+            [word] if word.trim_start().starts_with(['{', '[']) => object(word).map(Self::Object),
+            words => pairs(words).map(Self::Pairs),
+        }
+    }
+}
+
+fn object(text: &str) -> Result<Raw, Failure> {
+    let object = Raw::parse(text.trim().to_owned()).map_err(|_| {
+        let place = serde_json::from_str::<IgnoredAny>(text).err();
+        let place =
+            place.map(|error| format!(" (line {}, column {})", error.line(), error.column()));
+        let place = place.unwrap_or_default();
+        Failure::usage(format!("the arguments are not valid JSON{place}")).hint(EXAMPLE)
+    })?;
+    if object.is_object() {
+        Ok(object)
+    } else {
+        Err(Failure::usage("the arguments are not a JSON object").hint(EXAMPLE))
+    }
+}
+
+const EXAMPLE: &str = r#"give them as path=/tmp, or as an object such as '{"path": "/tmp"}'"#;
+
+fn pairs(words: &[String]) -> Result<Raw, Failure> {
+    let mut members: Vec<(&str, Raw)> = Vec::new();
+    for word in words {
+        let wrong = |what: &str| Failure::usage(format!("`{word}` {what}")).hint(EXAMPLE);
+        let (key, value) = word
+            .split_once('=')
+            .ok_or_else(|| wrong("is not KEY=VALUE"))?;
+        let (key, value) = match key.strip_suffix(':') {
+            Some(key) => {
+                let value = Raw::parse(value.to_owned());
+                (
+                    key,
+                    value.map_err(|error| wrong(&format!("has no JSON as its value: {error}")))?,
+                )
+            }
+            None => (key, Raw::string(value)),
+        };
+        if key.is_empty() {
+            return Err(wrong("has no key"));
+        }
+        if members.iter().any(|(known, _)| *known == key) {
+            return Err(Failure::usage(format!("`{key}` is given twice"))
+                .hint("give a list as KEY:='[1, 2]'"));
+        }
+        members.push((key, value));
+    }
+    Ok(Raw::object(members))
+}
+
+fn standard_input() -> Result<String, Failure> {
+    let mut text = String::new();
+    io::stdin()
+        .take(ARGUMENTS_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+    Ok(text)
+}
+
+/// The arguments as the tool takes them; an object that it takes is sent as it was spelled. Nothing is known of a tool
+/// whose server is still starting, and the gateway has the last word on it.
+fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Failure> {
+    let (Given::Object(arguments) | Given::Pairs(arguments)) = given;
+    let tool = match Tool::find(link, name) {
+        Err(failure) if is_starting(&failure) => return Ok(arguments.clone()),
+        tool => tool?,
+    };
+    let schema = tool.schema();
+    let checker = schema.and_then(|schema| Checker::compile(&schema).ok());
+    let Some(checker) = checker else {
+        return Ok(arguments.clone());
+    };
+    let fitting = match given {
+        Given::Object(object) => checker.check(object).map(|()| object.clone()),
+        Given::Pairs(pairs) => checker.fit(pairs).map(|fit| {
+            // The tool may know it by another name.
+            if let Some(doubts) = fit.doubts {
+                print::warn(&format!("the arguments may not fit: {doubts}"));
+            }
+            fit.arguments
+        }),
+    };
+    fitting.map_err(|wrong| {
+        let wrong = wrong.to_string().replace('\n', "\n  ");
+        let shape = tool.shape().replace('\n', "\n  ");
+        let message = format!("the arguments do not fit `{name}`, which was not called\n  {wrong}");
+        Failure::usage(message).hint(format!("it takes\n  {shape}"))
+    })
+}
+
+/// The result for a person: its text, and what else there is by kind and size.
+fn plain(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for block in &outcome.content {
+        text.push_str(&plain_block(block));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if outcome.content.is_empty()
+        && let Some(structured) = &outcome.structured
+    {
+        text = pretty(structured);
+        text.push('\n');
+    }
+    text
+}
+
+fn plain_block(block: &Raw) -> String {
+    let of = |value: &Raw, name: &str| value.member(name).and_then(|text| text.to_text());
+    let field = |name: &str| of(block, name);
+    let resource = |name: &str| of(&block.member("resource")?, name);
+    match (field("type").as_deref(), resource("text")) {
+        (Some("text"), _) => field("text").unwrap_or_default(),
+        (Some("resource"), Some(text)) => text,
+        (Some(kind), _) => {
+            let media = field("mimeType").or_else(|| resource("mimeType"));
+            let place = field("uri").or_else(|| resource("uri"));
+            let bytes = field("data").or_else(|| resource("blob"));
+            let bytes = bytes.map(|data| format!("{} bytes", data.len() / 4 * 3));
+            let about: Vec<_> = [media, place, bytes].into_iter().flatten().collect();
+            format!("[{kind} {}]", about.join(", "))
+        }
+        (None, _) => block.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_pairs_or_an_object() {
+        let read = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            let given = Given::read(&words).map_err(|failure| failure.message().to_owned());
+            given.map(|given| match given {
+                Given::Object(raw) => format!("object {raw}"),
+                Given::Pairs(raw) => format!("pairs {raw}"),
+            })
+        };
+        for (words, expected) in [
+            (&[][..], Ok("object {}")),
+            (&[r#"{"a": 1e400}"#], Ok(r#"object {"a": 1e400}"#)),
+            (&["a=1", "b=x=y"], Ok(r#"pairs {"a":"1","b":"x=y"}"#)),
+            (&["a:=[1, 2]"], Ok(r#"pairs {"a":[1, 2]}"#)),
+            (&["a="], Ok(r#"pairs {"a":""}"#)),
+            (&["[1]"], Err("the arguments are not a JSON object")),
+            (&["a"], Err("`a` is not KEY=VALUE")),
+            (&["=b"], Err("`=b` has no key")),
+            (&["a=1", "a=2"], Err("`a` is given twice")),
+        ] {
+            let expected = expected.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(read(words), expected, "{words:?}");
+        }
+        assert!(
+            read(&["a:=x"])
+                .unwrap_err()
+                .contains("no JSON as its value")
+        );
+    }
+
+    #[test]
+    fn a_result_reads_as_text() {
+        let outcome = |value: Value| Outcome::read(&Raw::from_value(&value).unwrap());
+        for (result, expected) in [
+            (json!({}), ""),
+            (
+                json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b\n"}]}),
+                "a\nb\n",
+            ),
+            (
+                json!({"content": [{"type": "image", "mimeType": "image/png", "data": "AAAA"}]}),
+                "[image image/png, 3 bytes]\n",
+            ),
+            (
+                json!({"content": [{"type": "resource", "resource": {"uri": "a:b", "text": "t"}}]}),
+                "t\n",
+            ),
+            (json!({"structuredContent": {"n": 1}}), "{\n  \"n\": 1\n}\n"),
+        ] {
+            assert_eq!(plain(&outcome(result)), expected);
+        }
+    }
+
+    #[test]
+    fn results_of_any_spelling_are_read() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        for (result, expected) in [
+            (
+                r#"{"content":[{"type":"text","text":"a\ud800b","n":1e400}],"x":{"x":1,"x":2}}"#,
+                "a\u{fffd}b\n",
+            ),
+            (
+                &format!(
+                    r#"{{"content":[{{"type":"text","text":"a"}}],"structuredContent":{deep}}}"#
+                ),
+                "a\n",
+            ),
+            (r#"{"structuredContent":[1e400]}"#, "[\n  1e400\n]\n"),
+        ] {
+            let result = Raw::parse(result.to_owned()).unwrap();
+            assert_eq!(plain(&Outcome::read(&result)), expected);
+        }
+    }
+}

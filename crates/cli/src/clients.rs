@@ -1,0 +1,116 @@
+//! `switchboard clients`: who is connected to the gateway.
+
+use clap::Args;
+use serde::Deserialize;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Table},
+    visible::visible_line,
+};
+use switchboard_wire::Raw;
+
+use super::{
+    list::short_path,
+    shapes::count,
+    times::{ago, local},
+};
+use crate::link::Link;
+
+/// List the clients that are connected, and what they see.
+#[derive(Debug, Args)]
+pub struct Clients {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    clients: Vec<Client>,
+    others: u64,
+    #[serde(default)]
+    silent: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Client {
+    name: String,
+    view: String,
+    revision: String,
+    transport: String,
+    connected_at: String,
+    #[serde(default)]
+    folder: Option<String>,
+    in_flight: u64,
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Clients) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let answer: Raw = link.get("/api/v1/clients")?;
+    if args.json {
+        return print::json_raw(&answer);
+    }
+    let Answer {
+        clients,
+        others,
+        silent,
+    } = answer
+        .read_owned()
+        .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))?;
+    if !clients.is_empty() {
+        table(&clients).print()?;
+    }
+    match (clients.len(), others) {
+        (0, 0) => print::say("no client is connected"),
+        (_, 0) => {}
+        (0, others) => {
+            let clients = count(others, "client is", "clients are");
+            print::say(&format!("{clients} connected, without having said a name"));
+        }
+        (_, others) => print::say(&format!("and {others} more")),
+    }
+    if silent > 0 {
+        let clients = count(silent, "client has", "clients have");
+        print::say(&format!(
+            "{clients} sent nothing for a while, and may have left"
+        ));
+    }
+    Ok(())
+}
+
+fn table(clients: &[Client]) -> Table {
+    let heading = [
+        "CLIENT",
+        "SINCE",
+        "TRANSPORT",
+        "VIEW",
+        "CALLS",
+        "REVISION",
+        "FOLDER",
+    ];
+    let mut table = Table::new(&heading).cut_path(6);
+    for client in clients {
+        let since = match ago(&client.connected_at) {
+            Some(ago) => ago,
+            None => local(&client.connected_at),
+        };
+        let sees = match client.view.as_str() {
+            "" => "everything",
+            view => view,
+        };
+        let folder = client.folder.as_deref().unwrap_or_default();
+        table.row([
+            visible_line(&client.name),
+            since,
+            client.transport.clone(),
+            visible_line(sees),
+            client.in_flight.to_string(),
+            client.revision.clone(),
+            short_path(&visible_line(folder)),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,220 @@
+//! `switchboard connect`: puts the gateway into a client's configuration, and takes it out again.
+
+use std::{
+    env, fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use switchboard_clients::{
+    Client, Dirs, Error, GatewayEntry, Plan, Which, apply, plan_connect, plan_disconnect, undo,
+};
+use switchboard_config::{Config, Home};
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Cell, Colour, Table},
+};
+
+use super::{agree::CHANGE, backups, difference::difference, list::short_path};
+use crate::place::Place;
+
+/// Put the gateway into a client's configuration.
+///
+/// Shows what would change and asks first. The rest of the file stays as it is, to the comma; a copy
+/// of it is kept, and --undo takes the change back. Without a client, lists all and which of them use the gateway.
+///
+/// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
+#[derive(Debug, Args)]
+pub struct Connect {
+    /// The client
+    client: Option<String>,
+    /// Do not ask
+    #[arg(long, short, requires = "client")]
+    yes: bool,
+    /// Show what would change, and change nothing
+    #[arg(long, conflicts_with = "undo", requires = "client")]
+    dry_run: bool,
+    /// Take the gateway out again
+    #[arg(long, requires = "client")]
+    undo: bool,
+    /// What the gateway is called in the client
+    #[arg(long, default_value = "switchboard")]
+    name: String,
+}
+
+/// Runs the command.
+pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Failure> {
+    let dirs = Dirs::current()?;
+    let gateway = GatewayEntry {
+        args: place.to_args(home),
+        ..GatewayEntry::new(args.name.as_str(), own_program()?)
+    };
+    let Some(client) = &args.client else {
+        return list(&dirs, &gateway);
+    };
+    let client: Client = client.parse()?;
+    if args.undo {
+        return disconnect(home, client, &dirs, &gateway, args);
+    }
+    let plan = plan_connect(client, &dirs, &gateway)?;
+    if !plan.changed {
+        notes(&plan);
+        print::say(&format!(
+            "{} knows the gateway already, see {}",
+            client.title(),
+            plan.file.display()
+        ));
+        return Ok(());
+    }
+    if carry_out(home, &plan, args)? {
+        warn_of_doubles(home, client, &dirs);
+        print::say(&format!(
+            "restart {} to use the gateway; `switchboard connect {client} --undo` takes this back",
+            client.title()
+        ));
+    }
+    Ok(())
+}
+
+/// Lists all clients, and which of them use the gateway.
+fn list(dirs: &Dirs, gateway: &GatewayEntry) -> Result<(), Failure> {
+    let mut table = Table::new(&["CLIENT", "STATE", "FILE"]).cut_path(2);
+    for client in Client::ALL {
+        let (state, colour, file) = match plan_connect(client, dirs, gateway) {
+            Ok(plan) if !plan.changed => ("connected", Some(Colour::Green), plan.file),
+            Ok(plan) if plan.file.exists() => ("not connected", None, plan.file),
+            Ok(plan) => ("not found", Some(Colour::Dim), plan.file),
+            Err(_) => {
+                let files = client.config_files(dirs);
+                let file = files.into_iter().next().unwrap_or_default();
+                ("cannot be read", Some(Colour::Red), file)
+            }
+        };
+        table.row([
+            client.name().to_owned().into(),
+            Cell::coloured(state, colour),
+            short_path(&file.display().to_string()).into(),
+        ]);
+    }
+    table.print()?;
+    print::hint("`switchboard connect CLIENT` puts the gateway into one");
+    Ok(())
+}
+
+/// Says which servers the client would have twice: its own, and those behind the gateway.
+fn warn_of_doubles(home: &Home, client: Client, dirs: &Dirs) {
+    let Ok(config) = Config::load(home.config_file()) else {
+        return;
+    };
+    let found = switchboard_clients::read(client, dirs).unwrap_or_default();
+    let mut doubles: Vec<_> = found
+        .iter()
+        .flat_map(|found| &found.servers)
+        .filter(|server| config.servers.contains_key(&server.name))
+        .map(|server| format!("`{}`", server.name))
+        .collect();
+    doubles.sort();
+    doubles.dedup();
+    if !doubles.is_empty() {
+        print::warn(&format!(
+            "{} still starts {} itself, which the gateway has as well: remove {} there",
+            client.title(),
+            doubles.join(", "),
+            if doubles.len() == 1 { "it" } else { "them" }
+        ));
+    }
+}
+
+fn disconnect(
+    home: &Home,
+    client: Client,
+    dirs: &Dirs,
+    gateway: &GatewayEntry,
+    args: &Connect,
+) -> Result<(), Failure> {
+    match undo(Which::Client(client), &backups::folder(home)) {
+        Ok(undone) => {
+            print::say(&format!(
+                "{}: {}",
+                undone.file.display(),
+                undone.how.message()
+            ));
+            print::say(&format!("restart {}", client.title()));
+            return Ok(());
+        }
+        // It may have been put there by hand.
+        Err(Error::NothingToUndo { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let plan = plan_disconnect(client, dirs, gateway)?;
+    if !plan.changed {
+        return Err(Failure::new(format!(
+            "there is nothing to undo: {} has no gateway called `{}`",
+            plan.file.display(),
+            args.name
+        ))
+        .hint("if the entry has another name, give it with --name"));
+    }
+    if carry_out(home, &plan, args)? {
+        print::say(&format!("restart {}", client.title()));
+    }
+    Ok(())
+}
+
+/// Shows the plan, asks, and does it; whether it was done.
+fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Failure> {
+    let before = plan.before.as_deref();
+    let diff = difference(&plan.file, before, &plan.after, &|_| false)?;
+    print::difference(&diff)?;
+    notes(plan);
+    if args.dry_run {
+        return Ok(false);
+    }
+    CHANGE.agree(args.yes, &format!("Change {}?", plan.file.display()))?;
+    let applied = apply(plan, &backups::folder(home))?;
+    if let Some(file) = applied.written {
+        print::say(&format!("changed {}", file.display()));
+    }
+    if let Some(backup) = applied.backup {
+        print::say(&format!(
+            "a copy of the file before is in {}",
+            backup.display()
+        ));
+    }
+    Ok(true)
+}
+
+fn notes(plan: &Plan) {
+    for note in &plan.notes {
+        print::warn(note);
+    }
+}
+
+/// The path of this program that stays right: where it was found in PATH, rather than where a link
+/// there leads, since an update moves the latter.
+fn own_program() -> Result<PathBuf, Failure> {
+    let real = env::current_exe()
+        .map_err(|error| Failure::new(format!("cannot tell where this program is: {error}")))?;
+    let Some(called) = env::args_os().next().map(PathBuf::from) else {
+        return Ok(real);
+    };
+    let candidates: Vec<PathBuf> = if called.components().count() > 1 {
+        vec![called]
+    } else {
+        let path = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&path)
+            .map(|dir| dir.join(&called))
+            .collect()
+    };
+    let same = candidates
+        .into_iter()
+        .filter_map(|candidate| std::path::absolute(candidate).ok())
+        .find(|candidate| is_same_file(candidate, &real));
+    Ok(same.unwrap_or(real))
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| fs::metadata(path).map(|data| (data.dev(), data.ino()));
+    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+}

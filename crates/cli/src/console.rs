@@ -1,0 +1,135 @@
+//! `switchboard console`: a link that opens the console in a browser.
+
+use std::{
+    io,
+    process::{Command, Stdio},
+};
+
+use clap::Args;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Table},
+};
+use switchboard_wire::Raw;
+
+use super::{programs, shapes::count, times::local};
+use crate::link::Link;
+
+/// Print a link that opens the gateway's console in a browser.
+///
+/// The link works once and expires after 24 hours. Anyone who has it can sign in: keep it to yourself.
+#[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
+#[derive(Debug, Args)]
+pub struct Console {
+    /// Open it in the browser, too, by a private file that leads there
+    #[arg(long)]
+    open: bool,
+    /// List the browsers that are signed in
+    #[arg(long, conflicts_with_all = ["open", "sign_out_all"])]
+    sessions: bool,
+    /// Sign out every browser
+    #[arg(long, conflicts_with = "open")]
+    sign_out_all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The address of a console is a name under `localhost`.
+const BROWSERS: &str = "open it in Chromium, Chrome, Edge or Firefox, which look for this name on this machine only; for other browsers there are `switchboard status`, `trust` and `approvals`";
+
+/// What opens an address on this system.
+const OPENER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else {
+    "xdg-open"
+};
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Console) -> Result<(), Failure> {
+    if args.sessions {
+        return sessions(&Link::need(home)?, args.json);
+    }
+    if args.sign_out_all {
+        let body = serde_json::json!({ "all": true });
+        let link = Link::need(home)?;
+        let ended: Raw = link.send("/api/v1/console/sign-out", &body.to_string())?;
+        if args.json {
+            return print::json_raw(&ended);
+        }
+        let ended = ended.member("ended").and_then(|ended| ended.read().ok());
+        let ended = count(ended.unwrap_or_default(), "session", "sessions");
+        print::say(&format!("ended {ended}"));
+        return Ok(());
+    }
+    let link: Raw = Link::need(home)?.send("/api/v1/console/link", "")?;
+    let url = link.member("url").and_then(|url| url.to_text());
+    let url = url.ok_or_else(|| Failure::new("the gateway's answer is not understood"))?;
+    if args.json {
+        print::json_raw(&link)?;
+    } else {
+        print::data(&format!("{url}\n"))?;
+        print::hint(BROWSERS);
+    }
+    if args.open {
+        open(home, &url).map_err(|error| {
+            Failure::new(format!("cannot open a browser with `{OPENER}`: {error}"))
+                .hint("copy the link into the browser")
+        })?;
+    }
+    Ok(())
+}
+
+fn sessions(link: &Link, json: bool) -> Result<(), Failure> {
+    let answer: Raw = link.get("/api/v1/console/sessions")?;
+    if json {
+        return print::json_raw(&answer);
+    }
+    let mut table = Table::new(&["SESSION", "SIGNED IN", "LAST USED", "EXPIRES"]);
+    let sessions = answer.member("sessions").and_then(|all| all.elements());
+    for session in sessions.unwrap_or_default() {
+        let text = |name: &str| session.member(name).and_then(|text| text.to_text());
+        let text = |name: &str| text(name).unwrap_or_default();
+        table.row([
+            text("id"),
+            local(&text("signedInAt")),
+            local(&text("usedAt")),
+            local(&text("expiresAt")),
+        ]);
+    }
+    table.print()
+}
+
+/// Opens a link by a private file that leads to it: every user of the machine can read the arguments of a program, and
+/// whoever is first to use the link is the owner. A browser that may ask the network for the name is not led there: the
+/// answer may be the address of another machine.
+fn open(home: &Home, url: &str) -> io::Result<()> {
+    let page = format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>Switchboard</title>\n\
+         <p>Open the link that <code>switchboard console</code> prints in Chromium, Chrome, Edge or Firefox: this browser \
+         may ask the network for its name.</p>\n\
+         <script>if (/(Chrome|Chromium|Firefox)\\//.test(navigator.userAgent)) location.replace(\"{url}\")</script>\n"
+    );
+    let environment = programs::environment();
+    let path = environment.get("PATH").unwrap_or_default();
+    let opener = programs::find(OPENER.as_ref(), path)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "it is not in PATH"))?;
+    let file = home.run().join("console.html");
+    switchboard_files::write_private(&file, page.as_bytes())?;
+    let status = Command::new(opener)
+        .arg(file)
+        // It looks for browsers in turn.
+        .env("PATH", path)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("it ended with {status}")))
+    }
+}

@@ -1,0 +1,167 @@
+//! `switchboard doctor`: looks at everything that can be wrong, and says what to do about each.
+//!
+//! Nothing is changed, and nothing waits for long: programs and addresses that do not answer are a
+//! finding, not a reason to hang.
+
+mod gateway;
+mod place;
+mod program;
+mod servers;
+
+use std::{fmt::Write as _, io};
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Colour},
+};
+
+use super::shapes;
+
+/// Find out what is wrong.
+///
+/// Looks at the gateway's folders, its configuration, its port, the running gateway and every server
+/// that is switched on, and says what to do about each problem. Changes nothing. The exit code is 1
+/// if there is a problem.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a look at something gave.
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
+    /// What was looked at, such as `config` or `server:files`.
+    check: String,
+    state: State,
+    message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// It works, but a person may want to know.
+    Warning,
+    Problem,
+}
+
+impl Finding {
+    fn ok(check: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            check: check.into(),
+            state: State::Ok,
+            message: scrubbed(message),
+            fix: None,
+        }
+    }
+
+    fn warning(
+        check: impl Into<String>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: State::Warning,
+            fix: Some(scrubbed(fix)),
+            ..Self::ok(check, message)
+        }
+    }
+
+    fn problem(
+        check: impl Into<String>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: State::Problem,
+            fix: Some(scrubbed(fix)),
+            ..Self::ok(check, message)
+        }
+    }
+
+    fn is_problem(&self) -> bool {
+        self.state == State::Problem
+    }
+
+    /// What an error says, and what it advises.
+    fn of(check: impl Into<String>, failure: &Failure) -> Self {
+        let fix = failure.advice().unwrap_or("see the documentation");
+        Self::problem(check, failure.message(), fix)
+    }
+}
+
+/// A server's folder or program may be named by a secret.
+fn scrubbed(text: impl Into<String>) -> String {
+    switchboard_base::scrub::text(&text.into()).into_owned()
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Doctor) -> Result<(), Failure> {
+    let gateway = gateway::Gateway::look(home);
+    let mut findings = place::look(home, gateway.is_running());
+    let config = gateway.check(home, &mut findings);
+    if let Some(config) = config {
+        findings.extend(servers::look(home, &config, gateway.status()));
+    }
+    let problems = count(&findings, State::Problem);
+    if args.json {
+        print::json(&json!({"problems": problems, "checks": findings}))?;
+    } else {
+        for finding in &findings {
+            show(finding)?;
+        }
+        let problems = match problems {
+            0 => "no problems".to_owned(),
+            some => shapes::count(some as u64, "problem", "problems"),
+        };
+        print::say(&match count(&findings, State::Warning) as u64 {
+            0 => problems,
+            some => format!("{problems}, {}", shapes::count(some, "warning", "warnings")),
+        });
+    }
+    match problems {
+        0 => Ok(()),
+        _ => Err(Failure::told()),
+    }
+}
+
+fn count(findings: &[Finding], state: State) -> usize {
+    findings.iter().filter(|found| found.state == state).count()
+}
+
+/// The indentation of further lines of a finding.
+const INDENT: &str = "           ";
+
+fn show(finding: &Finding) -> Result<(), Failure> {
+    let (word, colour) = match finding.state {
+        State::Ok => ("ok     ", Colour::Green),
+        State::Warning => ("warning", Colour::Yellow),
+        State::Problem => ("problem", Colour::Red),
+    };
+    let word = print::paint(&io::stdout(), colour, word);
+    let check = format!("{}: ", print::one_line(&finding.check));
+    let fits = |text: &str, taken: usize| {
+        let text = print::clean(text);
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let mut lines = vec![print::fitted(&io::stdout(), first, taken, INDENT.len())];
+        let rest = rest.lines().map(|line| format!("{INDENT}{line}"));
+        lines.extend(rest.map(|line| print::fitted(&io::stdout(), &line, 0, 0)));
+        lines.join("\n")
+    };
+    let message = fits(&finding.message, 9 + check.chars().count());
+    let mut text = format!("{word}  {check}{message}\n");
+    if let Some(fix) = &finding.fix {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{INDENT}fix: {}", fits(fix, INDENT.len() + 5));
+    }
+    print::data(&text)
+}

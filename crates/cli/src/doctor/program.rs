@@ -1,0 +1,160 @@
+//! Programs that servers need: where they are, which version, whether they answer.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    ffi::OsString,
+    io::Read as _,
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::{Mutex, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How often to look whether a program is done.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// The most that is read of what a program says.
+const OUTPUT_BYTES: u64 = 64 * 1024;
+
+/// What to do about a program that is not there.
+pub(super) fn how_to_get(command: &str) -> String {
+    if let Some(advice) = switchboard_contain::split_advice(command) {
+        return advice;
+    }
+    let name = command.rsplit('/').next().unwrap_or(command);
+    match name {
+        "npx" | "node" | "npm" => {
+            "install Node.js 20 or newer from https://nodejs.org, and see that it is in PATH"
+                .to_owned()
+        }
+        "uvx" | "uv" => {
+            "install uv from https://docs.astral.sh/uv, and see that ~/.local/bin is in PATH"
+                .to_owned()
+        }
+        "python" => {
+            "install Python 3; where it is called `python3`, write that as the command".to_owned()
+        }
+        "python3" | "pip" | "pipx" => "install Python 3 from https://www.python.org".to_owned(),
+        "docker" | "podman" => "install Docker or Podman, and see that it is in PATH".to_owned(),
+        "bun" | "bunx" => "install Bun from https://bun.sh".to_owned(),
+        "deno" => "install Deno from https://deno.com".to_owned(),
+        "go" => "install Go from https://go.dev".to_owned(),
+        _ if command.contains('/') => {
+            "check the path; it must lead to a file that can be run".to_owned()
+        }
+        _ => format!("install it, or write the whole path of `{name}` as the command"),
+    }
+}
+
+/// A program to ask, with the environment in which the gateway would run it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Question {
+    /// The file, as [`find`](crate::programs::find) gave it: a name would be looked up once more, and elsewhere.
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<OsString, OsString>,
+}
+
+/// Answers of programs, each asked once.
+#[derive(Default)]
+pub(super) struct Answers {
+    known: Mutex<HashMap<Question, Option<String>>>,
+}
+
+impl Answers {
+    /// What a program says if it does so in time and ends well.
+    pub(super) fn of(&self, question: Question, time: Duration) -> Option<String> {
+        // Held while the program runs, so that others wait for the answer and do not ask again.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = known.get(&question) {
+            return answer.clone();
+        }
+        let answer = ask(&question, time);
+        known.insert(question, answer.clone());
+        answer
+    }
+}
+
+fn ask(question: &Question, time: Duration) -> Option<String> {
+    let until = Instant::now() + time;
+    let mut child = Command::new(&question.program)
+        .args(&question.args)
+        .env_clear()
+        .envs(&question.env)
+        // The current directory may be another person's repository.
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let (sender, output) = mpsc::channel();
+    if let Some(stdout) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = stdout.take(OUTPUT_BYTES).read_to_end(&mut bytes);
+            // Nobody waits any more if it took too long.
+            let _ = sender.send(String::from_utf8_lossy(&bytes).trim().to_owned());
+        });
+    }
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < until => thread::sleep(LOOK_AGAIN),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    };
+    let left = until.saturating_duration_since(Instant::now());
+    let output = output.recv_timeout(left).ok()?;
+    status.success().then_some(output)
+}
+
+/// The first number of a version such as `v20.1.0`.
+pub(super) fn major(version: &str) -> Option<u32> {
+    let digits = version.trim_start_matches(|c: char| !c.is_ascii_digit());
+    digits.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs;
+
+    #[test]
+    fn a_program_that_hangs_is_not_waited_for() {
+        let answers = Answers::default();
+        let ask = |program: &str, args: &[&str], time| {
+            let path = std::env::var_os("PATH").unwrap();
+            let question = Question {
+                program: programs::find(program.as_ref(), &path).unwrap(),
+                args: args.iter().map(|&arg| arg.to_owned()).collect(),
+                env: BTreeMap::new(),
+            };
+            answers.of(question, time)
+        };
+        let started = Instant::now();
+        assert_eq!(ask("sleep", &["30"], Duration::from_millis(50)), None);
+        assert!(started.elapsed() < Duration::from_secs(10));
+        assert_eq!(ask("false", &[], Duration::from_secs(10)), None);
+        assert_eq!(
+            ask("echo", &["v20.1"], Duration::from_secs(10)).as_deref(),
+            Some("v20.1")
+        );
+    }
+
+    #[test]
+    fn versions() {
+        for (text, expected) in [
+            ("v20.1.0", Some(20)),
+            ("18", Some(18)),
+            ("none", None),
+            ("", None),
+        ] {
+            assert_eq!(major(text), expected, "{text}");
+        }
+    }
+}

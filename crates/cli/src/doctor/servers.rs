@@ -1,0 +1,560 @@
+//! Every server that is switched on: can it be started or reached, and how is it.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::{OsStr, OsString},
+    net::{TcpStream, ToSocketAddrs as _},
+    path::Path,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use switchboard_base::{health::SAID, scrub};
+use switchboard_config::{
+    CommandLine, Config, Container, Home, Inherit, Remote, ResolveError, Server, Transport,
+};
+use switchboard_contain::Engine;
+use switchboard_terminal::{failure::Failure, print::shell_word};
+
+use super::{
+    super::{
+        launching, programs,
+        shapes::{self, Status},
+    },
+    Finding,
+    program::{self, Answers, Question},
+};
+
+/// How long an address may take to be found and reached.
+const REACH: Duration = Duration::from_secs(3);
+/// How long a program may take to say its version.
+const VERSION: Duration = Duration::from_secs(5);
+/// How many servers are looked at at a time.
+const AT_A_TIME: usize = 16;
+const NODE_NEEDED: u32 = 18;
+const NODE_WANTED: u32 = 20;
+
+pub(super) fn look(home: &Home, config: &Config, status: Option<&Status>) -> Vec<Finding> {
+    let answers = Answers::default();
+    let enabled: Vec<_> = config
+        .servers
+        .iter()
+        .filter(|(_, server)| server.enabled)
+        .collect();
+    let mut findings = Vec::new();
+    for some in enabled.chunks(AT_A_TIME) {
+        thread::scope(|scope| {
+            let looks: Vec<_> = some
+                .iter()
+                .map(|&(name, server)| {
+                    let look = Look {
+                        name,
+                        home,
+                        answers: &answers,
+                        state: status.and_then(|status| {
+                            status.servers.iter().find(|server| server.name == *name)
+                        }),
+                        gateway_runs: status.is_some(),
+                        findings: Vec::new(),
+                    };
+                    scope.spawn(move || look.server(server))
+                })
+                .collect();
+            for look in looks {
+                findings.extend(look.join().unwrap_or_default());
+            }
+        });
+    }
+    findings
+}
+
+const OTHER_FILE: &str =
+    "another file would run than was approved, so it is not started until you approve that";
+
+/// A look at one server.
+struct Look<'a> {
+    name: &'a str,
+    home: &'a Home,
+    answers: &'a Answers,
+    /// How it is, if a gateway runs.
+    state: Option<&'a shapes::Server>,
+    gateway_runs: bool,
+    findings: Vec<Finding>,
+}
+
+impl Look<'_> {
+    fn server(mut self, server: &Server) -> Vec<Finding> {
+        self.exposed(server);
+        if server.hold {
+            // Nothing that its entry names is run, reached or read before that.
+            self.held("it is not started until you approve it");
+            return self.findings;
+        }
+        match server.resolve(self.name, &self.home.secrets(), &|name| env::var_os(name)) {
+            Ok(resolved) => {
+                let owner = scrub::Owner::Server(self.name);
+                if let Err(error) = scrub::register(owner, &resolved.secrets) {
+                    self.problem(format!("it has {error}"), error.hint());
+                    return self.findings;
+                }
+                match &resolved.value.transport {
+                    Transport::Command(line) => self.command(server, line),
+                    Transport::Remote(remote) => self.remote(remote),
+                    Transport::Container(container) => self.container(server, container),
+                    Transport::BuiltIn => {}
+                }
+            }
+            Err(error) => self.unresolved(&error),
+        }
+        // What keeps it from starting is also the reason that the gateway has.
+        let is_explained = self.findings.iter().any(Finding::is_problem);
+        if !is_explained {
+            self.health(server);
+        }
+        if self.findings.is_empty() {
+            let mut state = self
+                .state
+                .map_or("it can be started", |server| &server.state)
+                .to_owned();
+            if let Some(server) = self.state.filter(|server| server.mended > 0) {
+                let mended = shapes::count(server.mended, "definition is", "definitions are");
+                state =
+                    format!("{state}; {mended} mended for clients that would reject what it sends");
+            }
+            self.findings.push(Finding::ok(self.check(), state));
+        }
+        self.findings
+    }
+
+    /// Credentials that others can read on the way, or in the list of processes.
+    fn exposed(&mut self, server: &Server) {
+        if server.sends_credentials_in_clear() {
+            self.warning(
+                "its credentials go over plain http:// to another machine, so everybody on the way can read them",
+                "use https://",
+            );
+        }
+        if server.secret_arguments() > 0 {
+            self.warning(
+                "a secret is in `args`, which every user of this machine can read with `ps`",
+                "give it in `env` instead, if the server can read it there",
+            );
+        }
+    }
+
+    fn check(&self) -> String {
+        format!("server:{}", self.name)
+    }
+
+    fn problem(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.findings
+            .push(Finding::problem(self.check(), message, fix));
+    }
+
+    fn warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.findings
+            .push(Finding::warning(self.check(), message, fix));
+    }
+
+    /// A person has to agree to its start.
+    fn held(&mut self, message: &str) {
+        let name = shell_word(self.name);
+        self.warning(
+            message,
+            format!("look at it with `switchboard trust show {name}`, then approve it with `switchboard trust approve {name}`"),
+        );
+    }
+
+    fn unresolved(&mut self, error: &ResolveError) {
+        let failure = Failure::from_error(error, error.hint());
+        let owner = format!("server {:?}, ", self.name);
+        let message = failure.message();
+        let message = message.strip_prefix(&owner).unwrap_or(message);
+        match error {
+            // The gateway may have been started where the variable is set.
+            ResolveError::Variable { .. } if self.gateway_runs => self.warning(
+                format!("{message} here"),
+                "see that it is set where the gateway is started",
+            ),
+            _ => self.problem(
+                message,
+                failure.advice().unwrap_or("mend the configuration"),
+            ),
+        }
+    }
+
+    fn command(&mut self, server: &Server, line: &CommandLine) {
+        if let Some(cwd) = &line.directory(self.home)
+            && !cwd.is_dir()
+        {
+            self.problem(
+                format!("its folder {} does not exist", cwd.display()),
+                "make the folder, or change `cwd`",
+            );
+        }
+        if let Some((message, fix)) = launching::missed(line) {
+            self.warning(message, fix);
+        }
+        self.inherited(line);
+        let environment = programs::environment();
+        let given = environment.of_server(line);
+        let path = given.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+        let command = line.command.as_str();
+        let file = line.program(self.home);
+        let Some(program) = programs::find(&file, &path) else {
+            let dropped = env::join_paths(environment.dropped()).unwrap_or_default();
+            if let Some(dropped) = programs::find(&file, &dropped) {
+                return self.problem(
+                    format!(
+                        "the program `{command}` is only in {}, which is not searched: the repository there may be \
+                         another person's",
+                        dropped.parent().unwrap_or(&dropped).display()
+                    ),
+                    "install it elsewhere, or write its whole path as the command",
+                );
+            }
+            let place = if command.contains('/') {
+                "does not exist or cannot be run"
+            } else {
+                "is not in PATH"
+            };
+            return self.problem(
+                format!("the program `{command}` {place}"),
+                program::how_to_get(command),
+            );
+        };
+        if server.is_other_file(&program) {
+            return self.held(OTHER_FILE);
+        }
+        if matches!(
+            program.file_name().and_then(|name| name.to_str()),
+            Some("npx" | "node")
+        ) {
+            self.node(&program, given);
+        }
+    }
+
+    fn inherited(&mut self, line: &CommandLine) {
+        let Inherit::Names(names) = &line.inherit_env else {
+            return;
+        };
+        let unset = names.iter().filter(|name| env::var_os(name).is_none());
+        for name in unset {
+            self.warning(
+                format!("the variable {name} of `inheritEnv` is not set here"),
+                "set it where the gateway is started, or remove it",
+            );
+        }
+    }
+
+    /// Servers from npm want a Node.js of our days, and fail in strange ways with an older one.
+    fn node(&mut self, program: &Path, env: BTreeMap<OsString, OsString>) {
+        let beside = program.with_file_name("node");
+        let node = if beside.is_file() {
+            Some(beside)
+        } else {
+            let path = env.get(OsStr::new("PATH")).map(OsString::as_os_str);
+            programs::find("node".as_ref(), path.unwrap_or_default())
+        };
+        let version = node.and_then(|program| {
+            let args = vec!["--version".to_owned()];
+            self.answers.of(Question { program, args, env }, VERSION)
+        });
+        let newer = "install Node.js 20 or newer from https://nodejs.org";
+        match version.as_deref().and_then(program::major) {
+            None => self.problem("`node --version` does not answer", newer),
+            Some(..NODE_NEEDED) => {
+                let version = version.unwrap_or_default();
+                self.problem(
+                    format!("Node.js {version} is too old for most servers"),
+                    newer,
+                );
+            }
+            Some(NODE_NEEDED..NODE_WANTED) => {
+                let version = version.unwrap_or_default();
+                self.warning(format!("Node.js {version} is old"), newer);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn container(&mut self, server: &Server, container: &Container) {
+        let environment = programs::environment();
+        let path = environment.get("PATH").unwrap_or_default();
+        let mut words: Vec<&str> = container.engine.iter().map(String::as_str).collect();
+        if words.is_empty() {
+            let installed = ["docker", "podman"]
+                .into_iter()
+                .find(|engine| programs::find(engine.as_ref(), path).is_some());
+            words.extend(installed);
+        }
+        let Some(&engine) = words.first() else {
+            return self.problem(
+                "there is no container engine: neither `docker` nor `podman` is in PATH",
+                "install one, or name it in `isolation.engine`",
+            );
+        };
+        let file = if engine.contains('/') {
+            self.home.base().join(engine)
+        } else {
+            engine.into()
+        };
+        let Some(program) = programs::find(&file, path) else {
+            return self.problem(
+                format!("the container engine `{engine}` is not there"),
+                program::how_to_get(engine),
+            );
+        };
+        if server.is_other_file(&program) {
+            return self.held(OTHER_FILE);
+        }
+        let engine = engine.to_owned();
+        words.push("version");
+        let variables = environment.iter();
+        let inherited = Engine::new(&*engine, [""; 0])
+            .inherit(variables.map(|(name, value)| (name.into(), value.into())));
+        let question = Question {
+            program,
+            args: words[1..].iter().map(|&word| word.to_owned()).collect(),
+            env: inherited.variables().iter().cloned().collect(),
+        };
+        if self.answers.of(question, VERSION).is_none() {
+            self.problem(
+                format!(
+                    "the container engine does not answer: `{}` failed",
+                    words.join(" ")
+                ),
+                format!("start it, and see that you may use it; `{engine} info` says more"),
+            );
+        }
+    }
+
+    fn remote(&mut self, remote: &Remote) {
+        let Some((host, port)) = host_and_port(&remote.url) else {
+            return self.problem(
+                "its address cannot be read",
+                "write it as https://HOST[:PORT]/PATH",
+            );
+        };
+        // With a proxy, it is the proxy that reaches it.
+        let proxied = [
+            "https_proxy",
+            "HTTPS_PROXY",
+            "http_proxy",
+            "HTTP_PROXY",
+            "all_proxy",
+            "ALL_PROXY",
+        ];
+        if proxied
+            .iter()
+            .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
+        {
+            return;
+        }
+        if let Err(why) = reach(&host, port) {
+            self.problem(
+                format!("{host}:{port} cannot be reached: {why}"),
+                "check the address, the network, and that the server runs",
+            );
+        }
+    }
+
+    /// What to do about a server that lets nobody in.
+    fn renew(&self, server: &Server) -> String {
+        let name = self.name;
+        match secret_of(server) {
+            Some(secret) => format!(
+                "the token was refused: renew it, `switchboard secret set {}` stores it, then run `switchboard restart {}`",
+                shell_word(&secret),
+                shell_word(name)
+            ),
+            None => format!(
+                "it wants a token: `switchboard secret set {}` stores it; give the server \
+                 \"headers\": {{\"Authorization\": \"Bearer ${{secret:{name}}}\"}}",
+                shell_word(name)
+            ),
+        }
+    }
+
+    /// The lists that it did not give. Without its tools it is of little use.
+    fn lists(&mut self, state: &shapes::Server) {
+        let fix = format!(
+            "once that is fixed, run `switchboard restart {0}`; `switchboard logs {0}` may say more",
+            shell_word(self.name)
+        );
+        for failed in &state.failed_lists {
+            match failed.list.as_str() {
+                "tools/list" => self.problem(failed.words(), fix.clone()),
+                _ => self.warning(failed.words(), fix.clone()),
+            }
+        }
+    }
+
+    /// How the gateway finds it.
+    fn health(&mut self, server: &Server) {
+        let Some(state) = self.state else { return };
+        self.lists(state);
+        let is_down = matches!(state.state.as_str(), "parked" | "retrying");
+        // One that is tried again has the reason of its last failure until it is up.
+        if !is_down && state.reason.is_none() {
+            return;
+        }
+        let reason = state.reason.as_deref().unwrap_or("it failed");
+        let message = format!("it is {}: {reason}", state.state);
+        if is_refused(server, reason) {
+            let fix = self.renew(server);
+            return self.problem(message, fix);
+        }
+        let fix = match &state.action {
+            Some(action) => action.clone(),
+            None => format!("`switchboard logs {}` may say more", shell_word(self.name)),
+        };
+        if state.state == "parked" {
+            self.problem(message, fix);
+        } else {
+            self.warning(message, fix);
+        }
+    }
+}
+
+/// Returns whether a server at an address wants credentials, or others. What a server said itself does not count, so that
+/// none can choose the advice.
+fn is_refused(server: &Server, reason: &str) -> bool {
+    let own = reason.split(SAID).next().unwrap_or_default();
+    matches!(server.transport, Transport::Remote(_))
+        && (own.contains("HTTP 401") || own.contains("the server wants credentials"))
+}
+
+/// The secret that a server is shown, by the name in its headers.
+fn secret_of(server: &Server) -> Option<String> {
+    let Transport::Remote(remote) = &server.transport else {
+        return None;
+    };
+    remote.headers.values().find_map(|value| {
+        let (_, rest) = value.split_once("${secret:")?;
+        Some(rest.split_once('}')?.0.to_owned())
+    })
+}
+
+/// Finds and connects to an address, in bounded time: looking up a name has no bound of its own.
+fn reach(host: &str, port: u16) -> Result<(), String> {
+    let (sender, result) = mpsc::channel();
+    let target = (host.to_owned(), port);
+    thread::spawn(move || {
+        // Nobody waits any more if it took too long.
+        let _ = sender.send(connect(&target));
+    });
+    result
+        .recv_timeout(REACH)
+        .unwrap_or_else(|_| Err(format!("no answer within {} s", REACH.as_secs())))
+}
+
+fn connect(target: &(String, u16)) -> Result<(), String> {
+    let until = Instant::now() + REACH;
+    let addresses = (target.0.as_str(), target.1)
+        .to_socket_addrs()
+        .map_err(|error| error.to_string())?;
+    let mut why = "the name has no address".to_owned();
+    for address in addresses {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(_) => return Ok(()),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(why)
+}
+
+/// What to connect to for an address.
+fn host_and_port(url: &str) -> Option<(String, u16)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let default = match scheme.to_ascii_lowercase().as_str() {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#', '\\']).next()?;
+    let place = authority.rsplit('@').next()?;
+    let (host, port) = match place.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            (host, rest.strip_prefix(':'))
+        }
+        None => match place.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (place, None),
+        },
+    };
+    let port = match port {
+        Some(port) => port.parse().ok()?,
+        None => default,
+    };
+    (!host.is_empty()).then(|| (host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_gateways_words_tell_of_refused_credentials() {
+        for (entry, reason, expected) in [
+            (
+                r#""url": "https://a""#,
+                "`initialize` to https://a:443: HTTP 401 Unauthorized",
+                true,
+            ),
+            (
+                r#""url": "https://a""#,
+                "the server wants credentials: `initialize` to https://a:443: HTTP 403 Forbidden; it last said: no",
+                true,
+            ),
+            (
+                r#""url": "https://a""#,
+                "the server refused the connection: HTTP 403 Forbidden; it last said: the server wants credentials",
+                false,
+            ),
+            (
+                r#""url": "https://a""#,
+                "HTTP 500; it last said: HTTP 401",
+                false,
+            ),
+            (
+                r#""command": "x""#,
+                "it ended; it last said: HTTP 401",
+                false,
+            ),
+            (r#""command": "x""#, "HTTP 401", false),
+        ] {
+            let text = format!(r#"{{"mcpServers": {{"a": {{{entry}}}}}}}"#);
+            let config = switchboard_config::parse(&text, "it").unwrap();
+            assert_eq!(
+                is_refused(&config.servers["a"], reason),
+                expected,
+                "{reason}"
+            );
+        }
+    }
+
+    #[test]
+    fn where_an_address_leads() {
+        for (url, expected) in [
+            ("https://example.com/mcp", Some(("example.com", 443))),
+            ("http://user:pass@h:81?x", Some(("h", 81))),
+            ("HTTP://[::1]:7/", Some(("::1", 7))),
+            ("http://[::1]", Some(("::1", 80))),
+            ("http://:80/", None),
+            ("http://h:x/", None),
+            ("ftp://h/", None),
+            ("h", None),
+        ] {
+            let expected = expected.map(|(host, port)| (host.to_owned(), port));
+            assert_eq!(host_and_port(url), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,633 @@
+//! `switchboard import`: takes servers over from the configurations of clients.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    env,
+    path::Path,
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+use switchboard_clients::{Client, Dirs, Error, Found, Imported, read, read_file, read_project};
+use switchboard_config::{
+    Config, EditError, Home, Memory, Place, Reference, Server, Transport, add_servers,
+    check_server, remove_server, secret_parts,
+};
+use switchboard_terminal::visible::{escaped, folded, spelled, visible_line};
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, shell_word},
+};
+use switchboard_wire::with_hint;
+
+use super::{
+    agree::CHANGE,
+    backups::{self, ImportNote},
+    config_file::ConfigFile,
+    difference::difference,
+    launching, learning, list,
+    secret::{
+        Store,
+        moving::{self, Mover, Secrets},
+    },
+    servers::{REPLACES_MEMORY, warn_of_plain_http},
+    shapes,
+};
+use crate::{link::Link, place};
+
+/// Take servers over from a client's configuration.
+///
+/// Without an argument, looks through your own configurations of all known clients. Shows what would
+/// change in switchboard.json and asks first. Names that are taken are skipped. Values of your own files
+/// that look like secrets are moved to `switchboard secret`; on a terminal you are asked first. The servers
+/// are started once, so that their tools are known to the first client that connects. A copy
+/// of switchboard.json is kept, and --undo takes the import back.
+///
+/// Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, opencode, codex, gemini.
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
+pub struct Import {
+    /// A client, or a file in the form of any of them. A file of a repository is treated as with --project
+    #[arg(value_name = "CLIENT|FILE")]
+    from: Option<String>,
+    /// Also take servers from the files of the current folder, which come with its repository; asks
+    /// for each, and nothing of them is shown to agents before you approve it. Their values are shown
+    /// whole and stay where they are. Secrets that they name become SERVER.NAME. With --yes, servers
+    /// that would get a variable which looks like a secret are left out
+    #[arg(long)]
+    project: bool,
+    /// Treatment of values of your own files that look like secrets
+    #[arg(long, value_name = "HOW")]
+    secrets: Option<Secrets>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not wait until the servers have started; a gateway learns their tools later
+    #[arg(long, alias = "no-start")]
+    no_wait: bool,
+    /// Take the last import back
+    #[arg(long, conflicts_with_all = ["from", "dry_run", "project", "secrets"])]
+    undo: bool,
+}
+
+/// Runs the command.
+pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Failure> {
+    if args.undo {
+        return undo(home);
+    }
+    let mut found = find(args.from.as_deref(), args.project)?;
+    let is_any = !found.is_empty();
+    let store = Store::new(home);
+    let file = ConfigFile::read(home)?;
+    let known = file.config()?;
+    keep_names_from(&mut found, &known);
+    for found in found.iter_mut().filter(|found| found.is_project) {
+        keep_secrets_from(found, &store);
+        if args.yes {
+            keep_variables_from(found);
+        }
+    }
+    if !args.dry_run {
+        agree_to_projects(&mut found, args.yes)?;
+    }
+    let mut merge = Merge::default();
+    for found in &found {
+        merge.take(found, &known)?;
+    }
+    let tell_notes = || {
+        for note in &merge.notes {
+            // A name of the file must not look like a line of ours.
+            print::say(&format!("note: {}", visible_line(note)));
+        }
+    };
+    if merge.added.is_empty() {
+        tell_notes();
+        return tell_nothing(is_any);
+    }
+    // A text that is too large is refused before it is searched for secrets.
+    let mut text = merge.added_to(file.text())?;
+    let own = merge.added.iter().filter(|server| !server.is_foreign);
+    let secrets = own.map(|server| moving::count(&server.entry)).sum();
+    show(&file, &text, &merge)?;
+    // Before the question, where a long difference does not push them out of sight.
+    tell_notes();
+    if secrets > 0 {
+        print::say(&shapes::count(
+            secrets as u64,
+            "value looks like a secret",
+            "values look like secrets",
+        ));
+    }
+    if args.dry_run {
+        return Ok(());
+    }
+    let names: Vec<_> = merge
+        .added
+        .iter()
+        .map(|server| server.name.clone())
+        .collect();
+    CHANGE.agree(args.yes, &format!("Add {}?", count(names.len())))?;
+    let mut mover = Mover::new(store.clone());
+    if moving::decide(args.secrets, args.yes, secrets)? == Secrets::Move {
+        let moved = merge.move_secrets(&mut mover);
+        let moved = moved.and_then(|()| merge.added_to(file.text()));
+        text = moved.inspect_err(|_| mover.take_back())?;
+    }
+    let note = ImportNote {
+        file: file.path.clone(),
+        backup: None,
+        after: text.clone(),
+        added: names.clone(),
+        stored: stamps(&store, &mover.created),
+    };
+    // The note comes first: an import without one could not be taken back.
+    let kept = backups::keep(home, file.text.as_deref(), note)
+        .and_then(|kept| {
+            let written = file.write(&text).inspect_err(|_| kept.discard());
+            written.map(|()| kept)
+        })
+        .inspect_err(|_| mover.take_back())?;
+    for note in &mover.notes {
+        print::say(note);
+    }
+    for server in &merge.added {
+        warn_of_plain_http(&server.name, &server.entry);
+    }
+    print::say(&format!(
+        "added {}: {}",
+        count(names.len()),
+        names.join(", ")
+    ));
+    if let Some(backup) = kept.backup {
+        print::say(&format!(
+            "a copy of the file before is in {}",
+            backup.display()
+        ));
+    }
+    reload(home)?;
+    let learnt = if args.no_wait {
+        Ok(())
+    } else {
+        learning::learn(home, place, &names)
+    };
+    print::hint("`switchboard connect CLIENT` puts the gateway into a client");
+    learnt
+}
+
+/// Says that there is nothing to take over, and where it would have been.
+fn tell_nothing(is_any: bool) -> Result<(), Failure> {
+    if is_any {
+        print::say("there is nothing new to take over");
+        return Ok(());
+    }
+    print::say("no client has servers to take over");
+    let dirs = Dirs::current()?;
+    let files = Client::ALL
+        .iter()
+        .flat_map(|client| client.config_files(&dirs));
+    let files: Vec<_> = files
+        .map(|file| list::short_path(&file.display().to_string()))
+        .collect();
+    print::hint(&format!(
+        "name a file with `switchboard import FILE`, or add a server with `switchboard add`; these were looked for:\n  {}",
+        files.join("\n  ")
+    ));
+    Ok(())
+}
+
+/// All that there is to take over.
+fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Failure> {
+    let dirs = Dirs::current()?;
+    if let Some(from) = from {
+        let unknown = match from.parse::<Client>() {
+            Ok(client) => return of_client(client, &dirs, project),
+            Err(error) => error,
+        };
+        let path = Path::new(from);
+        if path.exists() || from.contains(['/', '.']) {
+            return Ok(vec![read_file(path, &dirs)?]);
+        }
+        return Err(unknown.into());
+    }
+    // The user's own come first: a repository must not take the name of one.
+    let (mut all, mut projects) = (Vec::new(), Vec::new());
+    for client in Client::ALL {
+        let add = |all: &mut Vec<Found>, found| match found {
+            Ok(found) => all.extend(found),
+            Err(Error::NotConfigured { .. }) => {}
+            // One client's broken file is no reason to leave out the others.
+            Err(error) => {
+                let failure = Failure::from(error);
+                print::warn(&format!("{} is left out: {failure}", client.title()));
+            }
+        };
+        add(&mut all, read(client, &dirs));
+        if project {
+            add(&mut projects, read_project(client, &dirs));
+        }
+    }
+    all.append(&mut projects);
+    Ok(all)
+}
+
+/// The files of one client.
+fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, Failure> {
+    let of_project = match read_project(client, dirs) {
+        Ok(found) => found,
+        Err(Error::NotConfigured { .. }) => Vec::new(),
+        Err(error) if project => return Err(error.into()),
+        Err(_) => Vec::new(),
+    };
+    let mut all = match read(client, dirs) {
+        Ok(found) => found,
+        Err(Error::NotConfigured { .. }) if project && !of_project.is_empty() => Vec::new(),
+        Err(error @ Error::NotConfigured { .. }) if !of_project.is_empty() => {
+            let failure = Failure::new(with_hint(&error, error.hint()));
+            return Err(failure.hint("this folder has one; --project takes its servers over"));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if project {
+        all.extend(of_project);
+    }
+    Ok(all)
+}
+
+/// Leaves out servers of a repository that have the name of a server of the user, or of a built-in one: clients and rules
+/// would take them for it. Names that differ only in case are the same.
+fn keep_names_from(found: &mut [Found], known: &Config) {
+    let mut own: HashMap<String, (String, Option<Value>)> = HashMap::new();
+    for name in known.clone().with_memory().servers.into_keys() {
+        own.insert(name.to_lowercase(), (name, None));
+    }
+    for found in found.iter().filter(|found| !found.is_project) {
+        for server in &found.servers {
+            let of_client = (server.name.clone(), Some(server.entry.clone()));
+            own.entry(server.name.to_lowercase()).or_insert(of_client);
+        }
+    }
+    for found in found.iter_mut().filter(|found| found.is_project) {
+        let notes = &mut found.notes;
+        found.servers.retain(|server| {
+            let name = &server.name;
+            let Some((taken, entry)) = own.get(&name.to_lowercase()) else {
+                return true;
+            };
+            if entry.as_ref() != Some(&server.entry) {
+                let whose = if known.servers.contains_key(taken) || entry.is_some() {
+                    "of yours"
+                } else {
+                    "that is built in"
+                };
+                notes.push(format!(
+                    "`{name}` is left out: there is a server `{taken}` {whose}; add it under another name with \
+                     `switchboard add` if you want both"
+                ));
+            }
+            false
+        });
+    }
+}
+
+/// Leaves out servers of a repository that would get a variable of the environment which looks like a secret: that takes
+/// a person who agrees to it.
+fn keep_variables_from(found: &mut Found) {
+    let notes = &mut found.notes;
+    found.servers.retain(|server| {
+        let variables = secret_variables(&alone(&server.name, &server.entry));
+        if let Some(name) = variables.first() {
+            notes.push(format!(
+                "`{}` is left out: it would get the variable `{name}` of the gateway's environment, which looks like a \
+                 secret; import it without --yes to be asked",
+                server.name
+            ));
+        }
+        variables.is_empty()
+    });
+}
+
+/// The variables of the environment that a server would get and that look like secrets, by name or by value.
+fn secret_variables(config: &Config) -> Vec<String> {
+    let is_secret =
+        |name: &str, value: &str| !secret_parts(Place::Variable(name), value).is_empty();
+    let references = config.servers.values().flat_map(Server::references);
+    let names = references.filter_map(|reference| match reference {
+        Reference::Variable(name) => Some(name),
+        Reference::Secret(_) => None,
+    });
+    let secret = names.filter(|name| {
+        is_secret(name, "a value") || env::var(name).is_ok_and(|value| is_secret(name, &value))
+    });
+    secret.map(str::to_owned).collect()
+}
+
+/// Leaves out servers of a repository that would get a secret which is stored already: it was stored for
+/// another one.
+fn keep_secrets_from(found: &mut Found, store: &Store) {
+    let notes = &mut found.notes;
+    found.servers.retain(|server| {
+        let config = alone(&server.name, &server.entry);
+        let references = config.servers.values().flat_map(Server::references);
+        let known = references.into_iter().find_map(|reference| match reference {
+            Reference::Secret(name) if store.has(name) => Some(name),
+            _ => None,
+        });
+        if let Some(known) = known {
+            notes.push(format!(
+                "`{}` is left out: it would get the secret `{known}`, which is stored already; add it by hand if \
+                 it should",
+                server.name
+            ));
+        }
+        known.is_none()
+    });
+}
+
+/// Asks for each server of a repository, and leaves out those that are not wanted. The others are
+/// added so that nothing of them is shown before it is approved.
+fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Failure> {
+    for found in found.iter_mut().filter(|found| found.is_project) {
+        let file = found.file.display().to_string();
+        let mut kept = Vec::new();
+        for mut server in found.servers.drain(..) {
+            describe(&mut server, &file);
+            CHANGE.check(yes)?;
+            let is_wanted = yes
+                || print::confirm(&format!("Take `{}` over?", server.name)).map_err(|error| {
+                    Failure::new(format!("cannot ask on the terminal: {error}"))
+                })?;
+            if is_wanted {
+                kept.push(server);
+            }
+        }
+        found.servers = kept;
+    }
+    Ok(())
+}
+
+/// Says all that a server of a repository starts, reaches and gets. Nothing of it is a secret of the user, and a masked
+/// value could hide code. Its notes are said with it, and not again.
+fn describe(server: &mut Imported, file: &str) {
+    let Imported { name, entry, notes } = server;
+    let config = alone(name, entry);
+    // A line of the file must not look like one of ours.
+    let say = |text: String| print::say(&folded(&visible_line(&text)));
+    say(format!(
+        "`{name}` comes with this repository ({file}): {}",
+        started(entry)
+    ));
+    if let Some(folder) = entry.get("cwd").and_then(Value::as_str) {
+        say(format!("  cwd: {}", shell_word(folder)));
+    }
+    let remotes = config
+        .servers
+        .values()
+        .filter_map(|server| match &server.transport {
+            Transport::Remote(remote) => remote.disguised_host(),
+            _ => None,
+        });
+    for host in remotes {
+        say(format!("  host: {host}"));
+    }
+    for section in ["env", "headers"] {
+        let pairs = entry.get(section).and_then(Value::as_object);
+        for (n, (name, value)) in pairs.into_iter().flatten().enumerate() {
+            if n == 0 {
+                print::say(&format!("  {section}:"));
+            }
+            let value = value.as_str().unwrap_or_default();
+            print::say(&format!("    {}: {}", spelled(name), spelled(value)));
+        }
+    }
+    let references = config.servers.values().flat_map(Server::references);
+    let references: Vec<_> = references.map(|reference| reference.to_string()).collect();
+    if !references.is_empty() {
+        say(format!("  it gets: {}", references.join(", ")));
+    }
+    for name in secret_variables(&config) {
+        say(format!(
+            "  the variable `{name}` of the gateway's environment looks like a secret"
+        ));
+    }
+    for note in notes.drain(..) {
+        say(format!("  {note}"));
+    }
+}
+
+/// The command line of an entry, quoted for a shell, or its address.
+fn started(entry: &Value) -> String {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    let args = entry.get("args").and_then(Value::as_array);
+    let args = args.into_iter().flatten().filter_map(Value::as_str);
+    let words = text("command").into_iter().chain(args).map(shell_word);
+    let words = text("url").map(str::to_owned).into_iter().chain(words);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A configuration of one server; of none if its entry is wrong.
+fn alone(name: &str, entry: &Value) -> Config {
+    let text = json!({"mcpServers": {name: entry}}).to_string();
+    switchboard_config::parse(&text, "").unwrap_or_default()
+}
+
+/// Shows what would change, without the user's secrets. Nothing in it is unseen or pushed off the screen.
+fn show(file: &ConfigFile, after: &str, merge: &Merge) -> Result<(), Failure> {
+    let foreign: HashSet<_> = (merge.added.iter())
+        .filter(|server| server.is_foreign)
+        .map(|server| server.name.as_str())
+        .collect();
+    let before = file.text.as_deref();
+    let is_foreign = |server: &str| foreign.contains(server);
+    let diff = difference(&file.path, before, after, &is_foreign)?;
+    let lines = diff.lines().map(|line| folded(&escaped(line)) + "\n");
+    print::difference(&lines.collect::<String>())
+}
+
+/// The servers of several files on their way into one.
+#[derive(Default)]
+struct Merge {
+    added: Vec<Added>,
+    notes: Vec<String>,
+}
+
+struct Added {
+    name: String,
+    entry: Value,
+    /// It comes with a repository.
+    is_foreign: bool,
+}
+
+impl Merge {
+    /// The text of a configuration with the servers.
+    fn added_to(&self, text: &str) -> Result<String, Failure> {
+        let added = self.added.iter();
+        let added = added.map(|server| (server.name.as_str(), &server.entry));
+        Ok(add_servers(text, added)?)
+    }
+
+    /// Moves the secrets of the user's own servers. A value of a repository is public, and one that is moved to a file
+    /// would be hidden from those who read the configuration.
+    fn move_secrets(&mut self, mover: &mut Mover) -> Result<(), Failure> {
+        for server in self.added.iter_mut().filter(|server| !server.is_foreign) {
+            mover.take(&server.name, &mut server.entry)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, found: &Found, known: &Config) -> Result<(), Failure> {
+        let owner = found.client.map_or_else(
+            || found.file.display().to_string(),
+            |client| client.title().to_owned(),
+        );
+        for note in &found.notes {
+            self.notes.push(format!("{owner}: {note}"));
+        }
+        for server in &found.servers {
+            let name = &server.name;
+            if known.servers.contains_key(name) {
+                self.notes.push(format!(
+                    "{owner}: `{name}` is skipped, there is a server of that name"
+                ));
+                continue;
+            }
+            let mut entry = server.entry.clone();
+            if found.is_project
+                && let Some(entry) = entry.as_object_mut()
+            {
+                entry.insert("trust".to_owned(), "ask".into());
+            }
+            if let Some(added) = self.added.iter().find(|added| added.name == *name) {
+                if without_trust(&added.entry) != without_trust(&entry) {
+                    self.notes.push(format!(
+                        "{owner}: `{name}` is skipped, another client has a different one of that name"
+                    ));
+                }
+                continue;
+            }
+            match check_server(name, &entry) {
+                Ok(()) => {}
+                Err(error @ (EditError::Name(_) | EditError::Entry { .. })) => {
+                    let why = with_hint(&error, error.hint());
+                    self.notes
+                        .push(format!("{owner}: `{name}` is left out: {why}"));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            self.notes
+                .push(format!("`{name}` is from {}", found.file.display()));
+            for server in alone(name, &entry).servers.values() {
+                let hints = launching::import_notes(server);
+                self.notes
+                    .extend(hints.map(|hint| format!("{owner}: `{name}`: {hint}")));
+            }
+            self.added.push(Added {
+                name: name.clone(),
+                entry,
+                is_foreign: found.is_project,
+            });
+            if name == Memory::NAME && known.memory.enabled {
+                self.notes
+                    .push(format!("{owner}: `{name}`: {REPLACES_MEMORY}"));
+            }
+            for note in &server.notes {
+                self.notes.push(format!("{owner}: `{name}`: {note}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An entry as its file has it.
+fn without_trust(entry: &Value) -> Value {
+    let mut entry = entry.clone();
+    if let Some(members) = entry.as_object_mut() {
+        members.remove("trust");
+    }
+    entry
+}
+
+fn undo(home: &Home) -> Result<(), Failure> {
+    let Some((path, note)) = backups::last_import(home)? else {
+        return Err(Failure::new("there is no import to undo"));
+    };
+    let file = ConfigFile::read(home)?;
+    if file.path != note.file {
+        return Err(
+            Failure::new(format!("the last import went into {}", note.file.display()))
+                .hint("give that file with --config"),
+        );
+    }
+    if file.text.as_deref() == Some(note.after.as_str()) {
+        match backups::text_before(home, &note)? {
+            Some(before) => file.write(&before)?,
+            None => file.remove()?,
+        }
+        print::say(&format!(
+            "{} is as it was before the import",
+            file.path.display()
+        ));
+    } else {
+        let mut removed = Vec::new();
+        ConfigFile::edit(home, |text| {
+            let mut text = text.to_owned();
+            for name in &note.added {
+                match remove_server(&text, name) {
+                    Ok(without) => text = without,
+                    Err(EditError::Missing { .. }) => continue,
+                    Err(error) => return Err(error),
+                }
+                removed.push(name.as_str());
+            }
+            Ok(text)
+        })?;
+        print::say(&format!(
+            "{} has other changes since; only what was added was removed: {}",
+            file.path.display(),
+            if removed.is_empty() {
+                "nothing is left of it".to_owned()
+            } else {
+                removed.join(", ")
+            }
+        ));
+    }
+    remove_unused(home, &note.stored)?;
+    backups::done(&path)?;
+    reload(home)
+}
+
+/// The stamps of secrets.
+fn stamps(store: &Store, names: &[String]) -> BTreeMap<String, String> {
+    let stamp = |name: &String| Some((name.clone(), store.stamp(name)?));
+    names.iter().filter_map(stamp).collect()
+}
+
+/// Removes the secrets that an import stored, that nothing uses any more and that are still the same.
+fn remove_unused(home: &Home, stored: &BTreeMap<String, String>) -> Result<(), Failure> {
+    let used = ConfigFile::read(home)?.config()?.secrets_used();
+    let store = Store::new(home);
+    for (name, stamp) in stored.iter().filter(|(name, _)| !used.contains_key(*name)) {
+        if store.stamp(name).as_ref() == Some(stamp) && store.remove(name)? {
+            print::say(&format!("removed the secret `{name}`"));
+        }
+    }
+    Ok(())
+}
+
+/// A running gateway sees the change by itself, but a person wants to know now whether it likes it.
+fn reload(home: &Home) -> Result<(), Failure> {
+    if let Some(link) = Link::find_staying(home)? {
+        link.post("/api/v1/config/reload", None)?;
+    }
+    Ok(())
+}
+
+fn count(servers: usize) -> String {
+    shapes::count(servers as u64, "server", "servers")
+}

@@ -1,0 +1,545 @@
+//! First contact: servers that were added are started once, so that the first client to connect sees their tools.
+//!
+//! The running gateway does that by itself, and is watched. Without one, a gateway is started as a client would, with
+//! `switchboard stdio`: a client that comes meanwhile joins it, and keeps it.
+
+use std::{
+    io::{self, IsTerminal as _, Read as _},
+    os::unix::process::CommandExt as _,
+    process::{Child, ChildStderr, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use serde::{Deserialize, de::IgnoredAny};
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, shell_word},
+};
+
+use super::{
+    config_file::ConfigFile,
+    progress::Progress,
+    servers,
+    shapes::{self, Status, count},
+    trust,
+};
+use crate::{link::Link, place::Place};
+
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How much of what a gateway says is looked at.
+const SAID_BYTES: u64 = 64 * 1024;
+/// How long a gateway may take to be there. The one before it may have servers to end.
+const ARRIVAL: Duration = Duration::from_secs(30);
+/// How long a gateway that is still used by others is waited for.
+const USED: Duration = Duration::from_secs(1);
+/// How long a gateway may take to end its servers.
+const DEPARTURE: Duration = Duration::from_secs(30);
+/// What is added to the time that servers have for their handshake and their lists.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long a server may take whose settings are not known.
+const UNKNOWN: Duration = Duration::from_mins(1);
+
+/// Waits until these servers run and what they offer is known, and says so of each. Fails if one does not start; what was
+/// changed before stays.
+pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Failure> {
+    let limit = limit(home, names);
+    // The line of progress is for terminals alone.
+    if names.len() > 1 && !io::stderr().is_terminal() {
+        print::say(&format!("starting {} servers", names.len()));
+    }
+    let began = Instant::now();
+    let mut waiting: Vec<&String> = names.iter().collect();
+    let mut host = None;
+    let mut lost = None;
+    let watched = loop {
+        let watched =
+            reach(home, place, &mut host).and_then(|link| watch(&link, &mut waiting, limit, began));
+        let is_lost = watched.as_ref().is_err_and(Failure::is_unreachable);
+        // The gateway may be that of another command, which ends.
+        if !is_lost || lost.get_or_insert_with(Instant::now).elapsed() > ARRIVAL {
+            break watched;
+        }
+        thread::sleep(LOOK_AGAIN);
+    };
+    if let Some(host) = host {
+        host.leave(home);
+    }
+    watched
+}
+
+/// The same of a server that a gateway has just been told to start anew.
+pub(super) fn restarted(home: &Home, link: &Link, name: &String) -> Result<(), Failure> {
+    let limit = limit(home, std::slice::from_ref(name));
+    watch(link, &mut vec![name], limit, Instant::now())
+}
+
+/// Starts a server in a gateway that is there for nothing else, and waits for it.
+pub(super) fn start_alone(home: &Home, place: &Place, name: &String) -> Result<(), Failure> {
+    let mut host = Host::start(home, place)?;
+    let done = host.reach(home).and_then(|link| {
+        // What is known of it from before says nothing of how it starts now.
+        link.post(&format!("{}/restart", servers::address(name)), None)?;
+        restarted(home, &link, name)
+    });
+    host.leave(home);
+    done
+}
+
+/// How long the slowest of these servers may take.
+fn limit(home: &Home, names: &[String]) -> Duration {
+    // The gateway may go by an older file than one that cannot be read.
+    let config = ConfigFile::read(home).and_then(|file| file.config());
+    let config = config.unwrap_or_default();
+    let limits = names.iter().filter_map(|name| config.servers.get(name));
+    // As long for the handshake as for the lists.
+    let limit = limits.map(|server| 2 * server.init_timeout).max();
+    limit.unwrap_or(UNKNOWN) + GRACE
+}
+
+/// The gateway that runs, or else one that this process starts and keeps.
+fn reach(home: &Home, place: &Place, host: &mut Option<Host>) -> Result<Link, Failure> {
+    if let Some(host) = host {
+        return host.reach(home);
+    }
+    match Link::find_staying(home)? {
+        Some(link) => refreshed(link),
+        None => host.insert(Host::start(home, place)?).reach(home),
+    }
+}
+
+/// The gateway, once it has read the configuration: one that began before the servers were added, or is just being told of
+/// another change, may not have seen them.
+fn refreshed(link: Link) -> Result<Link, Failure> {
+    match link.post("/api/v1/config/reload", None) {
+        Ok(()) => Ok(link),
+        Err(_) if link.is_leaving() => Err(Failure::unreachable("the gateway is stopping")),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Waits for one server after another to be learnt, or to fail; each has this long after the one before.
+fn watch(
+    link: &Link,
+    waiting: &mut Vec<&String>,
+    limit: Duration,
+    began: Instant,
+) -> Result<(), Failure> {
+    let mut last = Instant::now();
+    let mut progress = Progress::new();
+    let mut is_well = true;
+    loop {
+        let before = waiting.len();
+        let (told, lost) = round(link, waiting);
+        if !told.is_empty() {
+            progress.clear();
+        }
+        for (name, outcome) in told {
+            is_well &= outcome.tell(name, began.elapsed());
+        }
+        lost?;
+        if waiting.len() < before {
+            last = Instant::now();
+        }
+        let Some(first) = waiting.first() else {
+            return if is_well {
+                Ok(())
+            } else {
+                Err(Failure::told())
+            };
+        };
+        if last.elapsed() > limit {
+            progress.clear();
+            for name in waiting {
+                let failure = Failure::new(format!("`{name}` is still starting"));
+                let hint = format!("`switchboard logs {}` shows what it says", shell_word(name));
+                print::complain(&failure.hint(hint));
+            }
+            return Err(Failure::told());
+        }
+        let others = match waiting.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let seconds = began.elapsed().as_secs();
+        progress.show(&print::one_line(&format!(
+            "starting {first}{others}… {seconds} s"
+        )));
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// What became of a server.
+enum Outcome {
+    /// It is not to run.
+    Off,
+    /// A person has to agree to its start first.
+    Held,
+    Learnt {
+        tools: u64,
+        /// Tools and other things that wait for a person.
+        held: u64,
+        note: String,
+        /// Whether all lists could be had.
+        is_whole: bool,
+    },
+    Failed {
+        reason: String,
+        action: Option<String>,
+    },
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        Self::Failed {
+            reason: failure.message().to_owned(),
+            action: failure.advice().map(str::to_owned),
+        }
+    }
+}
+
+/// Looks at all servers that are waited for, and takes those out of which something can be told. An error that is about
+/// one of them is its outcome; the gateway may be lost in the middle.
+fn round<'a>(
+    link: &Link,
+    waiting: &mut Vec<&'a String>,
+) -> (Vec<(&'a String, Outcome)>, Result<(), Failure>) {
+    #[derive(Deserialize)]
+    struct Answer {
+        servers: Vec<shapes::Server>,
+    }
+    let mut told = Vec::new();
+    let servers = match link.get("/api/v1/servers") {
+        Ok(Answer { servers }) => servers,
+        Err(failure) => return (told, Err(failure)),
+    };
+    let mut lost = Ok(());
+    waiting.retain(|name| {
+        let server = servers.iter().find(|server| server.name == **name);
+        let outcome = match server.map(|server| look(link, server)) {
+            None => Some(Failure::new("it is not configured any more").into()),
+            Some(Ok(outcome)) => outcome,
+            Some(Err(failure)) if failure.is_unreachable() || link.is_leaving() => {
+                lost = Err(failure);
+                None
+            }
+            Some(Err(failure)) => Some(failure.into()),
+        };
+        let is_on_its_way = outcome.is_none();
+        told.extend(outcome.map(|outcome| (*name, outcome)));
+        is_on_its_way
+    });
+    (told, lost)
+}
+
+/// Looks at a server; `None` if it is on its way.
+fn look(link: &Link, listed: &shapes::Server) -> Result<Option<Outcome>, Failure> {
+    #[derive(Deserialize)]
+    struct Detail {
+        #[serde(flatten)]
+        server: shapes::Server,
+        /// What it says of itself, once it has been asked.
+        #[serde(default)]
+        offers: Option<IgnoredAny>,
+    }
+    if !listed.enabled {
+        return Ok(Some(Outcome::Off));
+    }
+    if matches!(listed.state.as_str(), "starting" | "stopping") && listed.reason.is_none() {
+        return Ok(None);
+    }
+    let name = &listed.name;
+    // It may have been learnt since the list was made.
+    let Detail { server, offers } = link.get(&format!(
+        "/api/v1/servers/{}",
+        switchboard_catalog::escape(name)
+    ))?;
+    let trust = trust::ask_briefly(link, Some(name))?;
+    if trust.servers.iter().any(trust::ServerTrust::is_held) {
+        return Ok(Some(Outcome::Held));
+    }
+    let is_down = matches!(server.state.as_str(), "parked" | "retrying");
+    if offers.is_some() && !is_down {
+        let held = trust.servers.iter().flat_map(trust::ServerTrust::pending);
+        return Ok(Some(Outcome::Learnt {
+            tools: server.tools.unwrap_or_default(),
+            held: held.count() as u64,
+            note: server.note(),
+            is_whole: server.failed_lists.is_empty(),
+        }));
+    }
+    // One that is started again has the reason of its last failure.
+    Ok(server.reason.map(|reason| Outcome::Failed {
+        reason,
+        action: server.action,
+    }))
+}
+
+impl Outcome {
+    /// Says it, and whether it is as it should be.
+    fn tell(self, name: &str, after: Duration) -> bool {
+        match self {
+            Self::Off => true,
+            Self::Held => {
+                let name = shell_word(name);
+                print::say(&format!("`{name}` is not started until you approve it"));
+                print::hint(&format!(
+                    "`switchboard trust approve {name}` shows it first"
+                ));
+                true
+            }
+            Self::Learnt {
+                tools,
+                held,
+                note,
+                is_whole,
+            } => {
+                let tools = count(tools, "tool", "tools");
+                print::say(&format!(
+                    "`{name}`: {tools} in {:.1} s",
+                    after.as_secs_f64()
+                ));
+                if held > 0 {
+                    print::hint(&held_back(name, held));
+                }
+                if !note.is_empty() {
+                    print::warn(&format!("`{name}`: {note}"));
+                }
+                is_whole
+            }
+            Self::Failed { reason, action } => {
+                let failure = Failure::new(format!("`{name}` does not start: {reason}"));
+                print::complain(&match action {
+                    Some(action) => failure.hint(action),
+                    None => failure,
+                });
+                false
+            }
+        }
+    }
+}
+
+fn held_back(name: &str, held: u64) -> String {
+    let them = if held == 1 { "it" } else { "them" };
+    let held = count(held, "definition is", "definitions are");
+    let name = shell_word(name);
+    format!("{held} held back until you approve {them}: `switchboard trust show {name}`")
+}
+
+/// A gateway for as long as this process, or a client that joins it, needs one. It goes on without this process
+/// until it has learnt what it has begun to.
+struct Host(Child);
+
+impl Host {
+    fn start(home: &Home, place: &Place) -> Result<Self, Failure> {
+        let cannot = |error| Failure::new(format!("cannot start a gateway: {error}"));
+        let program = std::env::current_exe().map_err(cannot)?;
+        let child = Command::new(program)
+            .args(place.to_args(home))
+            .args(["stdio", "--log-level", "off"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            // Little is said there, and it is no failure if it is not read.
+            .stderr(Stdio::piped())
+            // Ctrl-C is for the command: the gateway then hears that its client has left.
+            .process_group(0)
+            .spawn();
+        child.map(Self).map_err(cannot)
+    }
+
+    /// Waits until the gateway is there. It may be another's by then.
+    fn reach(&mut self, home: &Home) -> Result<Link, Failure> {
+        let until = Instant::now() + ARRIVAL;
+        loop {
+            if let Some(link) = Link::find_staying(home)? {
+                match refreshed(link) {
+                    // The next one is to come.
+                    Err(failure) if failure.is_unreachable() => {}
+                    reached => return reached,
+                }
+            }
+            let ended = self.0.try_wait().ok().flatten();
+            if ended.is_some() || Instant::now() > until {
+                return Err(self.failure());
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Why the gateway did not start, as far as it has said.
+    fn failure(&mut self) -> Failure {
+        let what = "the gateway does not start";
+        let said = self.0.stderr.as_mut().map(said).unwrap_or_default();
+        let (reason, advice) = last_words(&said);
+        let failure = match reason {
+            Some(reason) => Failure::new(format!("{what}: {reason}")),
+            None => Failure::new(what),
+        };
+        match advice {
+            Some(advice) => failure.hint(advice),
+            None => failure,
+        }
+    }
+
+    /// Leaves the gateway, and waits until it is gone unless others use it.
+    fn leave(mut self, home: &Home) {
+        drop(self.0.stdin.take());
+        let began = Instant::now();
+        while self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let status = Link::find(home).ok().flatten();
+            let status = status.and_then(|link| link.get::<Status>("/api/v1/status").ok());
+            let is_used = status.is_some_and(|status| status.state == "running");
+            let patience = if is_used { USED } else { DEPARTURE };
+            if began.elapsed() > patience {
+                return;
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+/// All that has been said so far. Others may have the same pipe open, so its end is not waited for.
+fn said(stderr: &mut ChildStderr) -> String {
+    let mut said = Vec::new();
+    if fcntl_setfl(&*stderr, OFlags::NONBLOCK).is_ok() {
+        // What was read before the pipe was empty is there.
+        let _ = stderr.take(SAID_BYTES).read_to_end(&mut said);
+    }
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+/// The last error that a command has told, and its advice; the last line if it has told none.
+fn last_words(said: &str) -> (Option<&str>, Option<&str>) {
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let last = lines.clone().next_back();
+    let advice = last.and_then(|last| last.strip_prefix("hint: "));
+    let error = lines.rfind(|line| line.starts_with("error: "));
+    let reason = error.and_then(|error| error.strip_prefix("error: "));
+    (reason.or(last), advice.filter(|_| reason.is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        io::{BufRead as _, BufReader, Write as _},
+        os::unix::net::UnixListener,
+    };
+
+    use super::*;
+
+    /// A gateway that gives these answers, by path, and breaks off where that is nothing; it has no others.
+    fn gateway(answers: &'static [(&str, &str)]) -> (tempfile::TempDir, Link) {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::locate(Some(dir.path()), None).unwrap();
+        fs::create_dir_all(home.run()).unwrap();
+        let listener = UnixListener::bind(home.socket()).unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                let mut line = String::new();
+                let mut head = String::new();
+                stream.read_line(&mut line).unwrap();
+                while stream.read_line(&mut head).unwrap() > 2 {}
+                let path = line.split(' ').nth(1).unwrap_or_default();
+                let known = answers.iter().find(|(known, _)| *known == path);
+                let answer = match known {
+                    None => "HTTP/1.1 500 Oops\r\n\r\n{\"detail\":\"it broke\",\"hint\":\"do\"}"
+                        .to_owned(),
+                    Some((_, "")) => continue,
+                    Some((_, body)) => format!("HTTP/1.1 200 OK\r\n\r\n{body}"),
+                };
+                let _ = stream.get_mut().write_all(answer.as_bytes());
+            }
+        });
+        let link = Link::find(&home).unwrap().unwrap();
+        (dir, link)
+    }
+
+    #[test]
+    fn error_of_one_server_is_its_own_outcome() {
+        let (_dir, link) = gateway(&[
+            (
+                "/api/v1/servers",
+                r#"{"servers":[
+                    {"name":"a","state":"ready","enabled":true},
+                    {"name":"b","state":"ready","enabled":true,"tools":0},
+                    {"name":"c","state":"starting","enabled":true},
+                    {"name":"d","state":"retrying","enabled":true,"reason":"no luck"}]}"#,
+            ),
+            (
+                "/api/v1/servers/b",
+                r#"{"name":"b","state":"ready","enabled":true,"tools":3,"offers":{}}"#,
+            ),
+            (
+                "/api/v1/servers/d",
+                r#"{"name":"d","state":"retrying","enabled":true,"reason":"no luck"}"#,
+            ),
+            ("/api/v1/trust?brief=true&server=b", r#"{"servers":[]}"#),
+            ("/api/v1/trust?brief=true&server=d", r#"{"servers":[]}"#),
+        ]);
+        let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        let mut waiting: Vec<_> = names.iter().collect();
+        let (told, lost) = round(&link, &mut waiting);
+        lost.unwrap();
+        assert_eq!(waiting, ["c"]);
+        let told: Vec<_> = told
+            .into_iter()
+            .map(|(name, outcome)| match outcome {
+                Outcome::Off | Outcome::Held => format!("{name} off"),
+                Outcome::Learnt { tools, .. } => format!("{name} {tools}"),
+                Outcome::Failed { reason, action } => format!("{name} {reason} {action:?}"),
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "a it broke Some(\"do\")",
+                "b 3",
+                "d no luck None",
+                "e it is not configured any more None",
+            ]
+        );
+    }
+
+    #[test]
+    fn gateway_that_leaves_is_the_outcome_of_no_server() {
+        let (_dir, link) = gateway(&[
+            (
+                "/api/v1/servers",
+                r#"{"servers":[{"name":"a","state":"ready","enabled":true}]}"#,
+            ),
+            ("/api/v1/servers/a", ""),
+        ]);
+        let name = "a".to_owned();
+        let mut waiting = vec![&name];
+        let (told, lost) = round(&link, &mut waiting);
+        assert!(told.is_empty());
+        assert!(lost.unwrap_err().is_unreachable());
+        assert_eq!(waiting, ["a"]);
+    }
+
+    #[test]
+    fn last_error_is_quoted_without_its_label() {
+        for (said, reason, advice) in [
+            ("", None, None),
+            ("a\nb\n\n", Some("b"), None),
+            ("warning: w\nerror: e\n", Some("e"), None),
+            ("error: e\nhint: h\n", Some("e"), Some("h")),
+            ("hint: h\n", Some("hint: h"), None),
+        ] {
+            assert_eq!(last_words(said), (reason, advice), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn number_of_definitions_decides_the_words() {
+        assert_eq!(
+            held_back("a", 1),
+            "1 definition is held back until you approve it: `switchboard trust show a`"
+        );
+        assert!(held_back("a", 2).contains("2 definitions are held back until you approve them"));
+    }
+}

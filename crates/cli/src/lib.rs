@@ -1,0 +1,58 @@
+//! The commands that are not the gateway itself: they ask the running one, or work on its files.
+
+pub mod activity;
+pub mod approvals;
+pub mod audit;
+pub mod call;
+pub mod clients;
+pub mod connect;
+pub mod console;
+pub mod describe;
+pub mod doctor;
+pub mod import;
+pub mod list;
+pub mod logs;
+pub mod memory;
+pub mod search;
+pub mod secret;
+pub mod servers;
+pub mod status;
+pub mod stop;
+pub mod tools;
+pub mod trust;
+
+mod agree;
+mod backups;
+mod config_file;
+mod difference;
+mod launching;
+mod learning;
+pub mod link;
+pub mod place;
+mod programs;
+mod progress;
+mod shapes;
+mod times;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use switchboard_terminal::{failure::Failure, print};
+
+/// Print a script that completes commands, for a shell.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// For which shell
+    shell: Shell,
+}
+
+/// Prints the completions of a shell.
+pub fn completions<C: CommandFactory>(args: &Completions) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut C::command(), "switchboard", &mut script);
+    print::data(&String::from_utf8_lossy(&script))
+}
+
+/// Prints the JSON Schema of switchboard.json.
+pub fn schema() -> Result<(), Failure> {
+    print::json(&switchboard_config::schema())
+}

@@ -1,0 +1,147 @@
+//! `switchboard list`: the servers, from the running gateway or the configuration.
+
+use std::path::Path;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+use switchboard_admin::status::describe;
+use switchboard_config::{Home, Start};
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Cell, Table},
+};
+use switchboard_wire::Raw;
+
+use super::{
+    config_file::ConfigFile,
+    shapes::{Server, Status, count},
+    trust,
+};
+use crate::link::Link;
+
+/// List the servers and how they are.
+///
+/// While no gateway runs, the servers are those of the configuration file.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &List) -> Result<(), Failure> {
+    let link = Link::find(home)?;
+    let servers: Raw = match &link {
+        Some(link) => link.get("/api/v1/servers")?,
+        None => from_config(home)?,
+    };
+    if args.json {
+        return print::json_raw(&servers);
+    }
+    let servers = rows(&servers)?;
+    if servers.is_empty() {
+        say_none();
+        return Ok(());
+    }
+    table(&servers, true).print()?;
+    if let Some(link) = link {
+        let status: Status = link.get("/api/v1/status")?;
+        mention_held(&link, &status)?;
+    }
+    Ok(())
+}
+
+/// Says that there are no servers, and how to have some.
+pub(super) fn say_none() {
+    print::say("there are no servers");
+    print::hint(
+        "`switchboard add` adds one, `switchboard import` takes over those of your clients",
+    );
+}
+
+/// Says that tools wait for a decision, and where. Those that were rejected do not.
+pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Failure> {
+    if status.held == 0 {
+        return Ok(());
+    }
+    let trust = trust::ask_briefly(link, None)?;
+    let pending = trust.servers.iter().flat_map(trust::ServerTrust::pending);
+    let pending = pending.count() as u64;
+    if pending > 0 {
+        let tools = count(pending, "tool is", "tools are");
+        print::say(&format!("{tools} held back and cannot be called"));
+        print::hint("`switchboard trust` shows which and why, and what to do");
+    }
+    Ok(())
+}
+
+/// The servers; with `reasons`, each with why it is as it is.
+pub(super) fn table(servers: &[Server], reasons: bool) -> Table {
+    let mut table = Table::new(&["NAME", "STATE", "TOOLS", "KIND", "TARGET"]).cut_path(4);
+    for server in servers {
+        // None are known of one that has not been up.
+        let is_known = matches!(&*server.state, "ready" | "idle");
+        let tools = server.tools.filter(|tools| is_known || *tools > 0);
+        table.row([
+            server.name.clone().into(),
+            Cell::coloured(&server.state, server.colour()),
+            tools
+                .map_or_else(|| "-".to_owned(), |n| n.to_string())
+                .into(),
+            server.kind.clone().into(),
+            short_path(&server.target).into(),
+        ]);
+        if reasons {
+            server.notes().iter().for_each(|note| table.note(note));
+        }
+    }
+    table
+}
+
+/// The text with `~` for the user's own folder.
+pub(super) fn short_path(text: &str) -> String {
+    let home = std::env::home_dir().filter(|home| home.parent().is_some());
+    let Some(home) = home.as_deref().and_then(Path::to_str) else {
+        return text.to_owned();
+    };
+    let short = |word: &str| match word.strip_prefix(home) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+        _ => word.to_owned(),
+    };
+    let words: Vec<_> = text.split(' ').map(short).collect();
+    words.join(" ")
+}
+
+pub(super) fn rows(servers: &Raw) -> Result<Vec<Server>, Failure> {
+    #[derive(Deserialize)]
+    struct Servers {
+        servers: Vec<Server>,
+    }
+    let list: Result<Servers, _> = servers.read_owned();
+    list.map(|list| list.servers)
+        .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))
+}
+
+/// The same shape as the gateway's, as far as a file can tell.
+fn from_config(home: &Home) -> Result<Raw, Failure> {
+    let config = ConfigFile::read(home)?.config()?;
+    let servers = config.servers.iter().map(|(name, server)| {
+        let (kind, target) = describe(server);
+        json!({
+            "name": name,
+            "state": if server.enabled { "not running" } else { "disabled" },
+            "enabled": server.enabled,
+            "kind": kind,
+            "target": target,
+            "start": match server.start {
+                Some(Start::Lazy) => "lazy",
+                Some(Start::Eager) => "eager",
+                None => "auto",
+            },
+        })
+    });
+    let servers = json!({"servers": servers.collect::<Vec<_>>()});
+    Raw::from_value(&servers).map_err(|error| Failure::new(error.to_string()))
+}

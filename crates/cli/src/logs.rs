@@ -1,0 +1,116 @@
+//! `switchboard logs`: what a server wrote to standard error, and what the gateway noted about it.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+use switchboard_config::Home;
+use switchboard_terminal::{failure::Failure, print};
+
+use super::config_file::{ConfigFile, cannot};
+use crate::link::{Link, no_gateway};
+
+/// The most of a file that is looked through from its end.
+const TAIL_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Show the log of a server.
+///
+/// It has what the server writes to standard error, and what the gateway has to say about it.
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// The server's name, as `switchboard list` shows it
+    name: String,
+    /// Go on showing what is written
+    #[arg(long, short)]
+    follow: bool,
+    /// How many lines to show from the end
+    #[arg(long = "lines", short = 'n', value_name = "N", default_value_t = 100)]
+    lines: usize,
+    /// Print JSON
+    #[arg(long, conflicts_with = "follow")]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Logs) -> Result<(), Failure> {
+    let link = Link::find(home)?;
+    let path = format!(
+        "/api/v1/servers/{}/logs?lines={}",
+        switchboard_catalog::escape(&args.name),
+        args.lines
+    );
+    if let (Some(link), true) = (&link, args.follow) {
+        return link.follow(&format!("{path}&follow=true"), |line| {
+            print::text(&format!("{line}\n"))
+        });
+    }
+    let lines = match &link {
+        Some(link) => from_gateway(link, &path)?,
+        None => from_file(home, &args.name, args.lines)?,
+    };
+    if args.json {
+        return print::json(&json!({"lines": lines}));
+    }
+    let mut text = lines.join("\n");
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+    print::text(&text)?;
+    if args.follow {
+        return Err(no_gateway(home).hint("nothing more will be written"));
+    }
+    Ok(())
+}
+
+fn from_gateway(link: &Link, path: &str) -> Result<Vec<String>, Failure> {
+    let answer: Value = link.get(path)?;
+    let lines = answer.get("lines").and_then(Value::as_array);
+    let lines = lines.into_iter().flatten().filter_map(Value::as_str);
+    Ok(lines.map(str::to_owned).collect())
+}
+
+fn from_file(home: &Home, name: &str, count: usize) -> Result<Vec<String>, Failure> {
+    let file = home.log_of(name);
+    let Some(mut lines) = tail(&file, count)? else {
+        let config = ConfigFile::read(home)?.config()?;
+        if config.servers.contains_key(name) {
+            return Ok(Vec::new());
+        }
+        return Err(Failure::new(format!("there is no server {name:?}"))
+            .hint("`switchboard list` shows the names"));
+    };
+    if lines.len() < count {
+        let before = PathBuf::from(format!("{}.1", file.display()));
+        let mut all = tail(&before, count - lines.len())?.unwrap_or_default();
+        all.append(&mut lines);
+        lines = all;
+    }
+    Ok(lines)
+}
+
+/// The last lines of a file, if there is one.
+fn tail(path: &Path, count: usize) -> Result<Option<Vec<String>>, Failure> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = match read() {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(cannot("read", path, &error)),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<_> = text.lines().collect();
+    let from = lines.len().saturating_sub(count);
+    Ok(Some(
+        lines[from..].iter().map(|&line| line.to_owned()).collect(),
+    ))
+}

@@ -1,0 +1,113 @@
+//! `switchboard memory`: what is remembered, from the command line.
+//!
+//! Every command but `serve` and `repair` is a client of the built-in memory server, as any agent is: in the
+//! gateway that runs, or in one that is here only for as long as the command takes. What memories say is
+//! hostile until somebody has read it: it is shown with everything in it that nobody would see spelled out.
+
+mod export;
+mod forget;
+mod import;
+mod list;
+mod pages;
+mod recall;
+mod repair;
+mod scope;
+mod serve;
+mod session;
+mod shapes;
+mod show;
+mod stats;
+mod store;
+
+use clap::{Args, Subcommand};
+use switchboard_config::Home;
+use switchboard_terminal::failure::Failure;
+
+/// Remember, and find again what is remembered.
+///
+/// Agents reach the same memory as the server `memory` of the gateway. These commands work with and
+/// without a running gateway.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub struct MemoryArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    #[command(after_long_help = "\
+Examples:
+  switchboard memory store \"Ada prefers tea\"
+  switchboard memory store \"The office is in Berlin\" --from 2026-05-01 --entity Berlin
+  git log -1 | switchboard memory store - --type episodic --metadata '{\"repo\": \"site\"}'")]
+    Store(store::Store),
+    #[command(after_long_help = "\
+Examples:
+  switchboard memory recall what does Ada drink
+  switchboard memory recall \"where is the office\" --namespace work --limit 3
+  switchboard memory recall office --as-of 2025-01-01 --json")]
+    Recall(recall::Recall),
+    #[command(after_long_help = "\
+Examples:
+  switchboard memory list
+  switchboard memory list --namespace work --type procedural
+  switchboard memory list --all --json")]
+    List(list::List),
+    #[command(after_long_help = "\
+Examples:
+  switchboard memory show 019a0c5d3e21-5f0c1b2a3d4e5f60
+  switchboard memory show 019a0c5d3e21-5f0c1b2a3d4e5f60 --history")]
+    Show(show::Show),
+    #[command(after_long_help = "\
+Examples:
+  switchboard memory forget 019a0c5d3e21-5f0c1b2a3d4e5f60
+  switchboard memory forget ID ID --yes
+  switchboard memory forget --all                     everything, in every scope")]
+    Forget(forget::Forget),
+    #[command(after_long_help = "\
+Examples:
+  switchboard memory export memories.jsonl
+  switchboard memory export memories.jsonl --history --force
+  switchboard memory export --format markdown --namespace work > work.md")]
+    Export(export::Export),
+    #[command(after_long_help = "\
+Examples:
+  switchboard memory import memories.jsonl --dry-run
+  switchboard memory import memories.jsonl --on-conflict replace
+  switchboard memory export - | switchboard --home OTHER memory import -")]
+    Import(import::Import),
+    #[command(after_long_help = "\
+Examples:
+  switchboard memory stats
+  switchboard memory stats --json")]
+    Stats(stats::Stats),
+    #[command(after_long_help = "\
+Example, as an entry of `mcpServers` in a client's configuration:
+  \"memory\": { \"command\": \"switchboard\", \"args\": [\"memory\", \"serve\"] }
+
+That is what `switchboard memory serve` is for; `switchboard stdio` offers the memory beside all
+other servers.")]
+    Serve(serve::Serve),
+    #[command(after_long_help = "\
+Examples:
+  switchboard memory repair
+  switchboard memory repair --discard              begin anew; the damaged file is kept")]
+    Repair(repair::Repair),
+}
+
+/// Runs the command.
+pub fn run(home: Home, args: &MemoryArgs) -> Result<(), Failure> {
+    match &args.what {
+        What::Store(args) => store::run(&home, args),
+        What::Recall(args) => recall::run(&home, args),
+        What::List(args) => list::run(&home, args),
+        What::Show(args) => show::run(&home, args),
+        What::Forget(args) => forget::run(&home, args),
+        What::Export(args) => export::run(&home, args),
+        What::Import(args) => import::run(&home, args),
+        What::Stats(args) => stats::run(&home, args),
+        What::Serve(args) => serve::run(home, args),
+        What::Repair(args) => repair::run(&home, args),
+    }
+}

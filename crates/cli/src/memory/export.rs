@@ -1,0 +1,132 @@
+//! `switchboard memory export`: everything that is remembered, in a file.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use switchboard_config::Home;
+use switchboard_files::{Draft, Durability};
+use switchboard_terminal::{failure::Failure, print};
+
+use super::{
+    super::{config_file::cannot, progress::Progress, shapes::count},
+    scope::{Scope, Wish},
+    session::{self, Session},
+};
+
+/// So many are fetched at once.
+const PAGE: u64 = 1_000;
+
+/// Write what is remembered to a file or to standard output.
+///
+/// JSON lines can be read again with `switchboard memory import`; Markdown is for people. A file is
+/// written whole or not at all, and only its owner may read it.
+#[derive(Debug, Args)]
+pub(super) struct Export {
+    /// The file; standard output if it is `-` or not named
+    file: Option<PathBuf>,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    format: Format,
+    /// Also what memories were before
+    #[arg(long)]
+    history: bool,
+    /// Replace a file that is there
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    scope: Scope,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object a line, which `import` reads
+    Jsonl,
+    /// For people
+    Markdown,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    data: String,
+    count: u64,
+    next_cursor: Option<String>,
+}
+
+pub(super) fn run(home: &Home, args: &Export) -> Result<(), Failure> {
+    let format = match args.format {
+        Format::Jsonl => "jsonl",
+        Format::Markdown => "markdown",
+    };
+    let wish = Wish::new()
+        .with("format", Some(format))
+        .with("include_history", args.history.then_some(true))
+        .with("limit", Some(PAGE))
+        .within(&args.scope);
+    let Some(path) = args.file.as_deref().filter(|path| *path != Path::new("-")) else {
+        return session::with(home, async |memory| {
+            let mut to = io::stdout();
+            pages(memory, &wish, |data| Ok(to.write_all(data.as_bytes())?)).await?;
+            Ok(to.flush()?)
+        });
+    };
+    // Also said at the end; to say it before any work is kinder.
+    if !args.force && path.symlink_metadata().is_ok() {
+        return Err(is_there(path));
+    }
+    let mut draft = Draft::beside(path).map_err(|error| cannot("make", path, &error))?;
+    let failed = |error| cannot("write", path, &error);
+    let lines = session::with(home, async |memory| {
+        pages(memory, &wish, |data| {
+            draft.write_all(data.as_bytes()).map_err(failed)
+        })
+        .await
+    })?;
+    let placed = if args.force {
+        draft.place(Durability::Synced)
+    } else {
+        draft.place_new()
+    };
+    placed.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => is_there(path),
+        _ => failed(error),
+    })?;
+    let lines = count(lines, "entry", "entries");
+    print::say(&format!("wrote {lines} to {}", path.display()));
+    Ok(())
+}
+
+/// Hands on page after page; how many entries there were.
+async fn pages(
+    memory: &Session,
+    wish: &Wish,
+    mut each: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<u64, Failure> {
+    let mut progress = Progress::new();
+    let mut written = 0;
+    let mut cursor: Option<String> = None;
+    loop {
+        let wish = wish.clone().with("cursor", cursor.as_deref());
+        let page: Page = memory.read("export_memory", &wish).await?;
+        each(&page.data)?;
+        written += page.count;
+        progress.show(&format!("exporting… {written}"));
+        if page.next_cursor.is_none() {
+            return Ok(written);
+        }
+        if page.next_cursor == cursor {
+            return Err(Failure::new(
+                "the export does not get on; nothing more can be had",
+            ));
+        }
+        cursor = page.next_cursor;
+    }
+}
+
+fn is_there(path: &Path) -> Failure {
+    Failure::new(format!("{} is there already", path.display()))
+        .hint("choose another name, or give --force to replace it")
+}

@@ -1,0 +1,120 @@
+//! `switchboard memory forget`: memories are removed for good, when somebody has agreed.
+
+use clap::Args;
+use serde::Deserialize;
+use switchboard_config::Home;
+use switchboard_terminal::visible::visible_line;
+use switchboard_terminal::{failure::Failure, print};
+
+use super::{
+    super::{agree::FORGET, shapes::count},
+    list,
+    scope::Wish,
+    session::{self, Consent},
+    shapes::{Remembered, excerpt},
+};
+
+/// Remove memories for good, with all their versions.
+///
+/// You are asked before anything is forgotten. To say that something is no longer true, have an agent
+/// invalidate it: then it can still be asked for what was once known.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "switchboard memory forget [OPTIONS] ID...\n       switchboard memory forget --all [OPTIONS]"
+)]
+pub(super) struct Forget {
+    /// The memories, by their ids as `list` and `recall` show them; the beginning of one will do
+    #[arg(value_name = "ID", required_unless_present = "all", num_args = 1..)]
+    ids: Vec<String>,
+    /// Forget everything, in every scope
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// The shortest beginning of an id with which `--yes` forgets a memory.
+const SURE_CHARS: usize = 12;
+
+pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Failure> {
+    FORGET.check(args.yes)?;
+    if args.all {
+        return forget_all(home, args.yes);
+    }
+    // All of them are looked up before the first is removed, so that a wrong id costs nothing. The memory
+    // is let go of while somebody thinks: others may need it.
+    let found = session::with(home, async |memory| {
+        let mut found: Vec<Remembered> = Vec::new();
+        let ids = list::find(memory, &args.ids).await?;
+        for (given, id) in args.ids.iter().zip(ids) {
+            // It would be gone before anybody has seen which one it is.
+            if args.yes && *given != id && given.chars().count() < SURE_CHARS {
+                let message =
+                    format!("{given:?} is too short to forget a memory without being asked");
+                return Err(Failure::usage(message).hint("give more of the id, or leave out --yes"));
+            }
+            if found.iter().all(|known| known.id != id) {
+                found.push(memory.read("get_memory", &one(&id)).await?);
+            }
+        }
+        Ok(found)
+    })?;
+    if !args.yes {
+        for memory in &found {
+            let heading = format!("{}  {}\n", visible_line(&memory.id), memory.day());
+            print::say((heading + &excerpt(&memory.content)).trim_end());
+        }
+        let many = count(found.len() as u64, "memory", "memories");
+        FORGET.agree(args.yes, &format!("Forget {many}? This cannot be undone."))?;
+    }
+    session::with(home, async |memory| {
+        for found in &found {
+            memory.call("delete_memory", &one(&found.id)).await?;
+        }
+        Ok(())
+    })?;
+    let many = count(found.len() as u64, "memory is", "memories are");
+    print::say(&format!("{many} forgotten"));
+    Ok(())
+}
+
+fn one(id: &str) -> Wish {
+    Wish::new().with("id", Some(id))
+}
+
+fn forget_all(home: &Home, yes: bool) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Deleted {
+        deleted: u64,
+    }
+    if !yes {
+        let total = session::with(home, async |memory| {
+            let wish = Wish::new()
+                .with("limit", Some(1))
+                .with("include_invalid", Some(true));
+            let page: Total = memory.read("list_memories", &wish).await?;
+            Ok(page.total)
+        })?;
+        if total == 0 {
+            print::say("there are no memories");
+            return Ok(());
+        }
+        let many = count(total, "memory", "memories");
+        FORGET.agree(
+            yes,
+            &format!("Forget everything ({many}), in every scope? This cannot be undone."),
+        )?;
+    }
+    let done: Deleted = session::with_consent(home, Consent::Given, async |memory| {
+        memory.read("reset_all_memory", &Wish::new()).await
+    })?;
+    let many = count(done.deleted, "memory is", "memories are");
+    print::say(&format!("everything is forgotten: {many} gone"));
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Total {
+    total: u64,
+}

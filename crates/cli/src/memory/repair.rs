@@ -1,0 +1,152 @@
+//! `switchboard memory repair`: what can be read of a damaged store is brought back.
+
+use std::{sync::Arc, time::Duration};
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+use switchboard_config::Home;
+use switchboard_host::runtime::{self, Lock};
+use switchboard_store::{Store, memory::Salvaged};
+use switchboard_terminal::visible::visible_line;
+use switchboard_terminal::{failure::Failure, print};
+use tokio::time::timeout;
+
+use super::{
+    super::{agree::DISCARD, progress::Progress, shapes::count},
+    stats,
+};
+use crate::link::Link;
+
+/// How long the store may take to write what it still has.
+const CLOSE: Duration = Duration::from_secs(10);
+/// So many problems are named.
+const NAMED: usize = 20;
+
+/// Bring back what can be read of a damaged memory.
+///
+/// When the store is damaged, it is put aside, and the memory does not work until somebody has
+/// decided: this command brings back what can be read, --discard begins without it. The damaged file is
+/// kept in either case.
+#[derive(Debug, Args)]
+pub(super) struct Repair {
+    /// Begin without what is in the damaged file
+    #[arg(long)]
+    discard: bool,
+    /// Do not ask before discarding
+    #[arg(long, short, requires = "discard")]
+    yes: bool,
+}
+
+/// What was brought back.
+#[derive(Debug, Deserialize)]
+struct Mended {
+    versions: u64,
+    entities: u64,
+    relations: u64,
+    problems: Vec<Arc<str>>,
+}
+
+impl From<Salvaged> for Mended {
+    fn from(salvaged: Salvaged) -> Self {
+        Self {
+            versions: salvaged.versions,
+            entities: salvaged.entities,
+            relations: salvaged.relations,
+            problems: salvaged.problems,
+        }
+    }
+}
+
+pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Failure> {
+    if args.discard {
+        DISCARD.check(args.yes)?;
+    }
+    let mended = if let Some(link) = Link::find(home)? {
+        ask(home, &link, args)?
+    } else {
+        by_oneself(home, args)?
+    };
+    match mended {
+        None => print::say("the memory is not damaged: there is nothing to repair"),
+        Some(_) if args.discard => {
+            print::say("the memory begins anew; the damaged file is kept beside it");
+        }
+        Some(mended) => tell(&mended),
+    }
+    Ok(())
+}
+
+/// Has the gateway that runs do it; `None` if there is nothing to do.
+fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<Mended>, Failure> {
+    if !stats::is_store_broken(home)? {
+        return Ok(None);
+    }
+    if args.discard {
+        DISCARD.agree(args.yes, &question("the damaged file"))?;
+    }
+    let wish = json!({ "discard": args.discard }).to_string();
+    let answer = link.post_and_wait("/api/v1/memory/repair", &wish)?;
+    let mended = serde_json::from_str(&answer).map_err(|error| {
+        Failure::new(format!("the gateway's answer is not understood: {error}"))
+    })?;
+    Ok(Some(mended))
+}
+
+/// The same without a gateway.
+fn by_oneself(home: &Home, args: &Repair) -> Result<Option<Mended>, Failure> {
+    if !home.database().exists() {
+        return Ok(None);
+    }
+    home.create()?;
+    let Ok(lock) = Lock::take(home)? else {
+        return Err(Failure::new("somebody else uses the memory at this moment")
+            .hint("run the command again"));
+    };
+    let done = runtime::block_on(async {
+        let store = Store::open(home.database());
+        let done = mend(&store, args).await;
+        store.close();
+        let _ = timeout(CLOSE, store.closed()).await;
+        done
+    })?;
+    drop(lock);
+    done
+}
+
+async fn mend(store: &Store, args: &Repair) -> Result<Option<Mended>, Failure> {
+    let memories = store.memories();
+    let Some(aside) = memories.damaged().await? else {
+        return Ok(None);
+    };
+    if args.discard {
+        DISCARD.agree(args.yes, &question(&visible_line(&aside)))?;
+        memories.discard_damaged().await?;
+        return Ok(Some(Salvaged::default().into()));
+    }
+    let mut progress = Progress::new();
+    let told = |salvaged: &Salvaged| {
+        progress.show(&format!("repairing… {} versions", salvaged.versions));
+    };
+    let salvaged = memories.repair(told).await?;
+    Ok(Some(salvaged.into()))
+}
+
+fn question(file: &str) -> String {
+    format!("Begin without the memories in {file}? The file is kept.")
+}
+
+fn tell(mended: &Mended) {
+    for problem in mended.problems.iter().take(NAMED) {
+        print::warn(&visible_line(problem));
+    }
+    if mended.problems.len() > NAMED {
+        print::warn(&format!("and {} more", mended.problems.len() - NAMED));
+    }
+    print::say(&format!(
+        "brought back {}, {} and {}; the damaged file is kept beside the store",
+        count(mended.versions, "version", "versions"),
+        count(mended.entities, "entity", "entities"),
+        count(mended.relations, "relation", "relations"),
+    ));
+}

@@ -1,0 +1,31 @@
+//! `switchboard memory serve`: the memory alone, on standard input and output.
+
+use clap::Args;
+use switchboard_config::{Config, Home, Memory};
+use switchboard_host::{
+    log,
+    stdio::{self, StdioArgs},
+};
+use switchboard_terminal::failure::Failure;
+use tracing::level_filters::LevelFilter;
+
+use super::session::{check_config, check_running};
+
+/// Serve the memory alone over standard input and output.
+///
+/// It is the same as `switchboard stdio --view server:memory`: it joins the gateway that runs for this
+/// home, or is the gateway. Several can run at once, and all share one memory.
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// How much to say on standard error: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log::level)]
+    log_level: LevelFilter,
+}
+
+pub(super) fn run(home: Home, args: &Serve) -> Result<(), Failure> {
+    if check_running(&home)?.is_none() {
+        check_config(&home, &Config::load(home.config_file())?)?;
+    }
+    let args = StdioArgs::of_server(Memory::NAME, args.log_level);
+    stdio::run(home, &args)
+}

@@ -1,0 +1,438 @@
+//! The way to the memory: through the gateway that runs, or one that is here for a moment.
+
+use std::{
+    io,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use switchboard_admin::status::describe;
+use switchboard_client::{
+    CallError, Client, Error, ErrorObject, Lossless,
+    model::{CallToolResult, ElicitationAnswer, ElicitationRequest},
+    stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
+};
+use switchboard_config::{Config, Home, Memory};
+use switchboard_gateway::{Gateway, View};
+use switchboard_host::{
+    runtime::{self, Lock},
+    stdio::{self, Reader, Writer},
+};
+use switchboard_terminal::{failure::Failure, print};
+use switchboard_wire::Raw;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{super::call, super::list, scope::Wish};
+use crate::link::Link;
+
+/// How long to wait for somebody who is about to be the gateway or to stop being it, and for a memory that
+/// is being made ready.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A gateway that is there answers a greeting at once.
+const GREETING: Duration = Duration::from_secs(10);
+/// A call may wait for a person.
+const CALL: Duration = Duration::from_mins(10);
+const PAUSE: Duration = Duration::from_millis(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// So much is between this client and a gateway in the same process.
+const LOCAL_BYTES: usize = 256 * 1024;
+/// The longest answer. It comes from the gateway, which is ours, and may be many long memories.
+const ANSWER_BYTES: usize = 256 * 1024 * 1024;
+/// The memory is not ready yet, or does not work.
+const INITIALIZING: i64 = -32002;
+
+/// Whether what the memory asks a person before it forgets everything has been answered with a yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Consent {
+    Given,
+    NotAsked,
+}
+
+/// A conversation with the memory.
+pub(super) struct Session {
+    client: Client,
+    home: Home,
+    /// The gateway, if it is in this process.
+    hosted: Option<Hosted>,
+}
+
+struct Hosted {
+    gateway: Arc<Gateway>,
+    #[expect(dead_code, reason = "held, not read")]
+    lock: Lock,
+}
+
+/// Does something with the memory.
+pub(super) fn with<T>(
+    home: &Home,
+    work: impl AsyncFnOnce(&Session) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    with_consent(home, Consent::NotAsked, work)
+}
+
+/// The same; what the memory asks a person meanwhile has been answered.
+pub(super) fn with_consent<T>(
+    home: &Home,
+    consent: Consent,
+    work: impl AsyncFnOnce(&Session) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    runtime::block_on(async {
+        let session = Session::open(home, consent).await?;
+        let done = tokio::select! {
+            done = work(&session) => done,
+            _ = tokio::signal::ctrl_c() => Err(Failure::new("it was stopped before it was done")),
+        };
+        session.close().await;
+        done
+    })?
+}
+
+/// Whether the built-in memory is among the servers of a configuration that no gateway uses yet.
+pub(super) fn check_config(home: &Home, config: &Config) -> Result<(), Failure> {
+    let own = config.servers.get(Memory::NAME);
+    check(home, config.memory.enabled, own.map(|own| describe(own).0))
+}
+
+/// Whether it is among the servers of the gateway that runs; `None` if that is none.
+pub(super) fn check_running(home: &Home) -> Result<Option<()>, Failure> {
+    let Some(link) = Link::find(home)? else {
+        return Ok(None);
+    };
+    let Ok(servers) = link.get("/api/v1/servers") else {
+        // It is on its way out.
+        return Ok(None);
+    };
+    let servers = list::rows(&servers)?;
+    let kind = servers
+        .iter()
+        .find(|server| server.name == Memory::NAME)
+        .map(|server| &*server.kind);
+    check(
+        home,
+        kind.is_some(),
+        kind.filter(|kind| *kind != "built-in"),
+    )?;
+    Ok(Some(()))
+}
+
+/// Says what stands in the way of the built-in memory: it is switched off, or a server of the
+/// configuration has its name.
+fn check(home: &Home, enabled: bool, own: Option<&str>) -> Result<(), Failure> {
+    let file = home.config_file().display();
+    if own.is_some() {
+        return Err(Failure::new(format!(
+            "the server `memory` in {file} stands in the place of the built-in memory"
+        ))
+        .hint("give that server another name in `mcpServers`, or use it with `switchboard call memory:TOOL`"));
+    }
+    if !enabled {
+        return Err(
+            Failure::new(format!("the memory is switched off in {file}"))
+                .hint("set `enabled` of `memory` to true there, or remove it"),
+        );
+    }
+    Ok(())
+}
+
+impl Session {
+    async fn open(home: &Home, consent: Consent) -> Result<Self, Failure> {
+        let seat = stdio::Client::here(View::Server(Memory::NAME.into()));
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(ends) = stdio::join(home, &seat).await {
+                if check_running(home)?.is_some()
+                    && let Some(session) = Self::greet(home, ends, None, consent).await
+                {
+                    return Ok(session);
+                }
+            } else {
+                home.create()?;
+                if let Ok(lock) = Lock::take(home)? {
+                    return Self::host(home, lock, consent).await;
+                }
+            }
+            // Somebody is about to be the gateway, or to stop being it.
+            if Instant::now() >= until {
+                return Err(Failure::unreachable("the gateway does not answer")
+                    .hint("`switchboard doctor` looks at everything"));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Is the gateway, for this client alone. The servers are switched off in it: nobody here calls them, and
+    /// it would start those of which nothing is known yet.
+    async fn host(home: &Home, lock: Lock, consent: Consent) -> Result<Self, Failure> {
+        let mut config = Config::load(home.config_file())?;
+        check_config(home, &config)?;
+        for server in config.servers.values_mut() {
+            server.enabled = false;
+        }
+        let view = View::Server(Memory::NAME.into());
+        let seat = stdio::Client::here(view.clone());
+        let gateway = runtime::start(Arc::new(home.clone()), config, seat.environment())?;
+        let (here, there) = tokio::io::duplex(LOCAL_BYTES);
+        let serving = Arc::clone(&gateway);
+        tokio::spawn(async move {
+            let (reader, writer) = tokio::io::split(there);
+            // Memory does not fail.
+            let _ = serving
+                .serve_pipe(view, seat.project(), reader, writer)
+                .await;
+        });
+        let (reader, writer) = tokio::io::split(here);
+        let ends: (Reader, Writer) = (Box::new(reader), Box::new(writer));
+        let hosted = Hosted { gateway, lock };
+        Self::greet(home, ends, Some(hosted), consent)
+            .await
+            .ok_or_else(|| Failure::new("the memory does not answer"))
+    }
+
+    async fn greet(
+        home: &Home,
+        ends: (Reader, Writer),
+        hosted: Option<Hosted>,
+        consent: Consent,
+    ) -> Option<Self> {
+        let pipe = Stdio::new(Pipe(Mutex::new(Some(ends)))).frame_limit(ANSWER_BYTES);
+        let mut builder = Client::builder("switchboard-cli", env!("CARGO_PKG_VERSION"));
+        if consent == Consent::Given {
+            builder = builder.on_elicitation(|question| async move { Ok(agree(&question)) });
+        }
+        let session = Self {
+            client: builder.request_timeout(CALL).connect(pipe),
+            home: home.clone(),
+            hosted,
+        };
+        let greeted = timeout(GREETING, session.client.ready()).await;
+        if matches!(greeted, Ok(Ok(_))) {
+            return Some(session);
+        }
+        session.close().await;
+        None
+    }
+
+    async fn close(self) {
+        self.client.stop().await;
+        if let Some(hosted) = self.hosted {
+            hosted.gateway.stop().await;
+        }
+    }
+
+    /// Whether the memory was brought up for this conversation.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.hosted.is_some()
+    }
+
+    /// Calls a tool of the memory. One that is being made ready is waited for.
+    pub(super) async fn call(&self, tool: &str, wish: &Wish) -> Result<Raw, Failure> {
+        let until = Instant::now() + PATIENCE;
+        let mut told = false;
+        loop {
+            let error = match self.ask(tool, wish).await {
+                Ok(result) if result.is_error => return Err(refused(&result)),
+                Ok(result) => {
+                    let none = || Failure::new(format!("`{tool}` gave no answer"));
+                    return result.structured_content.clone().ok_or_else(none);
+                }
+                Err(error) => error,
+            };
+            if !is_initializing(&error) || Instant::now() >= until {
+                return Err(failed(&error));
+            }
+            if !told {
+                print::say("the memory is being made ready; waiting for it");
+                told = true;
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    async fn ask(&self, tool: &str, wish: &Wish) -> Result<Lossless<CallToolResult>, Error> {
+        let began = jiff::Timestamp::now();
+        let calling = self.client.call_tool(tool, wish);
+        let mut calling = pin!(calling.into_future());
+        if let Ok(answer) = timeout(call::LONG, &mut calling).await {
+            return answer;
+        }
+        if self.hosted.is_none() {
+            let home = self.home.clone();
+            // Nobody waits for what is said meanwhile.
+            tokio::task::spawn_blocking(move || {
+                call::tell_if_asked(&home, call::Request::is_of_memory, began);
+            });
+        }
+        calling.await
+    }
+
+    /// The same, read.
+    pub(super) async fn read<T: serde::de::DeserializeOwned>(
+        &self,
+        tool: &str,
+        wish: &Wish,
+    ) -> Result<T, Failure> {
+        let answer = self.call(tool, wish).await?;
+        understood(&answer)
+    }
+}
+
+/// Reads an answer.
+pub(super) fn understood<T: serde::de::DeserializeOwned>(answer: &Raw) -> Result<T, Failure> {
+    answer
+        .read_owned()
+        .map_err(|error| Failure::new(format!("the memory's answer is not understood: {error}")))
+}
+
+/// The person has been asked already, here.
+fn agree(question: &ElicitationRequest) -> ElicitationAnswer {
+    const FORGET: &str = "forget";
+    let schema = question.requested_schema.as_ref();
+    let fields = schema.and_then(|schema| schema.member("properties"));
+    if fields.is_none_or(|fields| fields.member(FORGET).is_none()) {
+        return ElicitationAnswer::cancel();
+    }
+    let yes = Map::from_iter([(FORGET.to_owned(), Value::Bool(true))]);
+    ElicitationAnswer::accept(yes)
+}
+
+fn is_initializing(error: &Error) -> bool {
+    matches!(error, Error::Server(error) if error.code == INITIALIZING)
+}
+
+/// The tool says why it did not do it.
+fn refused(result: &CallToolResult) -> Failure {
+    #[derive(Deserialize)]
+    struct Answer {
+        #[serde(rename = "switchboard/error")]
+        error: Told,
+    }
+    #[derive(Deserialize)]
+    struct Told {
+        kind: String,
+        message: String,
+        hint: Option<String>,
+    }
+    let told = result.meta.as_ref();
+    let Some(Answer { error }) = told.and_then(|told| told.read_owned().ok()) else {
+        return Failure::new(result.text());
+    };
+    let failure = match &*error.kind {
+        "invalid" => Failure::usage(error.message),
+        // The memory's own hint names tools.
+        "not_found" => Failure::new(error.message)
+            .hint("`switchboard memory list` and `switchboard memory recall` tell the ids"),
+        _ => Failure::new(error.message),
+    };
+    match error.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn failed(error: &Error) -> Failure {
+    match error {
+        Error::Server(error) => complained(error),
+        Error::Call(CallError::ConnectionLost { sent: true, .. }) => Failure::unreachable(
+            "the gateway left during the call, which may have been carried out",
+        )
+        .hint("look whether it was, or run the command again"),
+        Error::Call(
+            CallError::ConnectionLost { .. }
+            | CallError::Failed { .. }
+            | CallError::Shutdown { .. },
+        ) => Failure::unreachable("the gateway left").hint("run the command again"),
+        Error::Call(CallError::Timeout { after, .. }) => Failure::unreachable(format!(
+            "the gateway has not answered within {} s",
+            after.as_secs()
+        ))
+        .hint("`switchboard status` shows whether it still runs"),
+        other => Failure::from_error(other, None),
+    }
+}
+
+/// The memory or the gateway says what is wrong, and what to do.
+fn complained(error: &ErrorObject) -> Failure {
+    let (message, hint) = error.parts();
+    let failure = Failure::new(message);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// A pipe to the gateway; it is there once.
+struct Pipe(Mutex<Option<(Reader, Writer)>>);
+
+impl Spawn for Pipe {
+    fn spawn(&self) -> Spawning {
+        let ends = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::pin(async move {
+            let left = || io::Error::new(io::ErrorKind::InvalidInput, "the gateway left");
+            let (stdout, stdin) = ends.ok_or_else(left)?;
+            let guard = Box::new(NoProcess);
+            Ok(Process {
+                stdin,
+                stdout,
+                guard,
+            })
+        })
+    }
+
+    fn describe(&self) -> String {
+        "the memory".to_owned()
+    }
+}
+
+/// The end of the pipe is all that is seen of the other side's end.
+struct NoProcess;
+
+impl ProcessGuard for NoProcess {
+    fn poll_exit(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+
+    fn explain(&self) -> String {
+        "the gateway left".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_question_that_was_asked_is_answered() {
+        let question = |schema: &Value| -> ElicitationRequest {
+            let question = json!({ "message": "?", "requestedSchema": schema });
+            serde_json::from_value(question).unwrap()
+        };
+        let forget = json!({ "properties": { "forget": { "type": "boolean" } } });
+        let yes = serde_json::to_value(agree(&question(&forget))).unwrap();
+        assert_eq!(
+            yes,
+            json!({ "action": "accept", "content": { "forget": true } })
+        );
+        for other in [json!({}), json!({ "properties": { "password": {} } })] {
+            let no = serde_json::to_value(agree(&question(&other))).unwrap();
+            assert_eq!(no, json!({ "action": "cancel" }));
+        }
+    }
+
+    #[test]
+    fn what_to_do_is_told_apart_from_what_is_wrong() {
+        let error = ErrorObject::new(-32003, "initialization failed: no room; none at all");
+        let failure = complained(&error.clone().with_hint("free some; space"));
+        assert_eq!(
+            failure.message(),
+            "initialization failed: no room; none at all"
+        );
+        assert_eq!(failure.advice(), Some("free some; space"));
+        assert_eq!(complained(&error).advice(), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! `switchboard memory store`: one thing to remember.
+
+use std::io::{self, Read as _};
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use switchboard_config::Home;
+use switchboard_terminal::visible::{pretty, visible_line};
+use switchboard_terminal::{failure::Failure, print};
+
+use super::{
+    scope::{MemoryType, Scope, Wish},
+    session::{self, understood},
+};
+
+/// The longest text in bytes; the memory takes a million characters.
+const CONTENT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Remember something.
+///
+/// Say it so that it can be understood alone. The id of the new memory is printed; if something is
+/// remembered already that says nearly the same, standard error tells.
+#[derive(Debug, Args)]
+pub(super) struct Store {
+    /// What to remember, with or without quotes; `-` reads it from standard input
+    #[arg(required = true, num_args = 1..)]
+    content: Vec<String>,
+    /// What kind of memory it is; a fact, if not said
+    #[arg(long = "type", value_name = "TYPE", value_enum)]
+    kind: Option<MemoryType>,
+    /// How much it counts, from 0 to 1; 0.5 if not said
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    importance: Option<f64>,
+    /// Since when it is true, such as 2026-07-28 or 2026-07-28T12:00:00Z
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Until when it is true
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Somebody or something that it is about; may be given several times
+    #[arg(long = "entity", value_name = "NAME")]
+    entities: Vec<String>,
+    /// More about it, as a JSON object
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    #[command(flatten)]
+    scope: Scope,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    id: String,
+    #[serde(default)]
+    similar: Vec<Similar>,
+}
+
+#[derive(Deserialize)]
+struct Similar {
+    id: String,
+    content: String,
+    similarity: f64,
+}
+
+pub(super) fn run(home: &Home, args: &Store) -> Result<(), Failure> {
+    let content = content(&args.content)?;
+    if content.trim().is_empty() {
+        return Err(Failure::usage("there is nothing to remember")
+            .hint("say it, such as `switchboard memory store Ada prefers tea`"));
+    }
+    let entities = Some(args.entities.clone()).filter(|names| !names.is_empty());
+    let wish = Wish::new()
+        .with("content", Some(content))
+        .within(&args.scope)
+        .of_type(args.kind)
+        .with("importance", args.importance)
+        .with("valid_from", args.from.as_deref())
+        .with("valid_until", args.until.as_deref())
+        .with("entities", entities)
+        .with("metadata", metadata(args.metadata.as_deref())?);
+    let answer = session::with(home, async |memory| {
+        memory.call("store_memory", &wish).await
+    })?;
+    let stored: Stored = understood(&answer)?;
+    for similar in &stored.similar {
+        print::warn(&format!(
+            "{} says nearly the same ({:.2}): {}",
+            visible_line(&similar.id),
+            similar.similarity,
+            print::one_line(&visible_line(&similar.content))
+        ));
+    }
+    if args.json {
+        print::data(&format!("{}\n", pretty(&answer)))
+    } else {
+        print::data(&format!("{}\n", visible_line(&stored.id)))
+    }
+}
+
+fn content(words: &[String]) -> Result<String, Failure> {
+    if words != ["-"] {
+        return Ok(words.join(" "));
+    }
+    let mut text = String::new();
+    let read = io::stdin()
+        .take(CONTENT_BYTES + 1)
+        .read_to_string(&mut text);
+    let read =
+        read.map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+    if read as u64 > CONTENT_BYTES {
+        return Err(Failure::usage(format!(
+            "standard input has more than {CONTENT_BYTES} bytes, which is more than one memory"
+        ))
+        .hint("store it in parts that can each be understood alone"));
+    }
+    text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    Ok(text)
+}
+
+fn metadata(given: Option<&str>) -> Result<Option<Map<String, Value>>, Failure> {
+    let Some(given) = given else { return Ok(None) };
+    let read: Result<Map<String, Value>, _> = serde_json::from_str(given);
+    read.map(Some).map_err(|error| {
+        Failure::usage(format!("--metadata is no JSON object: {error}"))
+            .hint(r#"give an object such as '{"source": "mail"}'"#)
+    })
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok();
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}

@@ -1,0 +1,94 @@
+//! The home and the configuration that a command is about.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde::Deserialize;
+use switchboard_config::Home;
+use switchboard_terminal::{failure::Failure, print};
+
+use crate::link::Link;
+
+/// Where the gateway lives. Goes with every command.
+#[derive(Debug, Args)]
+pub struct Place {
+    /// The gateway's folder: configuration, logs, data
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help_heading = "Global options"
+    )]
+    home: Option<PathBuf>,
+    /// The configuration file, if it is not switchboard.json in the folder
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help_heading = "Global options"
+    )]
+    pub config: Option<PathBuf>,
+}
+
+impl Place {
+    /// To run without a configuration is fine; to run without the one that was named is not.
+    pub fn check(&self) -> Result<(), Failure> {
+        match &self.config {
+            Some(file) if !file.exists() => Err(Failure::new(format!(
+                "there is no configuration {}",
+                file.display()
+            ))
+            .hint("check the spelling; `switchboard add`, with the same --config, makes it")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The home that is meant.
+    pub fn locate(&self) -> Result<Home, Failure> {
+        Ok(Home::locate(self.home.as_deref(), self.config.as_deref())?)
+    }
+
+    /// The same place for a program that is started elsewhere, with another environment.
+    pub fn to_args(&self, home: &Home) -> Vec<String> {
+        let mut args = Vec::new();
+        let from_variable = env::var_os("SWITCHBOARD_HOME").filter(|home| !home.is_empty());
+        if self.home.is_some() || from_variable.is_some() {
+            let folder = home.logs();
+            let folder = folder.parent().unwrap_or(&folder);
+            args.extend(["--home".to_owned(), folder.display().to_string()]);
+        }
+        if self.config.is_some() {
+            args.extend([
+                "--config".to_owned(),
+                home.config_file().display().to_string(),
+            ]);
+        }
+        args
+    }
+}
+
+/// Refuses a configuration file that the running gateway does not read: it would be neither shown nor changed.
+pub fn check_running(home: &Home) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Config {
+        file: PathBuf,
+    }
+    let Some(link) = Link::find_staying(home)? else {
+        return Ok(());
+    };
+    let Config { file } = link.get("/api/v1/config")?;
+    let same = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if same(&file) == same(home.config_file()) {
+        return Ok(());
+    }
+    let message = format!(
+        "the running gateway does not read {} but {}",
+        home.config_file().display(),
+        file.display()
+    );
+    let file = file.display().to_string();
+    Err(Failure::new(message).hint(format!("give --config {}", print::shell_word(&file))))
+}

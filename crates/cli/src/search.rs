@@ -1,0 +1,299 @@
+//! `switchboard search`: tools by what they do, as agents find them, and why each was found.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde::Deserialize;
+use switchboard_catalog::escape;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Table},
+};
+use switchboard_wire::Raw;
+
+use super::shapes::{Status, count};
+use crate::link::Link;
+
+/// Find tools by what they do.
+///
+/// Say in plain words what you want to do, with or without quotes. Agents find tools in the same way
+/// when they are shown the small menu. If nothing is found, the exit code is 1.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "switchboard search [OPTIONS] QUERY...\n       switchboard search --forget"
+)]
+pub struct Search {
+    /// What you want to do
+    #[arg(required_unless_present = "forget", num_args = 1..)]
+    query: Vec<String>,
+    /// How many tools to show, 200 at most
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=200))]
+    limit: u16,
+    #[command(flatten)]
+    filter: Filter,
+    /// Tell why each tool was found
+    #[arg(long)]
+    explain: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Forget what earlier searches have taught
+    #[arg(long, conflicts_with_all = ["query", "limit", "server", "read_only", "trusted", "explain", "json"])]
+    forget: bool,
+}
+
+/// Which tools are looked at, at all.
+#[derive(Debug, Args)]
+struct Filter {
+    /// Only the tools of this server
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// Only tools that say they change nothing
+    #[arg(long)]
+    read_only: bool,
+    /// Only tools in which nothing suspicious was found
+    #[arg(long)]
+    trusted: bool,
+}
+
+impl Filter {
+    /// The options that are set.
+    fn set(&self) -> Vec<&'static str> {
+        let all = [
+            ("--server", self.server.is_some()),
+            ("--read-only", self.read_only),
+            ("--trusted", self.trusted),
+        ];
+        let set = all.iter().filter(|(_, is_set)| *is_set);
+        set.map(|(name, _)| *name).collect()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    tools: Vec<Found>,
+    by_meaning: bool,
+    learnt: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Found {
+    name: String,
+    summary: String,
+    score: f64,
+    why: Option<Why>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Why {
+    words: f64,
+    meaning: Option<f64>,
+    learnt: f64,
+    matches: Vec<Match>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Match {
+    word: String,
+    /// The stem of the word that was found.
+    found: String,
+    fields: Vec<String>,
+    score: f64,
+}
+
+/// Of a question so much is asked: what it is about is said by then, and an address has an end.
+const QUERY_BYTES: usize = 4_000;
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Search) -> Result<(), Failure> {
+    let mut query = args.query.join(" ");
+    query.truncate(query.floor_char_boundary(QUERY_BYTES));
+    if !args.forget && query.trim().is_empty() {
+        return Err(Failure::usage("there is nothing to search for")
+            .hint("say what you want to do, such as `switchboard search read a file`"));
+    }
+    let link = Link::need(home)?;
+    if args.forget {
+        link.delete("/api/v1/search/learnt")?;
+        print::say("what earlier searches have taught is forgotten");
+        return Ok(());
+    }
+    let found: Raw = link.get(&address(&query, args)).map_err(|failure| {
+        if failure.message().starts_with("initializing") {
+            return failure.hint("ask again in a moment");
+        }
+        failure
+    })?;
+    let answer: Answer = found.read_owned().map_err(|error| {
+        Failure::new(format!("the gateway's answer is not understood: {error}"))
+    })?;
+    if args.json {
+        print::json_raw(&found)?;
+    }
+    if answer.tools.is_empty() {
+        return Err(nothing(&link, &query, &args.filter));
+    }
+    if !args.json {
+        table(&answer).print()?;
+        if args.explain {
+            print::data(&format!("\n{}\n", means(&answer)))?;
+        }
+    }
+    Ok(())
+}
+
+fn address(query: &str, args: &Search) -> String {
+    let mut address = format!("/api/v1/search?q={}&limit={}", escape(query), args.limit);
+    if let Some(server) = &args.filter.server {
+        // Writing to a string cannot fail.
+        let _ = write!(address, "&server={}", escape(server));
+    }
+    for (is_set, name) in [
+        (args.filter.read_only, "readOnly"),
+        (args.filter.trusted, "trusted"),
+        (args.explain, "explain"),
+    ] {
+        if is_set {
+            let _ = write!(address, "&{name}=true");
+        }
+    }
+    address
+}
+
+fn table(answer: &Answer) -> Table {
+    let mut table = Table::new(&["SCORE", "TOOL", "DESCRIPTION"]);
+    for tool in &answer.tools {
+        table.row([
+            format!("{:.2}", tool.score),
+            tool.name.clone(),
+            tool.summary.clone(),
+        ]);
+        let Some(why) = &tool.why else {
+            continue;
+        };
+        let meaning = why
+            .meaning
+            .map_or_else(|| "–".to_owned(), |near| format!("{near:.2}"));
+        table.note(&format!(
+            "by words {:.2}, by meaning {meaning}, learnt {:.2}",
+            why.words, why.learnt
+        ));
+        for found in &why.matches {
+            table.note(&reason(tool, found));
+        }
+    }
+    table
+}
+
+/// A word of the query, what stands for it if that is another word, where, and what it is worth.
+fn reason(tool: &Found, found: &Match) -> String {
+    let word = if is_form_of(&found.word, &found.found) {
+        found.word.clone()
+    } else {
+        format!("{} → {}", found.word, whole_word(tool, &found.found))
+    };
+    format!("{word}: {} ({:.2})", found.fields.join(", "), found.score)
+}
+
+/// Whether a stem is that of the word itself. It is the beginning of the word, but for its last
+/// letter: `query` has the stem `queri`.
+fn is_form_of(word: &str, stem: &str) -> bool {
+    let alike = word.chars().zip(stem.chars()).take_while(|(a, b)| a == b);
+    alike.count() + 1 >= stem.chars().count().max(3)
+}
+
+/// A stem need not be a word, so the word in which it was found is shown, where that can be seen.
+fn whole_word<'a>(tool: &'a Found, stem: &'a str) -> String {
+    let texts = [tool.name.as_str(), tool.summary.as_str()];
+    let mut words = texts
+        .iter()
+        .flat_map(|text| text.split(|c: char| !c.is_alphanumeric()))
+        .map(str::to_lowercase);
+    words
+        .find(|word| is_form_of(word, stem))
+        .unwrap_or_else(|| stem.to_owned())
+}
+
+/// By what the tools were found.
+fn means(answer: &Answer) -> String {
+    let how = if answer.by_meaning {
+        "found by words and by meaning (vectors)"
+    } else {
+        "found by words alone: no vectors had a say"
+    };
+    let learnt = match answer.learnt {
+        0 => "nothing is learnt from earlier searches yet".to_owned(),
+        1 => "1 lesson is learnt from earlier searches".to_owned(),
+        many => format!("{many} lessons are learnt from earlier searches"),
+    };
+    format!("{how}; {learnt}")
+}
+
+/// Nothing was found: what to try, and what could not be looked at.
+fn nothing(link: &Link, query: &str, filter: &Filter) -> Failure {
+    let status: Status = match link.get("/api/v1/status") {
+        Ok(status) => status,
+        Err(failure) => return failure,
+    };
+    for server in &status.servers {
+        let is_on_the_way = matches!(server.state.as_str(), "starting" | "retrying");
+        if is_on_the_way && server.tools == Some(0) {
+            print::warn(&format!(
+                "the tools of `{}` are not known yet, it is {}",
+                server.name, server.state
+            ));
+        }
+    }
+    if status.held > 0 {
+        print::warn(&format!(
+            "{} held back, and cannot be found: `switchboard trust` shows what",
+            count(status.held, "tool is", "tools are")
+        ));
+    }
+    let mut hint = "try other words for what you want to do, in English".to_owned();
+    let filters = filter.set();
+    if !filters.is_empty() {
+        let _ = write!(hint, ", or leave out {}", filters.join(" and "));
+    }
+    hint.push_str("; `switchboard tools` lists all there are");
+    Failure::new(format!("no tool fits `{query}`")).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_word_is_told_from_another_form() {
+        let tool = Found {
+            name: "files:delete_entry".to_owned(),
+            summary: "Removes entries by query.".to_owned(),
+            score: 1.0,
+            why: None,
+        };
+        let shown = |word: &str, found: &str| {
+            reason(
+                &tool,
+                &Match {
+                    word: word.to_owned(),
+                    found: found.to_owned(),
+                    fields: vec!["name".to_owned(), "description".to_owned()],
+                    score: 0.412,
+                },
+            )
+        };
+        for (word, found, expected) in [
+            ("entry", "entri", "entry"),
+            ("queries", "queri", "queries"),
+            ("running", "run", "running"),
+            ("erase", "delet", "erase → delete"),
+            ("forecast", "weather", "forecast → weather"),
+            ("ls", "list", "ls → list"),
+        ] {
+            let expected = format!("{expected}: name, description (0.41)");
+            assert_eq!(shown(word, found), expected);
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! `add`, `remove`, `enable`, `disable` and `restart`: one server, changed through the running gateway
+//! or, while none runs, in the configuration file. The words are the same either way.
+
+use std::{fs, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server, set_enabled};
+use switchboard_terminal::{failure::Failure, print};
+
+use super::{
+    config_file::ConfigFile,
+    launching, learning,
+    secret::{
+        Store,
+        moving::{self, Mover, Secrets},
+    },
+    shapes,
+};
+use crate::{
+    link::{Link, no_gateway},
+    place::Place,
+};
+
+/// Add a server.
+///
+/// It is written into switchboard.json, and a running gateway takes it up at once. The server is started
+/// once, so that its tools are known to the first client that connects. Values may hold
+/// ${env:NAME}, a variable of the gateway's environment, and ${secret:NAME}, a secret of
+/// `switchboard secret`, so that secrets stay out of the file. Values that look like secrets are moved
+/// there; on a terminal you are asked first.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "switchboard add [OPTIONS] NAME -- COMMAND [ARG]...\n       \
+                      switchboard add [OPTIONS] NAME URL\n       \
+                      switchboard add [OPTIONS] NAME --image IMAGE [-- ARG...]"
+)]
+#[command(group = clap::ArgGroup::new("way").required(true).multiple(true).args(["url", "command", "image"]))]
+pub struct Add {
+    /// What the server is to be called
+    name: String,
+    /// The address of a server that runs elsewhere
+    #[arg(conflicts_with_all = ["command", "image"])]
+    url: Option<String>,
+    /// The program to start, and its arguments; with --image, arguments for the container
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// A container image to run
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+    /// A variable for the program's environment; can be given several times
+    #[arg(long = "env", short = 'e', value_name = "KEY=VALUE", value_parser = pair, conflicts_with = "url")]
+    env: Vec<(String, String)>,
+    /// A header for every request; can be given several times
+    #[arg(long = "header", short = 'H', value_name = "KEY=VALUE", value_parser = header, requires = "url")]
+    headers: Vec<(String, String)>,
+    /// A variable to pass on from the gateway's environment; can be given several times
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "image"])]
+    inherit_env: Vec<String>,
+    /// The working directory of the program; an empty one of its own unless given
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "image"])]
+    cwd: Option<String>,
+    /// What is spoken at the address, if it is not found out
+    #[arg(long = "type", value_name = "TYPE", requires = "url")]
+    kind: Option<Kind>,
+    /// When it is started: when first needed, or with the gateway
+    #[arg(long, value_name = "WHEN")]
+    start: Option<Start>,
+    /// Whether its tools are shown before you approve them; `switchboard trust` tells more
+    #[arg(long, value_name = "WHEN")]
+    trust: Option<Trust>,
+    /// Add it switched off
+    #[arg(long)]
+    disabled: bool,
+    /// Do not wait until it has started; a gateway learns its tools later
+    #[arg(long, alias = "no-start")]
+    no_wait: bool,
+    /// Treatment of values that look like secrets
+    #[arg(long, value_name = "HOW")]
+    secrets: Option<Secrets>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Trust {
+    /// As they are when first seen; changed ones when you approve them
+    First,
+    /// When you approve them
+    Ask,
+    /// At once, also when they change
+    Always,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Streamable HTTP, and HTTP+SSE if that is refused
+    Http,
+    /// Streamable HTTP and nothing else
+    HttpOnly,
+    /// HTTP+SSE, which older servers speak
+    Sse,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Start {
+    Lazy,
+    Eager,
+}
+
+/// The server that is to run.
+#[derive(Debug, Args)]
+pub struct Started {
+    /// The server's name, as `switchboard list` shows it
+    name: String,
+    /// Do not wait until it has started
+    #[arg(long)]
+    no_wait: bool,
+}
+
+/// The server that is meant.
+#[derive(Debug, Args)]
+pub struct Named {
+    /// The server's name, as `switchboard list` shows it
+    name: String,
+}
+
+/// The note on a server that is called like the built-in memory.
+pub(super) const REPLACES_MEMORY: &str = "it takes the place of the built-in memory, which keeps what it remembers; under \
+                                          another name both can be used";
+
+/// Adds a server.
+pub fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Failure> {
+    let mut entry = entry(args)?;
+    let name = &args.name;
+    // What is wrong with it is told in the same way whether a gateway runs or not.
+    let alone = add_server("", name, &entry)?;
+    let mut mover = Mover::new(Store::new(home));
+    if moving::decide(args.secrets, false, moving::count(&entry))? == Secrets::Move {
+        mover
+            .take(name, &mut entry)
+            .inspect_err(|_| mover.take_back())?;
+    }
+    let added = write_added(home, name, &entry);
+    added.inspect_err(|_| mover.take_back())?;
+    for note in &mover.notes {
+        print::say(note);
+    }
+    warn_of_plain_http(name, &entry);
+    let off = if args.disabled { ", switched off" } else { "" };
+    print::say(&format!("added `{name}`{off}"));
+    for hint in launching::hints(&alone, name) {
+        print::hint(&hint);
+    }
+    if name == Memory::NAME {
+        print::hint(REPLACES_MEMORY);
+    }
+    if args.no_wait || args.disabled {
+        return Ok(());
+    }
+    learning::learn(home, place, std::slice::from_ref(name))
+}
+
+fn write_added(home: &Home, name: &str, entry: &Value) -> Result<(), Failure> {
+    if let Some(link) = Link::find_staying(home)? {
+        let body = json!({"name": name, "server": entry});
+        link.post("/api/v1/servers", Some(&body))?;
+    } else {
+        ConfigFile::edit(home, |text| add_server(text, name, entry))?;
+    }
+    Ok(())
+}
+
+/// Says that the credentials of a server would be sent in clear.
+pub(super) fn warn_of_plain_http(name: &str, entry: &Value) {
+    let text = json!({"mcpServers": {name: entry}}).to_string();
+    let config = switchboard_config::parse(&text, "").unwrap_or_default();
+    if config
+        .servers
+        .values()
+        .any(Server::sends_credentials_in_clear)
+    {
+        print::warn(&format!(
+            "`{name}` is reached over plain http://, so everybody on the way can read its credentials; use https://"
+        ));
+    }
+}
+
+/// Removes a server.
+pub fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
+    let name = &args.name;
+    spare_built_in(home, name)?;
+    if let Some(link) = Link::find_staying(home)? {
+        link.delete(&address(name))?;
+    } else {
+        ConfigFile::edit(home, |text| remove_server(text, name))?;
+    }
+    print::say(&format!("removed `{name}`"));
+    let holds_something =
+        |dir: &PathBuf| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
+    for dir in home
+        .server_dirs(name)
+        .iter()
+        .filter(|dir| holds_something(dir))
+    {
+        let dir = print::shell_word(&dir.to_string_lossy());
+        print::hint(&format!(
+            "what `{name}` wrote into its directory stays: {dir}"
+        ));
+    }
+    Ok(())
+}
+
+/// Switches a server on.
+pub fn enable(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
+    switch(home, &args.name, Switch::On)?;
+    if args.no_wait {
+        return Ok(());
+    }
+    learning::learn(home, place, std::slice::from_ref(&args.name))
+}
+
+/// Switches a server off.
+pub fn disable(home: &Home, args: &Named) -> Result<(), Failure> {
+    switch(home, &args.name, Switch::Off)
+}
+
+/// Restarts a server.
+pub fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
+    let name = &args.name;
+    let Some(link) = Link::find_staying(home)? else {
+        return try_start(home, place, args);
+    };
+    link.post(&format!("{}/restart", address(name)), None)?;
+    if args.no_wait {
+        print::say(&format!("restarting `{name}`"));
+        return Ok(());
+    }
+    learning::restarted(home, &link, name)
+}
+
+/// Without a gateway nothing runs, but whether a server starts can be seen.
+fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
+    let name = &args.name;
+    if args.no_wait {
+        return Err(no_gateway(home).hint("`switchboard serve` starts one"));
+    }
+    let config = ConfigFile::read(home)?.config()?;
+    match config.servers.get(name) {
+        Some(server) if server.enabled => learning::start_alone(home, place, name),
+        Some(_) => {
+            let name = print::shell_word(name);
+            let hint = format!("`switchboard enable {name}` switches it on");
+            Err(Failure::new(format!("`{name}` is disabled")).hint(hint))
+        }
+        None => Err(Failure::new(format!("there is no server {name:?}"))
+            .hint("`switchboard list` shows the names")),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Switch {
+    On,
+    Off,
+}
+
+/// The built-in memory is not one of the servers in the file, and is switched off elsewhere.
+fn spare_built_in(home: &Home, name: &str) -> Result<(), Failure> {
+    let is_configured = || {
+        let config = Config::load(home.config_file()).ok();
+        config.is_none_or(|config| config.servers.contains_key(name))
+    };
+    if name != Memory::NAME || is_configured() {
+        return Ok(());
+    }
+    Err(
+        Failure::new("the memory is part of Switchboard, and no server in switchboard.json")
+            .hint("`\"memory\": {\"enabled\": false}` there switches it off, `true` on"),
+    )
+}
+
+fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
+    spare_built_in(home, name)?;
+    let (verb, done) = match to {
+        Switch::On => ("enable", "enabled"),
+        Switch::Off => ("disable", "disabled"),
+    };
+    let on = to == Switch::On;
+    let changed = if let Some(link) = Link::find_staying(home)? {
+        let before: shapes::Server = link.get(&address(name))?;
+        link.post(&format!("{}/{verb}", address(name)), None)?;
+        before.enabled != on
+    } else {
+        ConfigFile::edit(home, |text| set_enabled(text, name, on))?
+    };
+    print::say(&if changed {
+        format!("{done} `{name}`")
+    } else {
+        format!("`{name}` is {done} already")
+    });
+    Ok(())
+}
+
+pub(super) fn address(name: &str) -> String {
+    format!("/api/v1/servers/{}", switchboard_catalog::escape(name))
+}
+
+/// The entry for `mcpServers`.
+fn entry(args: &Add) -> Result<Value, Failure> {
+    let mut entry = Map::new();
+    let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
+    let mut command = args.command.iter();
+    if let Some(url) = &args.url {
+        if !url.contains("://") && !url.starts_with("${") {
+            return Err(
+                Failure::usage(format!("`{url}` is not an address")).hint(format!(
+                    "to start a program, put `--` before it: switchboard add {} -- {url} …",
+                    args.name
+                )),
+            );
+        }
+        put("url", url.as_str().into());
+        if let Some(kind) = args.kind {
+            let kind = match kind {
+                Kind::Http => "http",
+                Kind::HttpOnly => "http-only",
+                Kind::Sse => "sse",
+            };
+            put("type", kind.into());
+        }
+    } else if let Some(image) = &args.image {
+        put("image", image.as_str().into());
+    } else if let Some(program) = command.next() {
+        let program = match &args.cwd {
+            Some(_) => program.clone(),
+            None => launching::program(program),
+        };
+        put("command", program.into());
+    }
+    let rest: Vec<&str> = command.map(String::as_str).collect();
+    if !rest.is_empty() {
+        put("args", rest.into());
+    }
+    for (key, pairs) in [("env", &args.env), ("headers", &args.headers)] {
+        let pairs = pairs
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone().into()));
+        let map: Map<String, Value> = pairs.collect();
+        if !map.is_empty() {
+            put(key, map.into());
+        }
+    }
+    if !args.inherit_env.is_empty() {
+        put("inheritEnv", args.inherit_env.clone().into());
+    }
+    if let Some(cwd) = &args.cwd {
+        put("cwd", launching::absolute(cwd).into());
+    }
+    if let Some(start) = args.start {
+        let start = match start {
+            Start::Lazy => "lazy",
+            Start::Eager => "eager",
+        };
+        put("start", start.into());
+    }
+    if let Some(trust) = args.trust {
+        let trust = match trust {
+            Trust::First => "first",
+            Trust::Ask => "ask",
+            Trust::Always => "always",
+        };
+        put("trust", trust.into());
+    }
+    if args.disabled {
+        put("enabled", false.into());
+    }
+    Ok(entry.into())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+/// As `curl` and others write it, too.
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(['=', ':']) {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.trim().to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,145 @@
+//! `switchboard status`: how the running gateway is.
+
+use std::io;
+
+use clap::Args;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Colour},
+};
+use switchboard_wire::Raw;
+
+use super::{
+    list,
+    shapes::{Part, Server, Status, count},
+    times::{ago, local},
+};
+use crate::link::Link;
+
+/// Show how the gateway and its servers are, and what needs you.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &StatusArgs) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let status: Raw = link.get("/api/v1/status")?;
+    if args.json {
+        return print::json_raw(&status);
+    }
+    let status: Status = status.read_owned().map_err(|error| {
+        Failure::new(format!("the gateway's status is not understood: {error}"))
+    })?;
+    print::data(&attention(&status))?;
+    print::data(&summary(&status))?;
+    if !status.servers.is_empty() {
+        print::data("\n")?;
+        list::table(&status.servers, false).print()?;
+    }
+    list::mention_held(&link, &status)
+}
+
+/// What somebody has to look at.
+fn attention(status: &Status) -> String {
+    let mut all = Vec::new();
+    if let Some(problem) = &status.config_problem {
+        all.push(format!(
+            "the configuration was changed and cannot be applied; the one before stays\n{problem}"
+        ));
+    }
+    for part in &status.parts {
+        // Servers come next, and how tools are found is in the summary.
+        if part.name.starts_with("server:") || is_told(part) {
+            continue;
+        }
+        let words = [part.message.as_deref(), part.note.as_deref()];
+        let words: Vec<_> = words.into_iter().flatten().collect();
+        if !words.is_empty() || part.state == "error" {
+            let (name, state) = (&part.name, &part.state);
+            all.push(format!("{name} ({state}): {}", words.join("; ")));
+        }
+    }
+    for server in status.servers.iter().filter(|one| one.needs_somebody()) {
+        let (name, state) = (&server.name, &server.state);
+        all.push(format!("`{name}` is {state}: {}", first(server)));
+    }
+    if status.approvals > 0 {
+        let waiting = count(status.approvals, "request waits", "requests wait");
+        all.push(format!("{waiting} for you: `switchboard approvals`"));
+    }
+    if all.is_empty() {
+        return String::new();
+    }
+    let out = io::stdout();
+    let mut all: Vec<_> = all.iter().map(|one| print::warning(&out, one)).collect();
+    if status.servers.iter().any(Server::needs_somebody) {
+        let hint = "`switchboard list` shows whole reasons, and what to do";
+        all.push(print::indented(&out, 0, Colour::Cyan, "hint:", hint));
+    }
+    all.join("\n") + "\n\n"
+}
+
+/// The beginning of a reason: with many servers, there must be room for the rest.
+fn first(server: &Server) -> String {
+    const CHARS: usize = 240;
+    let note = server.notes().into_iter().next().unwrap_or_default();
+    match note.char_indices().nth(CHARS) {
+        Some((at, _)) => format!("{}…", note[..at].trim_end()),
+        None => note,
+    }
+}
+
+/// Whether what this part says stands in the summary: how tools are found is no warning.
+fn is_told(part: &Part) -> bool {
+    is_of_search(part) && part.state != "error"
+}
+
+fn is_of_search(part: &Part) -> bool {
+    matches!(part.name.as_str(), "search" | "embeddings")
+}
+
+/// How tools are found.
+fn search(status: &Status) -> &str {
+    let mut told = status.parts.iter().filter(|part| is_of_search(part));
+    let note = told.find_map(|part| match part.state.as_str() {
+        "initializing" => Some("is being prepared"),
+        _ => part.note.as_deref(),
+    });
+    note.unwrap_or("does not work")
+}
+
+fn summary(status: &Status) -> String {
+    let listen = match &status.listen {
+        Some(address) => format!("http://{address}/mcp"),
+        None => "its socket only".to_owned(),
+    };
+    let held = match status.held {
+        0 => String::new(),
+        held => format!(" ({held} more held back)"),
+    };
+    let sum = |of: fn(&Server) -> u64| status.servers.iter().map(of).sum::<u64>();
+    format!(
+        "Switchboard {}, {} since {} ({}), process {}\n\
+         listening on  {listen}\n\
+         clients       {}\n\
+         tools         {}{held}\n\
+         search        {}\n\
+         calls         {} ({} failed, {} under way)\n",
+        status.version,
+        status.state,
+        local(&status.started_at),
+        ago(&status.started_at).unwrap_or_default(),
+        status.pid,
+        status.clients,
+        status.tools,
+        print::one_line(search(status)),
+        sum(|server| server.calls),
+        sum(|server| server.errors),
+        sum(|server| server.in_flight),
+    )
+}

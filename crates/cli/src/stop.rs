@@ -1,0 +1,102 @@
+//! `switchboard stop`: ends the running gateway, and waits until it and its servers are gone.
+
+use std::{
+    io::{self, IsTerminal, Write as _},
+    thread,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use switchboard_config::{Config, Home, Shutdown};
+use switchboard_host::runtime::Lock;
+use switchboard_terminal::{failure::Failure, print};
+
+use super::shapes::Status;
+use crate::link::{Link, no_gateway};
+
+/// What is added to the time that the gateway gives itself.
+const GRACE: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Stop the gateway.
+///
+/// Calls that are under way are answered with an error, then the servers are ended, and nothing is left
+/// behind. Clients that run `switchboard stdio` bring up another gateway when they need one.
+#[derive(Debug, Args)]
+pub struct Stop {}
+
+/// Runs the command.
+pub fn run(home: &Home) -> Result<(), Failure> {
+    let link = Link::find(home)?.ok_or_else(|| no_gateway(home))?;
+    let before: Status = link.get("/api/v1/status")?;
+    link.post("/api/v1/shutdown", None)?;
+    // A file that cannot be read says nothing about how long it takes.
+    let shutdown =
+        Config::load(home.config_file()).map_or_else(|_| Shutdown::default(), |c| c.shutdown);
+    let patience = shutdown.total_timeout + GRACE;
+    let started = Instant::now();
+    let mut progress = Progress::new(started);
+    while !is_gone(home, &before)? {
+        if started.elapsed() > patience {
+            progress.clear();
+            return Err(Failure::new(format!(
+                "the gateway (process {}) has not stopped within {} s",
+                before.pid,
+                patience.as_secs()
+            ))
+            .hint(format!(
+                "`kill -9 {}` ends it; its servers end with it",
+                before.pid
+            )));
+        }
+        progress.show();
+        thread::sleep(LOOK_AGAIN);
+    }
+    progress.clear();
+    print::say(&format!("stopped the gateway (process {})", before.pid));
+    Ok(())
+}
+
+/// Whether the gateway is gone: nobody answers and nobody holds the lock, or it is another that does.
+fn is_gone(home: &Home, before: &Status) -> Result<bool, Failure> {
+    if let Some(link) = Link::find(home)? {
+        // It may be on its way out and break off.
+        let now: Result<Status, _> = link.get("/api/v1/status");
+        return Ok(
+            now.is_ok_and(|now| now.pid != before.pid || now.started_at != before.started_at)
+        );
+    }
+    Ok(!Lock::is_held(home))
+}
+
+/// A line that says how long it has taken, for a person.
+struct Progress {
+    started: Instant,
+    shown: Option<u64>,
+}
+
+impl Progress {
+    fn new(started: Instant) -> Self {
+        Self {
+            started,
+            shown: None,
+        }
+    }
+
+    fn show(&mut self) {
+        let seconds = self.started.elapsed().as_secs();
+        if seconds == 0 || self.shown == Some(seconds) || !io::stderr().is_terminal() {
+            return;
+        }
+        self.shown = Some(seconds);
+        let mut to = io::stderr();
+        // Nobody is hurt if it is not seen.
+        let _ = write!(to, "\rstopping… {seconds} s").and_then(|()| to.flush());
+    }
+
+    fn clear(&mut self) {
+        if self.shown.take().is_some() {
+            let _ = write!(io::stderr(), "\r\u{1b}[K");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! `switchboard tools`: what can be called.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Table, shell_word},
+};
+use switchboard_wire::Raw;
+
+use super::{list, progress::Progress, shapes::Server, trust};
+use crate::link::Link;
+
+/// How long to wait for servers that are starting.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How many tools are named beside the table.
+const MENTIONED: usize = 8;
+
+/// List the tools of all servers, or of one.
+///
+/// Servers that are just starting are waited for, up to five seconds. Tools that are held back until
+/// somebody approves them cannot be called and are told of below.
+#[derive(Debug, Args)]
+pub struct Tools {
+    /// Only the tools of this server
+    name: Option<String>,
+    /// Print JSON, with the whole definition of every tool
+    #[arg(long)]
+    json: bool,
+}
+
+/// Definitions are read one by one: a server may spell its own in any way.
+#[derive(Deserialize)]
+struct Answer {
+    tools: Vec<Raw>,
+    /// Servers whose tools are not known.
+    #[serde(default)]
+    starting: Vec<String>,
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let path = match &args.name {
+        Some(name) => format!("/api/v1/tools?server={}", switchboard_catalog::escape(name)),
+        None => "/api/v1/tools".to_owned(),
+    };
+    let until = Instant::now() + PATIENCE;
+    let mut progress = Progress::new();
+    let (value, answer, missing) = loop {
+        let value: Raw = link.get(&path)?;
+        let answer: Answer = value.read().map_err(|error| {
+            Failure::new(format!("the gateway's list is not understood: {error}"))
+        })?;
+        let missing = missing(&link, &answer.starting)?;
+        let is_on_the_way = missing.iter().any(|server| server.state != "parked");
+        if !is_on_the_way || Instant::now() >= until {
+            break (value, answer, missing);
+        }
+        let names: Vec<_> = missing.iter().map(|server| &*server.name).collect();
+        progress.show(&print::one_line(&format!(
+            "waiting for {}",
+            names.join(", ")
+        )));
+        thread::sleep(LOOK_AGAIN);
+    };
+    progress.clear();
+    let trust: trust::Answer = trust::ask(&link, args.name.as_deref())?;
+    if args.json {
+        let held: Vec<_> = held(&trust).collect();
+        let with_held = Raw::from_value(&held).and_then(|held| value.with_member("held", &held));
+        print::json_raw(&with_held.map_err(|error| Failure::new(error.to_string()))?)?;
+    } else if answer.tools.is_empty() {
+        if missing.is_empty() {
+            say_none(&link, args.name.as_deref())?;
+        }
+    } else {
+        let mut table = Table::new(&["TOOL", "DESCRIPTION"]);
+        for tool in answer.tools {
+            let text = |name: &str| tool.member(name).and_then(|text| text.to_text());
+            table.row(["name", "description"].map(|name| text(name).unwrap_or_default()));
+        }
+        table.print()?;
+    }
+    for server in missing {
+        let note = match server.note() {
+            note if note.is_empty() => String::new(),
+            note => format!(": {note}"),
+        };
+        print::warn(&format!(
+            "the tools of `{}` are not known yet, it is {}{note}",
+            server.name, server.state
+        ));
+    }
+    if !args.json {
+        mention(&trust);
+    }
+    Ok(())
+}
+
+/// Says why there are no tools.
+fn say_none(link: &Link, name: Option<&str>) -> Result<(), Failure> {
+    let servers = list::rows(&link.get("/api/v1/servers")?)?;
+    let one = servers.iter().find(|server| Some(&*server.name) == name);
+    match (one, name) {
+        (Some(server), _) if !server.enabled => {
+            let name = shell_word(&server.name);
+            print::say(&format!("`{name}` is disabled"));
+            print::hint(&format!("`switchboard enable {name}` switches it on"));
+        }
+        (_, Some(name)) => print::say(&format!("`{name}` has no tools that can be called")),
+        (_, None) => print::say("there are no tools"),
+    }
+    Ok(())
+}
+
+/// The tools that are held back, for programs.
+fn held(trust: &trust::Answer) -> impl Iterator<Item = Value> {
+    let of = |server: &trust::ServerTrust| {
+        let held = server.held.iter();
+        let held = held.map(|held| json!({"name": held.name, "server": server.name, "tool": held.tool, "why": held.why}));
+        held.collect::<Vec<_>>()
+    };
+    trust.servers.iter().flat_map(of)
+}
+
+/// Says which tools wait for a decision, and which are suspicious.
+fn mention(trust: &trust::Answer) {
+    let held = trust.servers.iter().flat_map(trust::ServerTrust::pending);
+    let held: Vec<_> = held
+        .map(|held| format!("{} ({})", print::one_line(&held.name), held.reason()))
+        .collect();
+    let flagged = trust.servers.iter().flat_map(|server| &server.flagged);
+    let flagged: Vec<_> = flagged.map(|tool| print::one_line(&tool.name)).collect();
+    if !held.is_empty() {
+        print::warn(&format!("held back: {}", some(&held)));
+    }
+    if !flagged.is_empty() {
+        print::warn(&format!("suspicious: {}", some(&flagged)));
+    }
+    if !(held.is_empty() && flagged.is_empty()) {
+        print::hint("`switchboard trust` shows why, and what to do");
+    }
+}
+
+/// The first few.
+fn some(names: &[String]) -> String {
+    let shown = &names[..names.len().min(MENTIONED)];
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// How the servers are whose tools are not known.
+fn missing(link: &Link, names: &[String]) -> Result<Vec<Server>, Failure> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut servers = list::rows(&link.get("/api/v1/servers")?)?;
+    servers.retain(|server| names.contains(&server.name));
+    Ok(servers)
+}

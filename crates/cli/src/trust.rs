@@ -1,0 +1,183 @@
+//! `switchboard trust`: which tools are approved, which are held back and why, and the decision about them.
+//!
+//! What servers say of their tools is hostile until somebody has read it: names are made fit for a terminal
+//! and a shell, and characters that nobody sees are spelled out before a definition is shown.
+
+mod asked;
+mod decide;
+mod definition;
+mod list;
+mod shapes;
+mod show;
+mod start;
+
+use clap::{Args, Subcommand};
+use serde::de::DeserializeOwned;
+use switchboard_catalog::escape;
+use switchboard_config::Home;
+
+pub(super) use asked::{Asked, Definitions};
+pub(super) use shapes::{Answer, ServerTrust};
+pub(super) use start::Start;
+
+use switchboard_terminal::failure::Failure;
+
+use crate::link::Link;
+
+/// See which tools are held back until you approve them, and decide.
+///
+/// The definition of a tool, prompt, resource or template is pinned when it is approved: on first
+/// sight, unless the server has `"trust": "ask"`. If the server changes it later, or if it has hidden
+/// characters or dangerous text, agents neither see nor use it until you approve it.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Trust {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    #[command(after_long_help = "\
+Examples:
+  switchboard trust list
+  switchboard trust list files --json")]
+    List(list::List),
+    #[command(after_long_help = "\
+Examples:
+  switchboard trust show files:read_file
+  switchboard trust show 'files:(prompt) greet'
+  switchboard trust show files")]
+    Show(show::Show),
+    #[command(after_long_help = "\
+Examples:
+  switchboard trust approve files:read_file
+  switchboard trust approve files              all that are held, after a look at each
+  switchboard trust approve files --all --yes")]
+    Approve(decide::Approve),
+    #[command(after_long_help = "\
+Example:
+  switchboard trust reject files:read_file")]
+    Reject(decide::Reject),
+}
+
+/// Runs the command.
+pub fn run(home: &Home, args: &Trust) -> Result<(), Failure> {
+    match &args.what {
+        None => list::run(home, &list::List::all(args.json)),
+        Some(What::List(args)) => list::run(home, args),
+        Some(What::Show(args)) => show::run(home, args),
+        Some(What::Approve(args)) => decide::approve(home, args),
+        Some(What::Reject(args)) => decide::reject(home, args),
+    }
+}
+
+/// How far servers are trusted: all of them, or one.
+pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Result<T, Failure> {
+    link.get(&match server {
+        Some(name) => format!("/api/v1/trust?server={}", escape(name)),
+        None => "/api/v1/trust".to_owned(),
+    })
+}
+
+/// The same without what definitions say, which may be long.
+pub(super) fn ask_briefly(link: &Link, server: Option<&str>) -> Result<Answer, Failure> {
+    let which = server.map_or_else(String::new, |name| format!("&server={}", escape(name)));
+    match link.get(&format!("/api/v1/trust?brief=true{which}")) {
+        // An older gateway, which still runs, has no such list.
+        Err(failure) if !failure.is_unreachable() => ask(link, server),
+        answer => answer,
+    }
+}
+
+/// How far one server is trusted.
+fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Failure> {
+    let answer: Answer = ask(link, Some(server))?;
+    let found = answer.servers.into_iter().next();
+    found.ok_or_else(|| gone(server))
+}
+
+fn gone(server: &str) -> Failure {
+    Failure::new(format!("there is no server {server:?} any more"))
+}
+
+/// One tool, as it is approved and as it is held back.
+fn ask_tool<T: DeserializeOwned>(link: &Link, server: &str, tool: &str) -> Result<T, Failure> {
+    let (server, tool) = (escape(server), escape(tool));
+    link.get(&format!("/api/v1/trust/{server}?tool={tool}"))
+}
+
+/// Reads the texts of a definition that the list left out.
+fn read_omitted(link: &Link, server: &str, held: &mut shapes::Held) -> Result<(), Failure> {
+    if held.omitted {
+        let shown: shapes::Shown = ask_tool(link, server, &held.tool)?;
+        let gone = || Failure::new(format!("`{}` is not held back any more", held.name));
+        *held = shown.held.ok_or_else(gone)?;
+    }
+    Ok(())
+}
+
+/// What a person means by a name: a server, or one of its tools.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target<'a> {
+    pub(super) server: &'a str,
+    pub(super) tool: Option<&'a str>,
+}
+
+impl<'a> Target<'a> {
+    /// Both names may have colons of their own, so it depends on the servers that there are.
+    pub(super) fn find(link: &Link, name: &'a str) -> Result<Self, Failure> {
+        #[derive(serde::Deserialize)]
+        struct Servers {
+            servers: Vec<super::shapes::Server>,
+        }
+        let known: Servers = link.get("/api/v1/servers")?;
+        let is_server = |name: &str| known.servers.iter().any(|server| server.name == name);
+        Ok(Self::split(name, is_server))
+    }
+
+    fn split(name: &'a str, is_server: impl Fn(&str) -> bool) -> Self {
+        let at = |(at, _)| Self {
+            server: &name[..at],
+            tool: Some(&name[at + 1..]),
+        };
+        let whole = Self {
+            server: name,
+            tool: None,
+        };
+        if is_server(name) {
+            return whole;
+        }
+        let mut pairs = name.match_indices(':').map(at);
+        let first = name.match_indices(':').map(at).next();
+        let found = pairs.find(|pair| is_server(pair.server));
+        // Of a server that is not there, the gateway says which one may be meant.
+        found.or(first).unwrap_or(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_at_a_server() {
+        let is_server = |name: &str| matches!(name, "files" | "a:b" | "My server: 1");
+        for (name, server, tool) in [
+            ("files", "files", None),
+            ("files:read", "files", Some("read")),
+            ("files:a:b", "files", Some("a:b")),
+            ("a:b", "a:b", None),
+            ("a:b:c", "a:b", Some("c")),
+            ("My server: 1:x", "My server: 1", Some("x")),
+            ("flies:read:x", "flies", Some("read:x")),
+            ("flies", "flies", None),
+            ("files:", "files", Some("")),
+        ] {
+            assert_eq!(Target::split(name, is_server), Target { server, tool });
+        }
+    }
+}

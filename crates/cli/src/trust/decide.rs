@@ -1,0 +1,225 @@
+//! `switchboard trust approve` and `reject`. What is approved is what was shown: each decision carries the
+//! fingerprint of the definition that stood on the screen, and the gateway refuses it for any other.
+
+use clap::Args;
+use serde_json::json;
+use switchboard_catalog::escape;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, shell_word},
+};
+
+use super::{
+    Target, list,
+    shapes::{Held, ServerTrust, Shown},
+    show,
+};
+use crate::{agree::APPROVE, link::Link, shapes::count};
+
+/// How many definitions are approved by one request.
+const AT_ONCE: usize = 500;
+
+/// Approve a tool that is held back, or all of a server.
+///
+/// Shows what it says and asks first. If the tool changes meanwhile, what you have not seen is not
+/// approved. Without a tool, approves all that are held of the server, but for those that were
+/// rejected. A server that was added over HTTP is started by this: first you see its command line.
+#[derive(Debug, Args)]
+pub(super) struct Approve {
+    /// The tool, or the server
+    #[arg(value_name = "NAME[:TOOL]")]
+    name: String,
+    /// Approve the definition of this fingerprint, even if it is too large to be shown
+    #[arg(long, value_name = "HEX", conflicts_with = "all")]
+    fingerprint: Option<String>,
+    /// All that are held; if the record of what was approved was lost, it begins anew with this
+    #[arg(long)]
+    all: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Say no to a tool that is held back.
+///
+/// It stays away, and nobody is asked about it again until it changes.
+#[derive(Debug, Args)]
+pub(super) struct Reject {
+    /// The tool
+    #[arg(value_name = "NAME:TOOL")]
+    name: String,
+}
+
+pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    match Target::find(&link, &args.name)? {
+        Target {
+            server,
+            tool: Some(tool),
+        } if !args.all => approve_one(&link, server, tool, args),
+        Target { tool: None, .. } if args.fingerprint.is_some() => Err(Failure::usage(
+            "--fingerprint goes with a tool, not with a server",
+        )),
+        Target { server, tool: None } => approve_many(&link, server, args),
+        Target { server, .. } => Err(Failure::usage("--all goes with a server, not with a tool")
+            .hint(format!(
+                "`switchboard trust approve {} --all`",
+                shell_word(server)
+            ))),
+    }
+}
+
+pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Failure> {
+    let no_tool = || {
+        let name = shell_word(&args.name);
+        Failure::usage("which tool is rejected?").hint(format!(
+            "give it as {name}:TOOL; `switchboard trust list {name}` shows what is held back"
+        ))
+    };
+    if !args.name.contains(':') {
+        return Err(no_tool());
+    }
+    let link = Link::need(home)?;
+    let Target { server, tool } = Target::find(&link, &args.name)?;
+    let tool = tool.ok_or_else(no_tool)?;
+    let body = json!({ "tool": tool });
+    link.post(
+        &format!("/api/v1/trust/{}/reject", escape(server)),
+        Some(&body),
+    )?;
+    print::say(&format!(
+        "rejected `{}`: it stays away until it changes",
+        args.name
+    ));
+    Ok(())
+}
+
+fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<(), Failure> {
+    let name = &args.name;
+    let shown: Shown = super::ask_tool(link, server, tool)?;
+    let Some(held) = shown.held else {
+        print::say(&format!("`{name}` is approved already"));
+        return Ok(());
+    };
+    print::data(&show::to_decide(&held))?;
+    check_shown(&held, args.fingerprint.as_deref())?;
+    APPROVE.agree(args.yes, &format!("Approve {}?", print::one_line(name)))?;
+    link.post(&address(server), Some(&held.seen()))?;
+    print::say(&format!("approved `{name}`"));
+    more(&super::ask_one(link, server)?);
+    Ok(())
+}
+
+fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure> {
+    let trust = super::ask_one(link, server)?;
+    if let Some(start) = &trust.start {
+        print::data(&start.page(server))?;
+        APPROVE.agree(args.yes, &format!("Start {server}?"))?;
+        let body = json!({ "start": start.fingerprint });
+        link.post(&address(server), Some(&body))?;
+        print::say(&format!("`{server}` may start"));
+        return Ok(());
+    }
+    let mut pending: Vec<Held> = trust.held.into_iter().filter(Held::is_pending).collect();
+    let begins_anew = args.all && trust.note.is_some();
+    if pending.is_empty() && !begins_anew {
+        print::say(&format!("nothing of `{server}` waits to be approved"));
+        return Ok(());
+    }
+    let tools = count(pending.len() as u64, "definition", "definitions");
+    if !pending.is_empty() {
+        list::held(pending.iter()).print()?;
+        for held in &mut pending {
+            super::read_omitted(link, server, held)?;
+            if !args.yes {
+                print::data(&format!("\n{}", show::to_decide(held)))?;
+            }
+        }
+    }
+    APPROVE.agree(args.yes, &format!("Approve {tools} of {server}?"))?;
+    let mut seen = Vec::new();
+    let mut failed = false;
+    for held in &pending {
+        match check_shown(held, None) {
+            Ok(()) => seen.push(held),
+            // Others may be fine still.
+            Err(failure) => {
+                print::complain(&failure);
+                failed = true;
+            }
+        }
+    }
+    for some in seen.chunks(AT_ONCE) {
+        let tools = some.iter().map(|held| held.seen());
+        let body = json!({ "tools": tools.collect::<Vec<_>>() });
+        link.post(&address(server), Some(&body))?;
+    }
+    let now = super::ask_one(link, server)?;
+    let (changed, done): (Vec<&Held>, Vec<&Held>) = seen
+        .into_iter()
+        .partition(|seen| now.held.iter().any(|held| held.tool == seen.tool));
+    if !done.is_empty() {
+        let tools = count(done.len() as u64, "definition", "definitions");
+        print::say(&format!("approved {tools} of `{server}`"));
+    }
+    for held in changed {
+        let name = &held.name;
+        let failure = Failure::new(format!(
+            "`{name}` is not approved: it has changed since you looked at it"
+        ));
+        let hint = format!("`switchboard trust show {}` shows it", held.word());
+        print::complain(&failure.hint(hint));
+        failed = true;
+    }
+    if failed {
+        return Err(Failure::told());
+    }
+    // This request approves whatever is held, so it is made only if that is nothing.
+    if begins_anew && now.pending().next().is_none() {
+        link.post(&address(server), Some(&json!({})))?;
+        print::say(&format!(
+            "the record of what is approved of `{server}` begins anew"
+        ));
+    }
+    more(&now);
+    Ok(())
+}
+
+/// Fails for a definition that cannot be shown, unless it is the one that was asked for by its fingerprint.
+fn check_shown(held: &Held, fingerprint: Option<&str>) -> Result<(), Failure> {
+    let name = &held.name;
+    match fingerprint {
+        Some(given) if given != held.fingerprint => Err(Failure::new(format!(
+            "`{name}` is not approved: it has another fingerprint"
+        ))
+        .hint(format!("`switchboard trust show {}` shows it", held.word()))),
+        None if held.definition.is_none() => Err(Failure::new(format!(
+            "`{name}` is not approved: its definition is too large to be kept and shown"
+        ))
+        .hint(format!(
+            "read it at its source; `switchboard trust approve {} --fingerprint {}` approves it",
+            held.word(),
+            shell_word(&held.fingerprint)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Where what was shown, and nothing else, is approved.
+fn address(server: &str) -> String {
+    format!("/api/v1/trust/{}/approve", escape(server))
+}
+
+/// Says if there is more to decide.
+fn more(trust: &ServerTrust) {
+    let pending = trust.pending().count() as u64;
+    if pending > 0 {
+        let name = &trust.name;
+        print::hint(&format!(
+            "{} held back of `{name}`: `switchboard trust list {}` shows which",
+            count(pending, "more definition is", "more definitions are"),
+            shell_word(name)
+        ));
+    }
+}

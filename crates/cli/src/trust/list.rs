@@ -1,0 +1,135 @@
+//! `switchboard trust list`: how far each server is trusted, what is held back, what is suspicious.
+
+use clap::Args;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Table, shell_word},
+};
+
+use super::{
+    super::list,
+    shapes::{Answer, Held, ServerTrust},
+};
+use crate::link::Link;
+
+/// Show how far each server is trusted, and which tools are held back or suspicious.
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Only this server
+    name: Option<String>,
+    /// Print JSON, with definitions and differences
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) fn all(json: bool) -> Self {
+        Self { name: None, json }
+    }
+}
+
+pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let name = args.name.as_deref();
+    if args.json {
+        return print::json_raw(&super::ask(&link, name)?);
+    }
+    let Answer { servers } = super::ask(&link, name)?;
+    if servers.is_empty() {
+        list::say_none();
+        return Ok(());
+    }
+    overview(&servers).print()?;
+    for server in &servers {
+        if let Some(start) = &server.start {
+            print::data(&format!("\n{}", start.page(&server.name)))?;
+        }
+    }
+    if servers.iter().any(|server| !server.held.is_empty()) {
+        print::data("\n")?;
+        held(servers.iter().flat_map(|server| &server.held)).print()?;
+    }
+    if servers.iter().any(|server| !server.flagged.is_empty()) {
+        print::data("\n")?;
+        flagged(&servers).print()?;
+    }
+    advise(&servers);
+    Ok(())
+}
+
+fn overview(servers: &[ServerTrust]) -> Table {
+    let mut table = Table::new(&["SERVER", "TRUST", "APPROVED", "HELD", "SUSPICIOUS"]);
+    for server in servers {
+        table.row([
+            server.name.clone(),
+            server.trust.clone(),
+            server.approved.to_string(),
+            server.held.len().to_string(),
+            server.suspicious().to_string(),
+        ]);
+    }
+    table
+}
+
+/// The tools that are held back, with the worst that is to be said of each.
+pub(super) fn held<'a>(held: impl Iterator<Item = &'a Held>) -> Table {
+    let mut table = Table::new(&["HELD BACK", "WHY", "SINCE"]).cut_path(0);
+    for tool in held {
+        table.row([tool.name.clone(), tool.reason().to_owned(), tool.since()]);
+        if let Some(worst) = tool.findings.first() {
+            table.note(&format!("suspicious: {}", worst.sentence()));
+        }
+    }
+    table
+}
+
+fn flagged(servers: &[ServerTrust]) -> Table {
+    let mut table = Table::new(&["SUSPICIOUS, BUT SHOWN"]);
+    for tool in servers.iter().flat_map(|server| &server.flagged) {
+        table.row([tool.name.clone()]);
+        if let Some(worst) = tool.findings.first() {
+            table.note(&worst.sentence());
+        }
+    }
+    table
+}
+
+/// What to do next.
+fn advise(servers: &[ServerTrust]) {
+    for server in servers {
+        if let Some(note) = &server.note {
+            print::warn(&format!("`{}`: {note}", server.name));
+            print::hint(&format!(
+                "`switchboard trust approve {} --all` ends that",
+                shell_word(&server.name)
+            ));
+        }
+    }
+    let waiting: Vec<_> = servers
+        .iter()
+        .filter(|server| server.start.is_some())
+        .collect();
+    for server in &waiting {
+        super::start::advise(&server.name);
+    }
+    if let Some(first) = servers.iter().find_map(|server| server.pending().next()) {
+        let word = first.word();
+        print::hint(&format!(
+            "`switchboard trust show {word}` shows what it says and what changed; then \
+             `switchboard trust approve {word}` or `switchboard trust reject {word}`"
+        ));
+        return;
+    }
+    if waiting.is_empty() && servers.iter().all(|server| server.held.is_empty()) {
+        print::say("nothing is held back");
+    }
+    let flagged = servers.iter().flat_map(|server| &server.flagged).next();
+    if let Some(flagged) = flagged {
+        print::hint(&format!(
+            "`switchboard trust show {}` shows all of it; `tools` in the server's configuration, \
+             with `deny`, hides a tool",
+            shell_word(&flagged.name)
+        ));
+    }
+}

@@ -1,0 +1,188 @@
+//! `switchboard trust show`: one tool with everything that a decision about it needs, or all that are held
+//! of a server.
+
+use std::{fmt::Write as _, io};
+
+use clap::Args;
+use switchboard_config::Home;
+use switchboard_terminal::{
+    failure::Failure,
+    print::{self, Colour},
+    visible::folded,
+};
+use switchboard_wire::Raw;
+
+use super::{
+    Target,
+    definition::readable,
+    shapes::{Approved, Change, Finding, Held, Shown},
+};
+use crate::link::Link;
+
+/// Show a tool: what changed since it was approved, what is suspicious, what it says.
+///
+/// Lines that went are marked with -, new ones with +, and the words that changed in them [-so-] and
+/// {+so+}. Characters that nobody sees are written as ⟨U+200B⟩. Without a tool, shows all that are
+/// held back of the server, or what it would start if that waits for you.
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The tool, or the server
+    #[arg(value_name = "NAME[:TOOL]")]
+    name: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
+    let link = Link::need(home)?;
+    let Target { server, tool } = Target::find(&link, &args.name)?;
+    let Some(tool) = tool else {
+        return all(&link, server, args);
+    };
+    if args.json {
+        return print::json_raw(&super::ask_tool(&link, server, tool)?);
+    }
+    let shown: Shown = super::ask_tool(&link, server, tool)?;
+    match (&shown.held, &shown.approved) {
+        (Some(held), _) => {
+            print::data(&whole(held))?;
+            advise(held);
+            Ok(())
+        }
+        (None, Some(tool)) => print::data(&approved(tool)),
+        (None, None) => Err(Failure::new(format!("`{}` was never seen", args.name))),
+    }
+}
+
+/// All that is held back of a server.
+fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
+    if args.json {
+        let answer: Raw = super::ask(link, Some(server))?;
+        let servers = answer.member("servers").and_then(|all| all.elements());
+        let first = servers.and_then(|all| all.into_iter().next());
+        return print::json_raw(&first.ok_or_else(|| super::gone(server))?);
+    }
+    let trust = super::ask_one(link, server)?;
+    if let Some(start) = &trust.start {
+        print::data(&start.page(server))?;
+        super::start::advise(server);
+        return Ok(());
+    }
+    for (n, held) in trust.held.iter().enumerate() {
+        if n > 0 {
+            print::data("\n")?;
+        }
+        if held.omitted {
+            let (title, findings) = (title(held), findings(&held.findings));
+            let word = held.word();
+            print::data(&format!(
+                "{title}{findings}{WHAT_IT_SAYS}  left out: `switchboard trust show {word}` shows it\n"
+            ))?;
+        } else {
+            print::data(&whole(held))?;
+        }
+    }
+    let mut pending = trust.pending();
+    match (pending.next(), pending.next()) {
+        (None, _) if trust.held.is_empty() => {
+            print::say(&format!("nothing of `{server}` is held back"));
+        }
+        (None, _) => {}
+        (Some(one), None) => advise(one),
+        (Some(one), Some(_)) => {
+            let (tool, all) = (one.word(), print::shell_word(server));
+            print::hint(&format!(
+                "`switchboard trust approve {tool}` or `switchboard trust reject {tool}` decides about \
+                 one, `switchboard trust approve {all}` approves all that are not rejected"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Everything that a person needs to decide about a definition that is held back: its changes, or its full text
+/// if it is new or the changes do not tell all of it.
+pub(super) fn to_decide(held: &Held) -> String {
+    if !held.changes.is_empty() && !held.changes.iter().any(Change::is_cut) {
+        return changes(held);
+    }
+    whole(held)
+}
+
+const WHAT_CHANGED: &str = "\nwhat changed\n";
+const WHAT_IT_SAYS: &str = "\nwhat it says\n";
+
+fn whole(held: &Held) -> String {
+    changes(held) + &definition(held.definition.as_ref())
+}
+
+/// Why it is held, what changed in it and what is suspicious.
+fn changes(held: &Held) -> String {
+    let mut text = title(held);
+    if let Some(diff) = held.diff.as_ref().filter(|diff| !diff.is_empty()) {
+        text.push_str(WHAT_CHANGED);
+        text.push_str(&print::changes(&folded(diff)));
+    } else if held.diff.is_none() && held.why == "changed" {
+        text.push_str(WHAT_CHANGED);
+        text.push_str("  the definition is too large for that to be kept\n");
+    }
+    text + &findings(&held.findings)
+}
+
+fn title(held: &Held) -> String {
+    let (title, reason) = (held.title(), held.reason());
+    let (since, fingerprint) = (held.since(), &held.fingerprint);
+    format!("{title} is held back: {reason}\nsince        {since}\nfingerprint  {fingerprint}\n")
+}
+
+fn approved(tool: &Approved) -> String {
+    let (name, since) = (print::one_line(&tool.name), tool.since());
+    format!(
+        "{name} is approved\nsince        {since}\nfingerprint  {}\n{}{}",
+        tool.fingerprint,
+        findings(&tool.findings),
+        definition(tool.definition.as_ref())
+    )
+}
+
+fn findings(findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nwhat is suspicious\n".to_owned();
+    for finding in findings {
+        let (word, colour) = match finding.severity.as_str() {
+            "hidden" => ("hidden:", Colour::Red),
+            "danger" => ("danger:", Colour::Red),
+            "warn" => ("warning:", Colour::Yellow),
+            _ => ("note:", Colour::Cyan),
+        };
+        let out = io::stdout();
+        let sentence = print::indented(&out, 2, colour, word, &finding.sentence());
+        let excerpt = format!("      {}", print::one_line(&finding.excerpt));
+        let excerpt = print::fitted(&out, &excerpt, 0, 0);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{sentence}\n{excerpt}");
+    }
+    text
+}
+
+fn definition(definition: Option<&Raw>) -> String {
+    let says = match definition {
+        Some(definition) => folded(&readable(definition)),
+        None => "  it is too large to be kept; only its fingerprint is\n".to_owned(),
+    };
+    format!("{WHAT_IT_SAYS}{says}")
+}
+
+fn advise(held: &Held) {
+    let word = held.word();
+    print::hint(&if held.why == "rejected" {
+        format!(
+            "it stays away until it changes; `switchboard trust approve {word}` lets it in all the same"
+        )
+    } else {
+        format!("`switchboard trust approve {word}` or `switchboard trust reject {word}`")
+    });
+}

@@ -1,0 +1,279 @@
+//! What `serve` and `stdio` share: the lock, the token, the doors, the signals.
+
+use std::{
+    fs::{self, File},
+    future::Future,
+    io::{self, Read, Seek, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use switchboard_config::{Config, Environment, Home};
+use switchboard_files::{Access, Links, write_private};
+use switchboard_gateway::{Doors, Gateway, Ports};
+use switchboard_terminal::failure::{Context as _, Failure};
+use tokio::{
+    net::UnixListener,
+    signal::unix::{Signal, SignalKind, signal},
+    time::timeout,
+};
+
+/// Runs the gateway's work. Few threads: it mostly hands bytes on.
+pub fn block_on<F: Future>(work: F) -> Result<F::Output, Failure> {
+    let workers = std::thread::available_parallelism().map_or(2, |n| n.get().min(4));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let done = runtime.block_on(work);
+    // Whatever still blocks (a file, a name server) is not waited for.
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+/// Starts a gateway in this process.
+pub fn start(
+    home: Arc<Home>,
+    config: Config,
+    environment: Environment,
+) -> Result<Arc<Gateway>, Failure> {
+    let started = Gateway::start(home, config, environment, None);
+    started.map_err(|error| Failure::from_error(&error, None))
+}
+
+/// Leaves the directory that the program was started in, and returns it. It belongs to a client's project: what this
+/// process and its children look for by a relative name must not be found there. Paths that the user gave have
+/// to be absolute by now.
+pub(crate) fn leave_directory() -> Result<Option<PathBuf>, Failure> {
+    let directory = std::env::current_dir().ok();
+    std::env::set_current_dir("/").context("cannot change to the directory /")?;
+    Ok(directory)
+}
+
+/// The right to be the gateway of a home, held by one process at a time and let go with it.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
+
+impl Lock {
+    /// Whether a process has the lock, or that cannot be found out.
+    pub fn is_held(home: &Home) -> bool {
+        match File::open(home.lock_file()) {
+            Ok(lock) => lock.try_lock_shared().is_err(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+
+    /// Takes the lock; `Err` with the process that has it, if another does.
+    pub fn take(home: &Home) -> Result<Result<Self, Option<u32>>, Failure> {
+        let path = home.lock_file();
+        let mut file = switchboard_files::open_private(&path)
+            .context(format!("cannot open {}", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // Who it is helps a person; not to know it changes nothing.
+                let _ = file.read_to_string(&mut holder);
+                return Ok(Err(holder.trim().parse().ok()));
+            }
+            Err(fs::TryLockError::Error(error)) => {
+                return Err(error).context(format!("cannot lock {}", path.display()));
+            }
+        }
+        let write = || -> io::Result<()> {
+            file.set_len(0)?;
+            file.rewind()?;
+            writeln!(file, "{}", std::process::id())
+        };
+        let mut write = write;
+        write().context(format!("cannot write {}", path.display()))?;
+        sweep(home);
+        warn_of_group(home.config_file());
+        Ok(Ok(Self(file)))
+    }
+}
+
+/// Says that other users may change which programs are run.
+fn warn_of_group(config: &Path) {
+    if switchboard_files::access(config).is_ok_and(Access::is_group_writable) {
+        tracing::warn!(file = %config.display(), "The group may change the configuration, which names programs to run; `chmod g-w` takes that away.");
+    }
+}
+
+/// Removes the drafts that killed processes left in the home.
+fn sweep(home: &Home) {
+    let data = home.database();
+    for folder in [
+        data.parent(),
+        home.config_file().parent(),
+        Some(&home.run()),
+        Some(&home.groups()),
+        Some(&home.secrets()),
+        Some(&home.catalog()),
+        Some(&home.trust()),
+        Some(&home.search()),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        match switchboard_files::sweep(folder) {
+            Ok(0) => {}
+            Ok(removed) => {
+                tracing::info!(removed, folder = %folder.display(), "Removed drafts of processes that were killed.");
+            }
+            Err(error) => {
+                tracing::debug!(%error, folder = %folder.display(), "Cannot look for drafts.");
+            }
+        }
+    }
+}
+
+/// The token that clients over TCP show. It is made when there is none, or one that another user may know or that
+/// is too short to be a secret.
+pub(crate) fn token(home: &Home) -> Result<String, Failure> {
+    let path = home.token_file();
+    match switchboard_files::read(&path, TOKEN_BYTES_MAX, Links::Refuse) {
+        Ok(_) if !switchboard_files::access(&path).is_ok_and(is_own) => {
+            tracing::warn!(path = %path.display(), "Another user may know the token; it is replaced by a new one.");
+        }
+        Ok(token) => match String::from_utf8(token) {
+            Ok(token) if token.trim().len() >= TOKEN_BYTES_MIN => {
+                return Ok(token.trim().to_owned());
+            }
+            _ => {
+                tracing::warn!(path = %path.display(), "The token is shorter than {TOKEN_BYTES_MIN} characters, or not text; it is replaced by a new one.");
+            }
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            return Err(error).context(format!("cannot read {}", path.display()));
+        }
+    }
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).context("the system gives no random numbers")?;
+    let token = bytes
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    write_private(&path, format!("{token}\n").as_bytes())
+        .context(format!("cannot write {}", path.display()))?;
+    Ok(token)
+}
+
+/// The least length of a token: 128 bits in hexadecimal digits.
+const TOKEN_BYTES_MIN: usize = 32;
+const TOKEN_BYTES_MAX: u64 = 4096;
+
+fn private(path: &Path) -> Result<(), Failure> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+        .context(format!("cannot make {} private", path.display()))
+}
+
+/// Only this user can have written or read it.
+fn is_own(found: Access) -> bool {
+    found.owner == rustix::process::geteuid().as_raw() && !found.is_open()
+}
+
+/// Opens the gateway's own socket. The lock is held, so that one that is there is a leftover.
+pub(crate) fn bind_socket(home: &Home) -> Result<UnixListener, Failure> {
+    let path = home.socket();
+    if path.is_symlink() {
+        let message = format!("{} is a symbolic link", path.display());
+        return Err(Failure::new(message).hint("remove it"));
+    }
+    match fs::remove_file(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            return Err(error).context(format!("cannot replace {}", path.display()));
+        }
+    }
+    let listener = UnixListener::bind(&path).context(format!("cannot open {}", path.display()))?;
+    private(&path)?;
+    Ok(listener)
+}
+
+/// The signals that the gateway heeds. Made before anything is there that would have to be stopped.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?,
+            hang_up: signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?,
+        })
+    }
+}
+
+/// Stops the gateway when a signal says so, at once when a second one does, and reads the
+/// configuration again on SIGHUP. Done when the gateway has stopped.
+pub(crate) async fn until_stopped(gateway: &Arc<Gateway>, mut signals: Signals) {
+    loop {
+        tokio::select! {
+            _ = signals.terminate.recv() => break,
+            _ = signals.interrupt.recv() => break,
+            _ = signals.hang_up.recv() => {
+                // A file that cannot be applied has been reported.
+                let _ = gateway.reload().await;
+            }
+            () = gateway.stopped() => break,
+        }
+    }
+    let mut stopping = std::pin::pin!(gateway.stop());
+    loop {
+        tokio::select! {
+            // First, so that stopping has begun before anybody can hurry it.
+            biased;
+            () = &mut stopping => break,
+            _ = signals.terminate.recv() => {}
+            _ = signals.interrupt.recv() => gateway.hurry(),
+        }
+    }
+    // Those on pipes have been answered; what they were told is on its way out.
+    let _ = timeout(LAST_ANSWERS, gateway.abandoned()).await;
+}
+
+/// How long the last answers may take to be read.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
+/// Opens the doors in the background.
+pub(crate) fn open_doors(
+    gateway: &Arc<Gateway>,
+    token: &str,
+    socket: Option<UnixListener>,
+    tcp: Option<Ports>,
+) -> Doors {
+    let doors = gateway.doors(token);
+    if let Some(socket) = socket {
+        let doors = doors.clone();
+        tokio::spawn(async move { doors.serve_socket(socket).await });
+    }
+    if let Some(tcp) = tcp {
+        tokio::spawn(doors.serve_tcp(tcp));
+    }
+    doors
+}
+
+/// Lets the process have as many open files as the system allows: each client and each server takes
+/// some.
+pub(crate) fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    /// Closing all descriptors before a program is started takes longer with a limit of millions.
+    const ENOUGH: u64 = 65_536;
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(ENOUGH).min(ENOUGH);
+    if limit.current.is_some_and(|current| current < most) {
+        limit.current = Some(most);
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::debug!(%error, "Cannot raise the limit of open files.");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `switchboard stdio`: MCP on standard input and output. Joins the running gateway, or is one.
+
+mod join;
+mod memory;
+mod pipes;
+
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use clap::Args;
+use switchboard_config::{Config, Environment, Home, Started};
+use switchboard_gateway::{Face, Gateway, Ports, View};
+use tokio::time::Instant;
+use tracing::level_filters::LevelFilter;
+
+pub use self::pipes::{Reader, Writer};
+use switchboard_terminal::{
+    failure::{Context as _, Failure},
+    print,
+};
+
+use crate::{
+    log,
+    runtime::{self, Lock, Signals},
+};
+
+/// Connect a client over standard input and output.
+///
+/// This is the command to put into a client's configuration. It joins the gateway that runs for this
+/// home; if none does, it is the gateway itself, for other clients as well, until the last of them
+/// has left.
+#[derive(Debug, Args)]
+pub struct StdioArgs {
+    /// What the client sees: `search` (a small menu to find tools with), `direct` (every tool of every
+    /// server), `server:NAME`, or `configured`: what `view` in switchboard.json says
+    #[arg(long, value_name = "VIEW", default_value = "configured", value_parser = parse_view)]
+    view: View,
+    /// How much to say on standard error: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log::level)]
+    log_level: LevelFilter,
+}
+
+impl StdioArgs {
+    /// What is needed to see one server.
+    pub fn of_server(name: &str, log_level: LevelFilter) -> Self {
+        Self {
+            view: View::Server(name.into()),
+            log_level,
+        }
+    }
+}
+
+/// A client on a pipe: the view that it has, and the directory that it works in.
+#[derive(Debug, Clone)]
+pub struct Client {
+    view: View,
+    directory: Option<PathBuf>,
+}
+
+impl Client {
+    /// A client with this view, in the directory of this process.
+    pub fn here(view: View) -> Self {
+        let directory = std::env::current_dir().ok();
+        Self { view, directory }
+    }
+
+    /// The directory, as it is told to the gateway.
+    pub fn project(&self) -> Option<Arc<str>> {
+        Some(self.directory.as_deref()?.to_str()?.into())
+    }
+
+    /// The environment of this process, as a gateway in it may hand it on.
+    pub fn environment(&self) -> Environment {
+        Environment::current(self.directory.as_deref().map(Started::ByClient))
+    }
+}
+
+/// Joins the gateway that runs, if one does and answers.
+pub async fn join(home: &Home, client: &Client) -> Option<(Reader, Writer)> {
+    join::connect(home, client).await.map(join::Link::into_ends)
+}
+
+fn parse_view(text: &str) -> Result<View, String> {
+    match text.split_once(':') {
+        None if text == "configured" => Ok(View::All(Face::Configured)),
+        None if text == "direct" => Ok(View::All(Face::Direct)),
+        None if text == "search" => Ok(View::All(Face::Search)),
+        Some(("server", name)) if !name.is_empty() => Ok(View::Server(name.into())),
+        _ => Err("expected `search`, `direct`, `server:NAME` or `configured`".to_owned()),
+    }
+}
+
+/// Serves one client on standard input and output.
+pub fn run(home: Home, args: &StdioArgs) -> Result<(), Failure> {
+    let _log = log::to_stderr(args.log_level).context("cannot start the log")?;
+    if io::stdin().is_terminal() {
+        print::say("waiting for an MCP client on standard input; Ctrl-D ends");
+    }
+    let client = Client {
+        view: args.view.clone(),
+        directory: runtime::leave_directory()?,
+    };
+    runtime::block_on(async move {
+        let until = Instant::now() + join::PATIENCE;
+        loop {
+            // Most often there is one; and to ask costs next to nothing.
+            if let Some(link) = join::connect(&home, &client).await {
+                return join::relay(home, client, link).await;
+            }
+            home.create()?;
+            match Lock::take(&home)? {
+                Ok(lock) => return be(home, client, lock).await,
+                // Somebody is about to be the gateway, or to stop being it.
+                Err(_) if Instant::now() < until => join::pause().await,
+                Err(holder) => {
+                    let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
+                    let message = format!("the gateway{holder} does not answer");
+                    return Err(Failure::new(message).hint("end it and start the client anew"));
+                }
+            }
+        }
+    })?
+}
+
+/// Is the gateway, for the client on standard input and whoever joins.
+async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Failure> {
+    let config = Config::load(home.config_file())?;
+    let hosted = Hosted::start(home, config, &client, lock)?;
+    let (reader, writer) = pipes::open();
+    let gateway = Arc::clone(&hosted.gateway);
+    let serving = tokio::spawn(async move {
+        let project = client.project();
+        let served = gateway.serve_pipe(client.view, project, reader, writer);
+        if let Err(error) = served.await {
+            tracing::debug!(%error, "The client's pipe ended early.");
+        }
+        // Those who have joined keep the gateway for as long as they need it, and so do servers that are being learnt.
+        gateway.deserted().await;
+        gateway.stop().await;
+    });
+    hosted.until_stopped().await;
+    serving.abort();
+    Ok(())
+}
+
+/// A gateway in this process that others can join.
+struct Hosted {
+    gateway: Arc<Gateway>,
+    home: Arc<Home>,
+    signals: Signals,
+    #[expect(dead_code, reason = "held, not read")]
+    lock: Lock,
+}
+
+impl Hosted {
+    fn start(home: Home, config: Config, client: &Client, lock: Lock) -> Result<Self, Failure> {
+        let signals = Signals::listen()?;
+        runtime::raise_file_limit();
+        let address = config.listen_address();
+        let home = Arc::new(home);
+        let gateway = runtime::start(Arc::clone(&home), config, client.environment())?;
+        // After the first answer: others can wait for a moment, the client cannot.
+        let (host, place) = (Arc::clone(&gateway), Arc::clone(&home));
+        tokio::spawn(async move {
+            let token = match runtime::token(&place) {
+                Ok(token) => token,
+                Err(failure) => return tracing::warn!("{}", failure.line()),
+            };
+            let socket = runtime::bind_socket(&place)
+                .inspect_err(|failure| tracing::warn!("Others cannot join: {}", failure.line()))
+                .ok();
+            let tcp = Ports::bind(address)
+                .await
+                .inspect_err(|error| {
+                    tracing::warn!(
+                        "Clients over HTTP cannot join: cannot listen on {address}: {error}"
+                    );
+                })
+                .ok();
+            runtime::open_doors(&host, &token, socket, tcp);
+            host.watch_config();
+        });
+        Ok(Self {
+            gateway,
+            home,
+            signals,
+            lock,
+        })
+    }
+
+    async fn until_stopped(self) {
+        runtime::until_stopped(&self.gateway, self.signals).await;
+        // A leftover socket does no harm, but one that is gone says at once that nobody is there.
+        let _ = std::fs::remove_file(self.home.socket());
+    }
+}

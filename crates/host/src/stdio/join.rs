@@ -1,0 +1,401 @@
+//! A client's pipe carried to the gateway that runs already.
+//!
+//! The gateway may be another client's `switchboard stdio`, and leave with that client. Then this
+//! process joins the next one or becomes it, opens the conversation anew as the client once did, and
+//! the client goes on: what was under way is answered with an error, nothing else is lost.
+
+use std::{cell::RefCell, convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use switchboard_config::{Config, Home};
+use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
+use switchboard_terminal::failure::{Context as _, Failure};
+use switchboard_wire::{ErrorObject, Raw, Splitter, code, encode, limits, method, put_line};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
+    net::UnixStream,
+    sync::{Notify, mpsc},
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+
+use super::{
+    Client, Hosted,
+    memory::Memory,
+    pipes::{self, Reader, Writer},
+};
+use crate::runtime::Lock;
+
+/// How long to wait for somebody who is about to be the gateway, or to stop being it.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+/// A gateway that runs answers at once; one that does not in this time hangs.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(20);
+/// The time that a gateway has to become ready before it is asked again.
+const REPEAT_PAUSE: Duration = Duration::from_secs(1);
+/// The head of the gateway's answer is short.
+const HEAD_MAX: usize = 4 * 1024;
+const READ_BYTES: usize = 16 * 1024;
+const LOCAL_BYTES: usize = 64 * 1024;
+/// What a request is answered with whose gateway left.
+const GATEWAY_LEFT: i64 = -32004;
+
+pub(super) async fn pause() {
+    sleep(PAUSE).await;
+}
+
+/// A way to a gateway.
+pub(super) struct Link {
+    reader: Reader,
+    writer: Writer,
+    /// What was read beyond the head of its answer.
+    rest: BytesMut,
+    /// The gateway, if it is in this process.
+    hosted: Option<Host>,
+}
+
+impl Link {
+    /// Its two ends, for whoever speaks to the gateway itself.
+    pub(super) fn into_ends(self) -> (Reader, Writer) {
+        let rest = io::Cursor::new(self.rest);
+        (Box::new(rest.chain(self.reader)), self.writer)
+    }
+}
+
+/// A gateway in this process: it is looked after beside the relay, and holds the lock until it is gone.
+struct Host {
+    gateway: Arc<Gateway>,
+    gone: JoinHandle<()>,
+}
+
+/// Joins the gateway that runs, if one does and answers.
+pub(super) async fn connect(home: &Home, client: &Client) -> Option<Link> {
+    timeout(ANSWER_PATIENCE, ask(home, client)).await.ok()?
+}
+
+/// A path as a header can say it.
+fn encoded(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+    let written = path.bytes().map(|byte| match byte {
+        byte if plain(byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02x}"),
+    });
+    written.collect()
+}
+
+async fn ask(home: &Home, client: &Client) -> Option<Link> {
+    let mut stream = UnixStream::connect(home.socket()).await.ok()?;
+    let view = client.view.place();
+    let project = client.project();
+    let project = project.map(|folder| encoded(&folder)).unwrap_or_default();
+    let ask = format!(
+        "GET {PIPE_PATH}{view} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n{PIPE_PROJECT}: {project}\r\n\r\n"
+    );
+    stream.write_all(ask.as_bytes()).await.ok()?;
+    let mut rest = BytesMut::new();
+    let end = loop {
+        if let Some(end) = rest.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if rest.len() > HEAD_MAX || stream.read_buf(&mut rest).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = rest.split_to(end);
+    if !head.starts_with(b"HTTP/1.1 101 ") {
+        return None;
+    }
+    let (reader, writer) = stream.into_split();
+    Some(Link {
+        reader: Box::new(reader),
+        writer: Box::new(writer),
+        rest,
+        hosted: None,
+    })
+}
+
+/// Carries messages between the client and the gateway until the client leaves.
+pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), Failure> {
+    let (reader, writer) = pipes::open();
+    let mut relay = Relay {
+        incoming: Splitter::new(limits::FRAME_BYTES),
+        reader,
+        writer,
+        memory: RefCell::new(Memory::new()?),
+    };
+    let mut link = Some(link);
+    loop {
+        let current = match link.take() {
+            Some(link) => link,
+            None => next_gateway(&home, &client).await?,
+        };
+        match relay.carry(current).await {
+            Ended::ClientLeft(None) => return Ok(()),
+            Ended::ClientLeft(Some(host)) => {
+                // Those who have joined keep the gateway for as long as they need it, and so do servers that are
+                // being learnt.
+                tokio::select! {
+                    () = host.gateway.deserted() => host.gateway.stop().await,
+                    () = host.gateway.stopped() => {}
+                }
+                let _ = host.gone.await;
+                return Ok(());
+            }
+            // It was told to stop, and this process with it.
+            Ended::GatewayLeft(Some(host)) => {
+                let _ = host.gone.await;
+                return Ok(());
+            }
+            Ended::GatewayLeft(None) => {
+                tracing::warn!("The gateway left; looking for the next.");
+                relay.answer_lost().await?;
+            }
+        }
+    }
+}
+
+/// Joins the next gateway, or becomes it.
+async fn next_gateway(home: &Home, client: &Client) -> Result<Link, Failure> {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if let Some(link) = connect(home, client).await {
+            return Ok(link);
+        }
+        home.create()?;
+        if let Ok(lock) = Lock::take(home)? {
+            return host(home.clone(), client.clone(), lock);
+        }
+        pause().await;
+    }
+    Err(
+        Failure::new("the gateway left, and the next one does not answer")
+            .hint("start the client anew"),
+    )
+}
+
+fn host(home: Home, client: Client, lock: Lock) -> Result<Link, Failure> {
+    let config = Config::load(home.config_file())?;
+    let hosted = Hosted::start(home, config, &client, lock)?;
+    let (here, there): (DuplexStream, DuplexStream) = tokio::io::duplex(LOCAL_BYTES);
+    let gateway = Arc::clone(&hosted.gateway);
+    tokio::spawn(async move {
+        let (reader, writer) = tokio::io::split(there);
+        // Memory does not fail.
+        let project = client.project();
+        let served = gateway.serve_pipe(client.view, project, reader, writer);
+        let _ = served.await;
+    });
+    let (reader, writer) = tokio::io::split(here);
+    let host = Host {
+        gateway: Arc::clone(&hosted.gateway),
+        gone: tokio::spawn(hosted.until_stopped()),
+    };
+    Ok(Link {
+        reader: Box::new(reader),
+        writer: Box::new(writer),
+        rest: BytesMut::new(),
+        hosted: Some(host),
+    })
+}
+
+enum Ended {
+    ClientLeft(Option<Host>),
+    GatewayLeft(Option<Host>),
+}
+
+/// Why one direction has come to its end.
+enum Over {
+    Client,
+    Gateway,
+}
+
+struct Relay {
+    reader: Reader,
+    writer: Writer,
+    incoming: Splitter,
+    memory: RefCell<Memory>,
+}
+
+impl Relay {
+    /// Carries both directions side by side: neither waits for the other, or both could wait for ever.
+    async fn carry(&mut self, link: Link) -> Ended {
+        let Link {
+            reader,
+            mut writer,
+            rest,
+            hosted,
+        } = link;
+        let opening = self.memory.borrow_mut().opening();
+        if let Some(opening) = opening
+            && writer.write_all(&opening).await.is_err()
+        {
+            return Ended::GatewayLeft(hosted);
+        }
+        // What this process itself has to say to the client. It is little.
+        let (complaints, complained) = mpsc::channel(1);
+        // What it has to ask the gateway for again.
+        let (repeats, repeated) = mpsc::channel(1);
+        let refused = Notify::new();
+        let up = up(
+            &mut self.reader,
+            &mut self.incoming,
+            writer,
+            &self.memory,
+            complaints,
+            repeated,
+        );
+        let writer = &mut self.writer;
+        let down = down(reader, rest, writer, &self.memory, complained, &refused);
+        let repeating = repeat(&self.memory, &refused, repeats);
+        let (mut up, mut down, mut repeating) = (pin!(up), pin!(down), pin!(repeating));
+        let over = tokio::select! {
+            never = &mut repeating => match never {},
+            over = &mut up => match over {
+                // The gateway has been told by the closed pipe, and its last answers are handed over.
+                Over::Client => {
+                    down.await;
+                    Over::Client
+                }
+                Over::Gateway => down.await,
+            },
+            over = &mut down => over,
+        };
+        match over {
+            Over::Client => Ended::ClientLeft(hosted),
+            Over::Gateway => Ended::GatewayLeft(hosted),
+        }
+    }
+
+    /// Answers what the gateway that left no longer can, and takes back what it had asked.
+    async fn answer_lost(&mut self) -> Result<(), Failure> {
+        let message =
+            "the gateway left during the call, which may have been carried out; try again";
+        let error = ErrorObject::new(GATEWAY_LEFT, message);
+        let lost = self.memory.borrow_mut().lost();
+        let withdrawn = lost.questions.iter().map(|id| {
+            let params = Raw::object([("requestId", id.raw().clone())]);
+            encode::notification(method::CANCELLED, Some(&params))
+        });
+        let requests = lost.requests.iter();
+        let failed = requests.map(|id| encode::error(Some(id), &error));
+        for message in withdrawn.chain(failed) {
+            say(&mut self.writer, &message)
+                .await
+                .context("the client left")?;
+        }
+        Ok(())
+    }
+}
+
+/// From the client to the gateway.
+async fn up(
+    reader: &mut Reader,
+    incoming: &mut Splitter,
+    mut writer: Writer,
+    memory: &RefCell<Memory>,
+    complaints: mpsc::Sender<Bytes>,
+    mut repeated: mpsc::Receiver<Bytes>,
+) -> Over {
+    let mut lines = BytesMut::new();
+    loop {
+        lines.clear();
+        while let Some(frame) = incoming.next_frame() {
+            match frame {
+                Ok(frame) => {
+                    if let Some(frame) = memory.borrow_mut().client_says(frame) {
+                        put_line(&mut lines, &frame);
+                    }
+                }
+                Err(too_large) => {
+                    let message = format!("a message is longer than {} bytes", too_large.limit);
+                    let error = ErrorObject::new(code::INVALID_REQUEST, message);
+                    // An error means that nobody reads it any more.
+                    let _ = complaints.send(encode::error(None, &error)).await;
+                }
+            }
+        }
+        if !lines.is_empty() && writer.write_all(&lines).await.is_err() {
+            return Over::Gateway;
+        }
+        incoming.buffer().reserve(READ_BYTES);
+        let read = tokio::select! {
+            read = reader.read_buf(incoming.buffer()) => read,
+            Some(again) = repeated.recv() => {
+                if writer.write_all(&again).await.is_err() {
+                    return Over::Gateway;
+                }
+                continue;
+            }
+        };
+        if read.is_err() || read.is_ok_and(|read| read == 0) {
+            let _ = writer.shutdown().await;
+            return Over::Client;
+        }
+    }
+}
+
+/// From the gateway to the client.
+async fn down(
+    mut reader: Reader,
+    rest: BytesMut,
+    writer: &mut Writer,
+    memory: &RefCell<Memory>,
+    mut complaints: mpsc::Receiver<Bytes>,
+    refused: &Notify,
+) -> Over {
+    // The gateway keeps to the limit; what it adds to a message has to fit as well.
+    let mut outgoing = Splitter::new(2 * limits::FRAME_BYTES);
+    outgoing.push(&rest);
+    let mut lines = BytesMut::new();
+    loop {
+        lines.clear();
+        while let Some(Ok(frame)) = outgoing.next_frame() {
+            if memory.borrow_mut().gateway_says(&frame) {
+                put_line(&mut lines, &frame);
+            }
+        }
+        if memory.borrow().has_refused() {
+            refused.notify_one();
+        }
+        if !lines.is_empty()
+            && (writer.write_all(&lines).await.is_err() || writer.flush().await.is_err())
+        {
+            return Over::Client;
+        }
+        outgoing.buffer().reserve(READ_BYTES);
+        tokio::select! {
+            read = reader.read_buf(outgoing.buffer()) => match read {
+                Ok(1..) => {}
+                _ => return Over::Gateway,
+            },
+            Some(complaint) = complaints.recv() => {
+                if say(writer, &complaint).await.is_err() {
+                    return Over::Client;
+                }
+            }
+        }
+    }
+}
+
+/// Has the gateway asked again for what it was not ready for.
+async fn repeat(
+    memory: &RefCell<Memory>,
+    refused: &Notify,
+    repeats: mpsc::Sender<Bytes>,
+) -> Infallible {
+    loop {
+        refused.notified().await;
+        sleep(REPEAT_PAUSE).await;
+        let again = memory.borrow_mut().again();
+        if let Some(again) = again {
+            // An error means that the gateway is not written to any more.
+            let _ = repeats.send(again).await;
+        }
+    }
+}
+
+async fn say(writer: &mut Writer, frame: &[u8]) -> io::Result<()> {
+    writer.write_all(frame).await?;
+    writer.write_all(b"\n").await?;
+    writer.flush().await
+}

@@ -1,0 +1,235 @@
+//! How a command ends when it does not end well: what to say, what to do next, and the exit code.
+
+use std::{borrow::Cow, error::Error, fmt, io, process::ExitCode};
+
+use switchboard_wire::with_hint;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub struct Failure {
+    kind: Kind,
+    message: String,
+    hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The thing asked for failed.
+    Failed,
+    /// It was asked for in a way that makes no sense.
+    Usage,
+    /// No gateway answers.
+    Unreachable,
+    /// A person said no.
+    Declined,
+    /// Everything has been said already.
+    Told,
+    /// The reader has left, as `head` does; that is no failure.
+    ReaderLeft,
+}
+
+impl Failure {
+    /// The thing asked for failed.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::of(Kind::Failed, message)
+    }
+
+    /// It was asked for wrongly.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::of(Kind::Usage, message)
+    }
+
+    /// The gateway cannot be reached.
+    pub fn unreachable(message: impl Into<String>) -> Self {
+        Self::of(Kind::Unreachable, message)
+    }
+
+    /// Tests if the gateway could not be reached.
+    pub fn is_unreachable(&self) -> bool {
+        self.kind == Kind::Unreachable
+    }
+
+    /// A person was asked, and said no.
+    pub fn declined(message: impl Into<String>) -> Self {
+        Self::of(Kind::Declined, message)
+    }
+
+    /// Tests if a person said no.
+    pub(crate) fn is_declined(&self) -> bool {
+        self.kind == Kind::Declined
+    }
+
+    /// It failed, and what was printed says so.
+    pub fn told() -> Self {
+        Self::of(Kind::Told, "")
+    }
+
+    /// An error with everything below it, and its advice.
+    pub fn from_error(error: &(dyn Error + 'static), hint: Option<Cow<'_, str>>) -> Self {
+        let mut failure = Self::new(error.to_string());
+        failure.hint = hint.map(Cow::into_owned);
+        failure.add_causes(error.source());
+        failure
+    }
+
+    fn add_causes(&mut self, mut below: Option<&(dyn Error + 'static)>) {
+        while let Some(source) = below {
+            let text = source.to_string();
+            // Some errors repeat what is below them.
+            if !self.message.ends_with(&text) {
+                self.message = format!("{}: {text}", self.message);
+            }
+            below = source.source();
+        }
+    }
+
+    /// The same, as wrong usage.
+    pub(crate) fn wrong_usage(mut self) -> Self {
+        self.kind = Kind::Usage;
+        self
+    }
+
+    /// What to do next, unless that has been said.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// What failed and why.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// The message with the advice, for a log.
+    pub fn line(&self) -> String {
+        with_hint(&self.message, self.hint.as_deref())
+    }
+
+    /// Whether there is something to say.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self.kind, Kind::Told | Kind::ReaderLeft)
+    }
+
+    /// The exit code of the program.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self.kind {
+            Kind::ReaderLeft => 0,
+            Kind::Failed | Kind::Declined | Kind::Told => 1,
+            Kind::Usage => 2,
+            Kind::Unreachable => 3,
+        })
+    }
+
+    fn of(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Says what failed, where an error says only why.
+pub trait Context<T> {
+    /// The failure of this, with the error as its cause.
+    fn context(self, what: impl Into<String>) -> Result<T, Failure>;
+}
+
+impl<T, E: Error + 'static> Context<T> for Result<T, E> {
+    fn context(self, what: impl Into<String>) -> Result<T, Failure> {
+        self.map_err(|error| {
+            let mut failure = Failure::new(what);
+            failure.add_causes(Some(&error));
+            failure
+        })
+    }
+}
+
+impl From<switchboard_config::HomeError> for Failure {
+    fn from(error: switchboard_config::HomeError) -> Self {
+        Self::from_error(&error, error.hint())
+    }
+}
+
+impl From<switchboard_store::StoreError> for Failure {
+    fn from(error: switchboard_store::StoreError) -> Self {
+        Self::from_error(&error, error.hint())
+    }
+}
+
+impl From<switchboard_config::ConfigError> for Failure {
+    fn from(error: switchboard_config::ConfigError) -> Self {
+        Self::from_error(&error, error.hint())
+            .hint("fix the file; `switchboard schema` prints what may stand in it")
+    }
+}
+
+impl From<switchboard_config::EditError> for Failure {
+    fn from(error: switchboard_config::EditError) -> Self {
+        let failure = Self::from_error(&error, error.hint());
+        match error {
+            switchboard_config::EditError::Name(_)
+            | switchboard_config::EditError::Entry { .. } => failure.wrong_usage(),
+            _ => failure,
+        }
+    }
+}
+
+impl From<switchboard_clients::Error> for Failure {
+    fn from(error: switchboard_clients::Error) -> Self {
+        let failure = Self::from_error(&error, error.hint());
+        match error.kind() {
+            switchboard_clients::ErrorKind::Usage => failure.wrong_usage(),
+            _ => failure,
+        }
+    }
+}
+
+/// What went wrong when writing to standard output.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::of(Kind::ReaderLeft, ""),
+            _ => Self::new(format!("cannot write to standard output: {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn semicolon_does_not_split_the_message() {
+        let error = switchboard_config::ConfigError::Read {
+            path: "a; b.json".into(),
+            source: io::Error::other("no; luck"),
+        };
+        let failure = Failure::from_error(&error, error.hint());
+        assert_eq!(failure.message(), "cannot read a; b.json: no; luck");
+        assert_eq!(
+            failure.advice(),
+            Some("check that it is a file and that you may read it")
+        );
+    }
+
+    #[test]
+    fn context_precedes_the_cause() {
+        let failed = Err::<(), _>(io::Error::other("no room"));
+        let failure = failed.context("cannot write b").unwrap_err();
+        assert_eq!(failure.message(), "cannot write b: no room");
+        assert_eq!(failure.advice(), None);
+    }
+}

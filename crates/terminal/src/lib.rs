@@ -1,0 +1,6 @@
+//! What the program says on a terminal: errors with hints, tables, colours, text made safe to show.
+
+pub mod failure;
+pub mod print;
+pub mod usage;
+pub mod visible;
