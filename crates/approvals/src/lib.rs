@@ -12,7 +12,6 @@ mod record;
 mod room;
 pub mod rules;
 mod step;
-mod words;
 
 pub use broker::{Broker, Effect, Fault, Input, Outcome};
 pub use decision::{Decision, Refusal, rememberable};

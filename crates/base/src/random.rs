@@ -1,10 +1,12 @@
 //! Random names and numbers.
 
+use switchboard_text::hex;
+
 /// Generates 128 random bits in hexadecimal digits; `None` if the system has no randomness to give.
 pub fn secret() -> Option<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).ok()?;
-    Some(crate::signed_token::hex(&bytes))
+    Some(hex::encode(&bytes))
 }
 
 /// Generates a number that differs from others; nothing secret depends on it.

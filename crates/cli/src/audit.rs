@@ -4,7 +4,6 @@ mod archive;
 
 use std::{
     collections::VecDeque,
-    fmt::Write as _,
     fs::OpenOptions,
     io::{self, BufWriter, Write},
     os::unix::fs::OpenOptionsExt as _,
@@ -21,6 +20,7 @@ use switchboard_terminal::{
     failure::Failure,
     print::{self, Table},
 };
+use switchboard_text::hex;
 use switchboard_wire::Raw;
 
 use super::{config_file::cannot, shapes::count, times::moment};
@@ -151,7 +151,7 @@ impl<'a> Entry<'a> {
             // What is no JSON was not written by a gateway; it is handed on as text.
             text: (body.is_none() || entry.body.contains(['\r', '\n'])).then_some(&*entry.body),
             body: body.unwrap_or_else(|| Raw::string(&entry.body)),
-            hash: hex(&audited.hash),
+            hash: hex::encode(&audited.hash),
         }
     }
 }
@@ -164,15 +164,6 @@ fn time(audited: &Audited) -> String {
 
 /// So many digits of a hash are enough to know it by.
 const HASH_DIGITS: usize = 12;
-
-fn hex(hash: &[u8; 32]) -> String {
-    let mut text = String::with_capacity(2 * hash.len());
-    for byte in hash {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
 
 fn list(home: &Home, args: &List) -> Result<(), Failure> {
     let mut last = VecDeque::new();
@@ -302,7 +293,7 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
         check_expected(&file, expected)?;
     }
     archive::check(&file, &args.archive)?;
-    let head = hex(&verdict.head);
+    let head = hex::encode(&verdict.head);
     let broken = verdict.broken;
     if args.json {
         let broken = broken.map(|broken| json!({"seq": broken.seq, "why": broken.why.to_string()}));
@@ -361,7 +352,7 @@ fn check_expected(file: &Path, expected: &str) -> Result<(), Failure> {
     let mut found = None;
     let mut later = false;
     let walked = switchboard_store::export(file, seq - 1, |audited| {
-        found = (audited.seq == seq).then(|| hex(&audited.hash));
+        found = (audited.seq == seq).then(|| hex::encode(&audited.hash));
         later = audited.seq > seq;
         // One is enough.
         Err(io::ErrorKind::Interrupted.into())
@@ -435,7 +426,7 @@ fn row(audited: &Audited) -> String {
         time(audited),
         entry.what.to_string(),
         entry.subject.to_string(),
-        hex(&audited.hash),
+        hex::encode(&audited.hash),
         entry.body.to_string(),
     ];
     let fields = fields.map(|field| {

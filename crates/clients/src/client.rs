@@ -98,36 +98,22 @@ impl FromStr for Client {
         let is_part = |name: &str| {
             !wanted.is_empty() && (name.starts_with(&wanted) || wanted.starts_with(name))
         };
-        let nearest = Self::ALL
+        let part = Self::ALL
             .into_iter()
-            .map(|client| match client.name() {
-                name if is_part(name) => (0, name.len(), client),
-                name => (distance(&wanted, name), name.len(), client),
-            })
-            .min_by_key(|(distance, length, _)| (*distance, *length))
-            .filter(|(distance, length, _)| *distance <= length / 2)
-            .map(|(.., client)| client);
+            .filter(|client| is_part(client.name()));
+        let part = part.min_by_key(|client| client.name().len());
+        let nearest = part.or_else(|| {
+            let near =
+                switchboard_text::nearest(&wanted, Self::ALL.iter().map(|client| client.name()));
+            Self::ALL
+                .into_iter()
+                .find(|client| Some(client.name()) == near)
+        });
         Err(Error::UnknownClient {
             given: given.to_owned(),
             nearest,
         })
     }
-}
-
-/// How many letters have to be put in, left out or changed to get from one word to the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, letter) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (column, against) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *against);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use std::{borrow::Cow, collections::HashSet};
 
 use serde_json::Value;
 
+use switchboard_text::nearest;
+
 use crate::json::{self, Json, Member, Node, skip_trivia};
 use crate::layout::{Layout, entry_text, key_text, line_start, same_line_end};
 use crate::load::{lines, only_hint};
 use crate::name::{NameError, check_server_name};
-use crate::nearest::nearest;
 use crate::parse;
 use crate::problem::{Problem, Problems};
 

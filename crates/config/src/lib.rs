@@ -40,7 +40,6 @@ mod listen;
 mod load;
 mod model;
 mod name;
-mod nearest;
 mod network;
 mod problem;
 mod read;

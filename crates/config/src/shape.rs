@@ -1,7 +1,8 @@
 //! What a key may hold: one description that the parser checks by and the schema is made from.
 
+use switchboard_text::{alike, nearest};
+
 use crate::json::{Json, Member, Node, quote};
-use crate::nearest::{alike, nearest};
 use crate::problem::Problems;
 
 /// A key of an object.

@@ -25,7 +25,7 @@ mod table;
 mod weights;
 mod wordpiece;
 
-use std::fmt::Write;
+use switchboard_text::hex;
 
 pub use error::ModelError;
 pub use joined::Joined;
@@ -90,10 +90,5 @@ pub enum Role {
 
 /// The start of a digest, as text: enough to tell models apart.
 fn digest_text(digest: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in digest.iter().take(8) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    hex::encode(&digest[..digest.len().min(8)])
 }

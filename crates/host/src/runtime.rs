@@ -14,6 +14,7 @@ use switchboard_config::{Config, Environment, Home};
 use switchboard_files::{Access, Links, write_private};
 use switchboard_gateway::{Doors, Gateway, Ports};
 use switchboard_terminal::failure::{Context as _, Failure};
+use switchboard_text::hex;
 use tokio::{
     net::UnixListener,
     signal::unix::{Signal, SignalKind, signal},
@@ -154,9 +155,7 @@ pub(crate) fn token(home: &Home) -> Result<String, Failure> {
     }
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).context("the system gives no random numbers")?;
-    let token = bytes
-        .iter()
-        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    let token = hex::encode(&bytes);
     write_private(&path, format!("{token}\n").as_bytes())
         .context(format!("cannot write {}", path.display()))?;
     Ok(token)

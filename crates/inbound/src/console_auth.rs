@@ -15,7 +15,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
-use switchboard_base::{random::secret, signed_token::hex, time};
+use switchboard_base::{random::secret, time};
+use switchboard_text::hex;
 use tokio::{sync::watch, time::timeout};
 
 /// The most keys at a time: the next one takes the place of the oldest.
@@ -213,7 +214,7 @@ impl Console {
         let mut mac = Hmac::<Sha256>::new_from_slice(session.secret.as_bytes()).ok()?;
         mac.update(PROOF.as_bytes());
         mac.update(nonce.as_bytes());
-        Some(hex(&mac.finalize().into_bytes()))
+        Some(hex::encode(&mac.finalize().into_bytes()))
     }
 
     /// Every session.

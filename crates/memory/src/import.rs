@@ -1,12 +1,13 @@
 //! Lines of JSON: in again, also those of the reference server.
 
-use std::{collections::HashMap, fmt::Write, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_recall::extract;
 use switchboard_store::memory::{MemoryChange, NewVersion, Scope};
+use switchboard_text::hex;
 
 use crate::{
     remember::{self, Named, new_id},
@@ -483,11 +484,7 @@ fn told_id(scope: &Scope, content: &str) -> String {
         hash.update(part.unwrap_or_default());
     }
     let hash = hash.finalize();
-    hash[..14].iter().fold("seen-".to_owned(), |mut id, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(id, "{byte:02x}");
-        id
-    })
+    format!("seen-{}", hex::encode(&hash[..14]))
 }
 
 /// Ids are shown to people and models, so they are what ids look like.

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    fmt::Write,
     sync::Arc,
 };
 
@@ -10,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_store::memory::{Listing, MemoryChange, NewMention, Version};
+use switchboard_text::hex;
 
 use crate::{
     count::Count, record, remember, scope::Scoped, service::Memory, times, trouble::Trouble,
@@ -234,13 +234,7 @@ fn fingerprint(groups: &[Group]) -> String {
         hash.update(u64::MAX.to_be_bytes());
     }
     let hash = hash.finalize();
-    hash[..12]
-        .iter()
-        .fold("plan-".to_owned(), |mut text, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    format!("plan-{}", hex::encode(&hash[..12]))
 }
 
 fn told(group: &Group) -> Value {

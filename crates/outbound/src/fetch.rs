@@ -1,7 +1,6 @@
 //! Fetching the files of a model, in the background, once.
 
 use std::{
-    fmt::Write,
     io,
     path::{Path, PathBuf},
     time::Duration,
@@ -9,6 +8,7 @@ use std::{
 
 use reqwest::StatusCode;
 use sha2::{Digest, Sha256};
+use switchboard_text::hex;
 use tokio::{fs, io::AsyncWriteExt};
 
 /// The folder of the sentence model.
@@ -100,7 +100,7 @@ impl Source {
 
     /// The folder for what comes from here.
     pub(crate) fn folder_name(&self) -> String {
-        hex(&Sha256::digest(&self.address)[..8])
+        hex::encode(&Sha256::digest(&self.address)[..8])
     }
 
     /// Fetches all files into this folder, which is there only when it is whole.
@@ -174,7 +174,7 @@ impl Source {
         }
         file.sync_all().await.map_err(file_error)?;
         if let File::Known(known) = kind
-            && known != hex(&hash.finalize())
+            && known != hex::encode(&hash.finalize())
         {
             let address = self.address_of(name);
             return Err(FetchError::Other { address });
@@ -200,14 +200,6 @@ fn is_absent(status: StatusCode) -> bool {
         status,
         StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::FORBIDDEN
     )
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

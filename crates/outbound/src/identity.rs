@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use switchboard_base::signed_token::hex;
 use switchboard_config::{
     CommandLine, Container, Inherit, Network, Remote, RemoteKind, Server, Transport,
 };
+use switchboard_text::hex;
 
 /// One field, under its key in the configuration.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -184,20 +184,20 @@ pub(crate) fn identity(server: &Server) -> String {
 
 /// A hash of the identity.
 pub fn identity_hash(server: &Server) -> String {
-    hex(&Sha256::digest(identity(server)))
+    hex::encode(&Sha256::digest(identity(server)))
 }
 
 /// A hash of the name and the identity, for the directory that a server runs in.
 pub(crate) fn directory_hash(name: &str, server: &Server) -> String {
     let both = serde_json::to_string(&[name, &identity(server)]).unwrap_or_default();
-    hex(&Sha256::digest(both)[..HASH_BYTES])
+    hex::encode(&Sha256::digest(both)[..HASH_BYTES])
 }
 
 /// A hash of every field, with the values of variables and headers as the configuration spells them. It tells an entry
 /// that was approved, or whose offers are known, from another one.
 pub(crate) fn fingerprint(server: &Server) -> String {
     let fields = serde_json::to_string(&fields(&server.transport)).unwrap_or_default();
-    hex(&Sha256::digest(fields)[..HASH_BYTES])
+    hex::encode(&Sha256::digest(fields)[..HASH_BYTES])
 }
 
 /// The fingerprint of a start: that of the entry, and the file that its command leads to.
@@ -209,7 +209,7 @@ pub(crate) fn start_fingerprint(server: &Server, file: Option<&Path>) -> String 
         both.update(b"\0");
         both.update(file.as_os_str().as_encoded_bytes());
     }
-    hex(&both.finalize()[..HASH_BYTES])
+    hex::encode(&both.finalize()[..HASH_BYTES])
 }
 
 /// As many bytes of a hash as nobody finds a second entry for.

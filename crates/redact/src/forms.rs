@@ -1,9 +1,8 @@
 //! The spellings of one value that no decoding of a text shows: in base64, in hexadecimal digits, and line by
 //! line.
 
-use std::fmt::Write as _;
-
 use base64::{Engine as _, engine::general_purpose};
+use switchboard_text::hex;
 
 use crate::{decode::Decoded, known::LEAST_BYTES};
 
@@ -31,7 +30,7 @@ pub(crate) fn of(value: &str) -> Vec<Form> {
         for bytes in [value.as_bytes(), &utf16] {
             add_base64(bytes, &mut forms);
             forms.push(Form {
-                bytes: hexadecimal(bytes).into_bytes().into(),
+                bytes: hex::encode(bytes).into_bytes().into(),
                 any_case: true,
             });
         }
@@ -93,13 +92,4 @@ fn add_base64(value: &[u8], forms: &mut Vec<Form>) {
             }));
         }
     }
-}
-
-fn hexadecimal(value: &[u8]) -> String {
-    let mut out = String::with_capacity(2 * value.len());
-    for byte in value {
-        // Writing to a string cannot fail.
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
 }

@@ -40,7 +40,6 @@ mod coerce;
 mod kind;
 pub mod limits;
 mod mismatch;
-mod nearest;
 mod number;
 mod outline;
 mod parts;

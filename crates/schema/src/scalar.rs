@@ -1,7 +1,8 @@
 //! Keywords for values that have no parts: kinds, choices, numbers and texts.
 
-use crate::limits::CHOICES;
-use crate::nearest::nearest;
+use switchboard_text::nearest;
+
+use crate::limits::{CANDIDATES, CHOICES};
 use crate::number::Decimal;
 use crate::run::{Run, Verdict};
 use crate::text;
@@ -59,7 +60,7 @@ impl<'c> Run<'c, '_> {
             if choices.len() > CHOICES {
                 shown.push(format!("… ({} in all)", choices.len()));
             }
-            let meant = wrong.and_then(|wrong| nearest(wrong, names()));
+            let meant = wrong.and_then(|wrong| nearest(wrong, names().take(CANDIDATES)));
             let hint = meant.map(|name| format!("did you mean {}?", text::quoted(name, 64)));
             let one = if shown.len() > 1 { "one of " } else { "" };
             (format!("{one}{}", shown.join(", ")), hint)

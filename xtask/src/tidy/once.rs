@@ -2,7 +2,7 @@
 
 use super::places::Rule;
 
-pub(super) const RULES: &[Rule] = &[UNSAFE, RENAME, HEX, UNHEX, MEMBER];
+pub(super) const RULES: &[Rule] = &[UNSAFE, RENAME, HEX, NEAREST, UNHEX, MEMBER];
 
 const UNSAFE: Rule = Rule {
     crates: &[],
@@ -32,40 +32,38 @@ const RENAME: Rule = Rule {
     advice: "replace a file with the crate `files`, which does it in one step",
 };
 
+/// The one that is known writes a percent-encoded byte.
 const HEX: Rule = Rule {
     crates: &[],
     part: |source| &source.text,
     words: &[":02x}", "char::from_digit"],
-    home: &["crates/base/src/signed_token.rs"],
-    known: &[
-        ("crates/approvals/src/rules/remembered.rs", 1),
-        ("crates/embed/src/lib.rs", 1),
-        ("crates/memory/src/import.rs", 1),
-        ("crates/memory/src/merge.rs", 1),
-        ("crates/outbound/src/fetch.rs", 1),
-        ("crates/redact/src/forms.rs", 1),
-        ("crates/cli/src/audit.rs", 1),
-        ("crates/host/src/runtime.rs", 1),
-        ("crates/host/src/stdio/join.rs", 1),
-        ("crates/trust/src/fingerprint.rs", 1),
-    ],
-    advice: "call `base::signed_token::hex`, or move it down to where you need it",
+    home: &[],
+    known: &[("crates/host/src/stdio/join.rs", 1)],
+    advice: "call `text::hex::encode`",
 };
 
-/// Those that are known read digests, or look for text that somebody hides.
+/// The one that is known compares a name with ten thousand at a time.
+const NEAREST: Rule = Rule {
+    crates: &[],
+    part: |source| &source.code,
+    words: &["strsim::", "fn distance("],
+    home: &["crates/text/src/nearest.rs"],
+    known: &[("crates/catalog/src/nearest.rs", 1)],
+    advice: "call `text::nearest`",
+};
+
+/// Those that are known look for text that an author hides.
 const UNHEX: Rule = Rule {
     crates: &[],
     part: |source| &source.code,
     words: &["percent_encoding", "u8::from_str_radix", "to_digit(16)"],
-    home: &["crates/wire/src/percent.rs"],
+    home: &["crates/text/src/hex.rs", "crates/wire/src/percent.rs"],
     known: &[
         ("crates/approvals/src/rules/decode.rs", 1),
-        ("crates/approvals/src/rules/remembered.rs", 1),
         ("crates/redact/src/place.rs", 1),
-        ("crates/cli/src/audit/archive.rs", 1),
         ("crates/trust/src/scan/encoded.rs", 3),
     ],
-    advice: "decode what is percent-encoded with `wire::percent::decode`",
+    advice: "decode digits with `text::hex`, and what is percent-encoded with `wire::percent`",
 };
 
 /// The one that is known looks for the end of a quotation.

@@ -18,6 +18,7 @@ const PURE: &[&str] = &[
     "schema",
     "search",
     "store",
+    "text",
     "trust",
 ];
 const IMPURE: [&str; 5] = ["tokio", "reqwest", "hyper", "tracing", "rand"];

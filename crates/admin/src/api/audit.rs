@@ -4,9 +4,10 @@ use std::{sync::Arc, time::SystemTime};
 
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
-use switchboard_base::{signed_token::hex, time};
+use switchboard_base::time;
 use switchboard_client::Raw;
 use switchboard_inbound::problem::Problem;
+use switchboard_text::hex;
 
 use super::{
     approvals::patiently,
@@ -54,7 +55,7 @@ pub(super) async fn list(
         what: audited.entry.what,
         subject: audited.entry.subject,
         body: Raw::parse(audited.entry.body.to_string()).unwrap_or_else(|_| Raw::empty_object()),
-        hash: hex(&audited.hash),
+        hash: hex::encode(&audited.hash),
     });
     Ok(Json(List {
         entries: entries.collect(),

@@ -4,10 +4,11 @@
 use switchboard_schema::Checker;
 use switchboard_wire::Raw;
 
+use switchboard_text::nearest;
+
 use super::field::{Choice, Field, Kind};
 use super::{Form, Mode, Problem};
 use crate::json::canonical_number;
-use crate::words::nearest;
 
 /// The longest answer, in bytes.
 const ANSWER_BYTES: usize = 1024 * 1024;
@@ -109,7 +110,7 @@ fn of_fields(fields: &[Field], members: &[(String, Raw)]) -> Vec<Problem> {
         .iter()
         .filter(|(name, _)| !names.contains(&name.as_str()))
     {
-        let why = match nearest(name, &names) {
+        let why = match nearest(name, names.iter().copied()) {
             Some(near) => format!("was not asked for; did you mean `{near}`?"),
             None => "was not asked for".to_owned(),
         };

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use switchboard_text::nearest;
+
 use super::Kind;
 use super::condition::Condition;
 use super::error::RuleError;
@@ -9,7 +11,6 @@ use super::glob::Glob;
 use super::hints::Hints;
 use super::limits::{CONDITIONS, RULE_BYTES};
 use super::rule::{Action, Rule};
-use crate::words::nearest;
 
 const KEYS: [&str; 9] = [
     "action",
@@ -276,7 +277,7 @@ fn glob(key: &str, text: &str) -> Result<Glob, RuleError> {
 }
 
 pub(crate) fn unknown(what: &'static str, found: &str, known: &[&str]) -> RuleError {
-    let hint = match nearest(found, known) {
+    let hint = match nearest(found, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are `{}`", known.join("`, `")),
     };

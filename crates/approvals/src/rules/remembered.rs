@@ -1,6 +1,7 @@
 //! Decisions that a person wanted to be remembered: rules with a scope.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use switchboard_text::hex;
 
 use super::condition::Fault;
 use super::look::Look;
@@ -93,23 +94,11 @@ impl Remembered {
 #[expect(clippy::ref_option, reason = "it is called with what serde has")]
 fn to_hex<S: Serializer>(digest: &Option<[u8; 32]>, serializer: S) -> Result<S::Ok, S::Error> {
     let digest = digest.unwrap_or_default();
-    let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0');
-    let digits = digest
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    let hex: String = digits.collect();
-    serializer.serialize_str(&hex)
+    serializer.serialize_str(&hex::encode(&digest))
 }
 
 fn from_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<[u8; 32]>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let wrong = || serde::de::Error::custom("a digest has 64 hexadecimal digits");
-    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(wrong());
-    }
-    let mut digest = [0; 32];
-    for (n, byte) in digest.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * n..2 * n + 2], 16).map_err(|_| wrong())?;
-    }
-    Ok(Some(digest))
+    hex::decode(&text).map(Some).ok_or_else(wrong)
 }

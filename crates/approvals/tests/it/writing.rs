@@ -71,7 +71,7 @@ fn what_is_wrong_is_told() {
         (json!(7), "a rule is a text"),
         (json!({"tool": "x"}), "says no `action`"),
         (
-            json!({"action": "ask", "tols": "x"}),
+            json!({"action": "ask", "tol": "x"}),
             "did you mean `tool`?",
         ),
         (
@@ -103,7 +103,7 @@ fn what_is_wrong_is_told() {
             "a name is missing",
         ),
         (
-            json!({"action": "ask", "arguments": {"$.a": {"match": "x"}}}),
+            json!({"action": "ask", "arguments": {"$.a": {"matchs": "x"}}}),
             "did you mean `matches`?",
         ),
         (

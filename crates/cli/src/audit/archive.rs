@@ -14,9 +14,10 @@ use switchboard_config::Home;
 use switchboard_host::runtime::Lock;
 use switchboard_store::{Anchor, Audited};
 use switchboard_terminal::{failure::Failure, print};
+use switchboard_text::hex;
 use switchboard_wire::Raw;
 
-use super::{Entry, cannot, cannot_make, failure, hex, log_of};
+use super::{Entry, cannot, cannot_make, failure, log_of};
 use crate::shapes::count;
 
 /// Move the oldest part of the log to a file.
@@ -88,7 +89,7 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Failure> {
         count(until.seq - began.seq, "entry", "entries"),
         path.display(),
         until.seq,
-        hex(&until.hash)
+        hex::encode(&until.hash)
     ));
     if !is_shrunk {
         print::hint("the file of the log becomes smaller only if no gateway runs meanwhile");
@@ -211,13 +212,7 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Failure> {
 fn parse(line: &str) -> Option<Audited> {
     let line: Line = serde_json::from_str(line).ok()?;
     let body = line.text.unwrap_or_else(|| line.body.as_str().to_owned());
-    let mut hash = [0; 32];
-    if line.hash.len() != 64 || !line.hash.is_ascii() {
-        return None;
-    }
-    for (at, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&line.hash[2 * at..2 * at + 2], 16).ok()?;
-    }
+    let hash = hex::decode(&line.hash)?;
     Some(Audited {
         seq: line.seq,
         entry: switchboard_store::Entry {

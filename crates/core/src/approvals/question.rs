@@ -4,12 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 use switchboard_approvals::{Ask, Holder, Kind, Patience, form::Form, rules::digest};
-use switchboard_base::{
-    caller::{Caller, Principal},
-    signed_token::hex,
-};
+use switchboard_base::caller::{Caller, Principal};
 use switchboard_client::Raw;
 use switchboard_config::Approvals as Settings;
+use switchboard_text::hex;
 use switchboard_wire::method;
 
 use crate::approvals::shown::is_seen;
@@ -82,7 +80,7 @@ impl About {
             allowed_by: None,
             // On its own: it may be kept long after the frame that it came in.
             request: request.detached(),
-            key: hex(&hash.finalize()).into(),
+            key: hex::encode(&hash.finalize()).into(),
             patience: Some(patience(settings)),
         }
     }

@@ -1,0 +1,6 @@
+//! Small jobs on text that several crates have.
+
+pub mod hex;
+mod nearest;
+
+pub use nearest::{alike, nearest};

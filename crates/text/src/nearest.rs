@@ -1,0 +1,89 @@
+//! The name that was probably meant by a wrong one.
+
+/// The most characters of a name that are compared: a longer one is no slip, and comparing costs the square.
+const LENGTH_MAX: usize = 64;
+
+/// The candidate with the fewest slips from `wrong`, if it is near enough to be meant. A slip is a character too many,
+/// missing, replaced, or swapped with its neighbour. Letter case and separators do not count.
+///
+/// ```
+/// use switchboard_text::nearest;
+///
+/// assert_eq!(nearest("comand", ["args", "command"]), Some("command"));
+/// assert_eq!(nearest("request_timeout", ["requestTimeout"]), Some("requestTimeout"));
+/// assert_eq!(nearest("colour", ["args", "command"]), None);
+/// ```
+pub fn nearest<'c>(wrong: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let wrong = plain(wrong)?;
+    let candidates = candidates.into_iter().filter_map(|candidate| {
+        let name = plain(candidate)?;
+        let allowed = wrong.chars().count().min(name.chars().count()) / 3;
+        let slips = strsim::osa_distance(&wrong, &name);
+        (slips <= allowed).then_some((slips, candidate))
+    });
+    candidates
+        .min_by_key(|(slips, _)| *slips)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Tests if two names differ in letter case and separators only.
+pub fn alike(a: &str, b: &str) -> bool {
+    plain(a).is_some_and(|a| plain(b).is_some_and(|b| a == b))
+}
+
+/// The letters of a name; `None` if it has none, or is too long to be compared.
+fn plain(name: &str) -> Option<String> {
+    if name.len() > 4 * LENGTH_MAX {
+        return None;
+    }
+    let letters = name.chars().filter(|c| !matches!(c, '_' | '-' | ' ' | '.'));
+    let letters: String = letters.flat_map(char::to_lowercase).collect();
+    let length = letters.chars().count();
+    (1..=LENGTH_MAX).contains(&length).then_some(letters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_understood() {
+        let names = [
+            "command",
+            "args",
+            "env",
+            "url",
+            "requestTimeoutMs",
+            "path",
+            "include_hidden",
+            "q",
+        ];
+        for (wrong, meant) in [
+            ("comand", Some("command")),
+            ("commnad", Some("command")),
+            ("Command", Some("command")),
+            ("arg", Some("args")),
+            ("urls", Some("url")),
+            ("request_timeout_ms", Some("requestTimeoutMs")),
+            ("requestTimeout", Some("requestTimeoutMs")),
+            ("pth", Some("path")),
+            ("paht", Some("path")),
+            ("includeHidden", Some("include_hidden")),
+            ("Q", Some("q")),
+            ("w", None),
+            ("colour", None),
+            ("weather", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(wrong, names), meant, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn endless_names_are_not_compared() {
+        let endless = "a".repeat(100_000);
+        assert_eq!(nearest(&endless, ["a"]), None);
+        assert_eq!(nearest("a", [endless.as_str()]), None);
+        assert!(!alike(&endless, &endless));
+    }
+}
