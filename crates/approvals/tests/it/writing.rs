@@ -70,10 +70,7 @@ fn what_is_wrong_is_told() {
         (json!(long), "at most 4096"),
         (json!(7), "a rule is a text"),
         (json!({"tool": "x"}), "says no `action`"),
-        (
-            json!({"action": "ask", "tol": "x"}),
-            "did you mean `tool`?",
-        ),
+        (json!({"action": "ask", "tol": "x"}), "did you mean `tool`?"),
         (
             json!({"action": "ask", "tool": 7}),
             "`tool` has to be a text",
