@@ -17,7 +17,6 @@ pub(super) const KNOWN: &[(&str, usize)] = &[
     ("redact", 5),
     ("schema", 4),
     ("search", 4),
-    ("store", 10),
     ("trust", 6),
 ];
 

@@ -26,7 +26,7 @@ const RENAME: Rule = Rule {
         ("crates/clients/src/undo.rs", 1),
         ("crates/outbound/src/fetch.rs", 1),
         ("crates/outbound/src/logs.rs", 2),
-        ("crates/store/src/sqlite.rs", 2),
+        ("crates/store/src/engine/sqlite.rs", 2),
         ("crates/cli/src/backups.rs", 1),
     ],
     advice: "replace a file with the crate `files`, which does it in one step",

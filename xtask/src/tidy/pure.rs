@@ -52,8 +52,8 @@ const THREAD: Rule = Rule {
     part: |source| &source.code,
     words: &["thread::spawn", "thread::Builder"],
     home: &[
-        "crates/store/src/store.rs",
-        "crates/store/src/memory/salvage.rs",
+        "crates/store/src/engine/store.rs",
+        "crates/store/src/engine/memory/salvage.rs",
     ],
     known: &[],
     advice: "this crate has no threads: start one in a crate above",

@@ -255,8 +255,10 @@ async fn writing_on_does_not_mend_a_log() {
 async fn a_file_of_the_first_version_keeps_its_activity_and_gets_a_log() {
     let place = Place::new();
     let raw = place.raw();
-    raw.execute_batch(include_str!("../../src/migrations/0001_activity.sql"))
-        .unwrap();
+    raw.execute_batch(include_str!(
+        "../../src/engine/migrations/0001_activity.sql"
+    ))
+    .unwrap();
     raw.execute_batch(
         "INSERT INTO activity VALUES
              (7, 1794718800000000, 'files', 'tools/call', 'old', 'cursor', 5, 'ok', NULL, NULL, 1, 2);

@@ -327,10 +327,14 @@ async fn of_many_that_revise_at_once_one_wins_and_the_others_are_unharmed() {
 async fn a_file_of_the_second_version_gets_a_memory_and_keeps_the_rest() {
     let place = Place::new();
     let raw = place.raw();
-    raw.execute_batch(include_str!("../../../src/migrations/0001_activity.sql"))
-        .unwrap();
-    raw.execute_batch(include_str!("../../../src/migrations/0002_approvals.sql"))
-        .unwrap();
+    raw.execute_batch(include_str!(
+        "../../../src/engine/migrations/0001_activity.sql"
+    ))
+    .unwrap();
+    raw.execute_batch(include_str!(
+        "../../../src/engine/migrations/0002_approvals.sql"
+    ))
+    .unwrap();
     raw.pragma_update(None, "application_id", 0x5377_4264)
         .unwrap();
     raw.pragma_update(None, "user_version", 2).unwrap();

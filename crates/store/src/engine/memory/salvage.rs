@@ -1,0 +1,205 @@
+//! What can still be read of a damaged file.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::Memories;
+use crate::engine::complaint::Complaint;
+use crate::engine::sqlite::{Database, Ending, read_wreck, rename_aside};
+use crate::engine::write::Write;
+use crate::types::error::StoreError;
+use crate::types::limits::SALVAGED_NAMESPACE;
+use crate::types::limits::{SALVAGE_BATCH, SALVAGE_BATCH_BYTES, SALVAGE_BATCHES};
+use crate::types::memory::{Entity, Relation, Scope, Version};
+
+/// Something that was read of a damaged file. Its rows are those of that file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    /// An entity. All of them come first.
+    Entity(Entity),
+    /// A version of a memory.
+    Version(Version),
+    /// A relation. All of them come last.
+    Relation(Relation),
+}
+
+/// How much was read of a damaged file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Salvaged {
+    /// Versions of memories.
+    pub versions: u64,
+    /// Entities.
+    pub entities: u64,
+    /// Relations.
+    pub relations: u64,
+    /// What could not be read, in words for a person.
+    pub problems: Vec<Arc<str>>,
+}
+
+/// Gives everything of memory that can be read of a damaged file to `each`, whatever is wrong with the
+/// rest. The file is only read. A version whose scope cannot be read is in the namespace
+/// [`SALVAGED_NAMESPACE`] and nowhere else.
+pub fn salvage(path: &Path, mut each: impl FnMut(Piece)) -> Result<Salvaged, StoreError> {
+    let mut salvaged = Salvaged::default();
+    let mut take = |piece: Piece| {
+        let count = match piece {
+            Piece::Entity(_) => &mut salvaged.entities,
+            Piece::Version(_) => &mut salvaged.versions,
+            Piece::Relation(_) => &mut salvaged.relations,
+        };
+        *count = count.saturating_add(1);
+        each(piece);
+    };
+    let problems = read_wreck(path, &mut take)
+        .map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())?;
+    salvaged.problems = problems;
+    Ok(salvaged)
+}
+
+impl Memories {
+    /// Whether the memories are in a damaged file that was put aside, and in which. Everything else
+    /// answers [`StoreError::Damaged`] then.
+    pub async fn damaged(&self) -> Result<Option<Arc<str>>, StoreError> {
+        let damage = |database: &Database| Ok(database.damage());
+        match self.store.ask(damage).await? {
+            Some(StoreError::Damaged { aside }) => Ok(Some(aside)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Brings back what can be read of the damaged files; then memory works again. `progress` is told
+    /// now and then how much it is so far. The damaged files are kept, under other names. Should this
+    /// fail half-way, it can be done again.
+    pub async fn repair(
+        &self,
+        mut progress: impl FnMut(&Salvaged),
+    ) -> Result<Salvaged, StoreError> {
+        let paths = self.store.ask(Database::missed).await?;
+        let mut total = Salvaged::default();
+        for path in &paths {
+            let file = self.bring_back(path, &mut total, &mut progress).await?;
+            total.problems.extend(file.problems);
+        }
+        self.end_damage(&paths, Ending::Salvaged).await?;
+        Ok(total)
+    }
+
+    /// Begins without what the damaged files hold; then memory works again. The damaged files are kept,
+    /// under other names.
+    pub async fn discard_damaged(&self) -> Result<(), StoreError> {
+        let paths = self.store.ask(Database::missed).await?;
+        self.end_damage(&paths, Ending::Discarded).await
+    }
+
+    async fn end_damage(&self, paths: &[PathBuf], ending: Ending) -> Result<(), StoreError> {
+        let (write, answered) = Write::new(0, |commit| commit.mend().map(Ok));
+        self.store.submit(write, answered).await?;
+        for path in paths {
+            if let Err(error) = rename_aside(path, ending) {
+                tracing::warn!(%error, path = %path.display(), "A damaged file keeps its name.");
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings back what can be read of one file.
+    async fn bring_back(
+        &self,
+        path: &Path,
+        total: &mut Salvaged,
+        progress: &mut impl FnMut(&Salvaged),
+    ) -> Result<Salvaged, StoreError> {
+        let (batches, mut received) = mpsc::channel(SALVAGE_BATCHES);
+        let (end, ended) = oneshot::channel();
+        let file = path.to_owned();
+        let reader = thread::Builder::new().name("salvage".to_owned());
+        let spawned = reader.spawn(move || {
+            let mut batch = Batch::new(batches);
+            let salvaged = salvage(&file, |piece| batch.push(piece));
+            batch.send();
+            // Whoever repairs may have gone.
+            drop(end.send(salvaged));
+        });
+        if let Err(error) = spawned {
+            return Err(StoreError::Unavailable {
+                message: format!("the damaged file cannot be read: {error}").into(),
+                action: "try again when the machine has less to do".into(),
+            });
+        }
+        let mut rows: HashMap<u64, u64> = HashMap::new();
+        while let Some((pieces, bytes)) = received.recv().await {
+            let known = Arc::new(std::mem::take(&mut rows));
+            let lent = Arc::clone(&known);
+            let (write, answered) =
+                Write::new(bytes, move |commit| commit.bring_back(&pieces, &lent));
+            let brought = self.store.submit(write.passing(), answered).await?;
+            // The write is over, so this is the only one.
+            rows = Arc::try_unwrap(known).unwrap_or_else(|known| (*known).clone());
+            rows.extend(brought.entity_rows);
+            total.versions = total.versions.saturating_add(brought.versions);
+            total.entities = total.entities.saturating_add(brought.entities);
+            total.relations = total.relations.saturating_add(brought.relations);
+            progress(total);
+        }
+        ended.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+/// Pieces on their way from the thread that reads them.
+struct Batch {
+    pieces: Vec<Piece>,
+    bytes: usize,
+    to: mpsc::Sender<(Vec<Piece>, usize)>,
+}
+
+impl Batch {
+    fn new(to: mpsc::Sender<(Vec<Piece>, usize)>) -> Self {
+        Self {
+            pieces: Vec::new(),
+            bytes: 0,
+            to,
+        }
+    }
+
+    fn push(&mut self, piece: Piece) {
+        self.bytes += piece.bytes();
+        self.pieces.push(piece);
+        if self.pieces.len() >= SALVAGE_BATCH || self.bytes >= SALVAGE_BATCH_BYTES {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        let pieces = std::mem::take(&mut self.pieces);
+        // Whoever repairs may have gone.
+        drop(self.to.blocking_send((pieces, bytes)));
+    }
+}
+
+impl Piece {
+    /// About how much room it takes.
+    fn bytes(&self) -> usize {
+        let long = match self {
+            Self::Entity(entity) => entity.description.as_ref().map_or(0, |text| text.len()),
+            Self::Version(version) => {
+                let metadata = version.metadata.as_ref().map_or(0, |text| text.len());
+                version.content.len() + metadata
+            }
+            Self::Relation(_) => 0,
+        };
+        size_of::<Self>() + long
+    }
+}
+
+/// The scope of what is read without its own.
+pub(crate) fn lost_scope() -> Scope {
+    Scope {
+        namespace: Some(SALVAGED_NAMESPACE.into()),
+        ..Scope::default()
+    }
+}

@@ -1,0 +1,328 @@
+//! The engine: one file of the `SQLite` kind. All SQL is here, below and in `migrations/`.
+
+mod activity;
+mod approvals;
+mod archive;
+mod audit;
+mod memory;
+mod writes;
+
+use std::cell::Cell;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+
+pub(crate) use self::audit::{Reader, Stop};
+pub(crate) use self::memory::{Ending, read_wreck, rename_aside};
+pub(crate) use self::writes::Commit;
+use crate::engine::write::Write;
+use crate::types::activity::Activity;
+use crate::types::limits::LOCK_WAIT;
+
+/// What brings a file from one version to the next; the file's `user_version` counts them.
+const MIGRATIONS: [&str; 5] = [
+    include_str!("migrations/0001_activity.sql"),
+    include_str!("migrations/0002_approvals.sql"),
+    include_str!("migrations/0003_memory.sql"),
+    include_str!("migrations/0004_archive.sql"),
+    include_str!("migrations/0005_waited.sql"),
+];
+
+/// Marks a file as ours; it reads `SwBd`.
+const APPLICATION: i64 = 0x5377_4264;
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error("another program holds it locked")]
+    Locked,
+    #[error("it is damaged")]
+    Damaged(#[source] rusqlite::Error),
+    #[error("it was written by a newer Switchboard (version {found}, this one knows {known})")]
+    Newer { found: i64, known: usize },
+    #[error("it is the database of another program")]
+    Foreign,
+    #[error("the disk is full")]
+    Full,
+    #[error("it may not be written to")]
+    ReadOnly,
+    #[error("it cannot be made")]
+    Make(#[source] io::Error),
+    #[error("it cannot be read or copied")]
+    Read(#[source] io::Error),
+    /// The file is sound, but what stands in it is not what belongs there.
+    #[error("something in it cannot be read")]
+    Unreadable(#[source] rusqlite::Error),
+    #[error("{0}")]
+    Other(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error),
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly,
+            Some(_) => Self::Other(error),
+            None => Self::unreadable(error),
+        }
+    }
+}
+
+impl Trouble {
+    /// Whether a file that is open can still be read.
+    pub(crate) const fn leaves_reading(&self) -> bool {
+        matches!(self, Self::Full | Self::Locked | Self::ReadOnly)
+    }
+
+    /// Of the errors that are not the engine's own, those about a value in the file.
+    fn unreadable(error: rusqlite::Error) -> Self {
+        match error {
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..) => Self::Unreadable(error),
+            _ => Self::Other(error),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Database {
+    path: PathBuf,
+    connection: Connection,
+    /// Whether a commit waits until the disk has it.
+    syncs: bool,
+    /// How many rows of activity there are; `None` until somebody had time to count.
+    rows: Option<u64>,
+    /// Likewise, of approvals that are closed.
+    closed: Option<u64>,
+    /// The damaged files whose memories are missed.
+    aside: Option<Arc<str>>,
+    /// How far it is with the vectors of models that go.
+    vectors: memory::Trim,
+    /// Up to which row every version has a vector of which model, as far as was looked.
+    filled: Cell<(i64, i64)>,
+}
+
+impl Database {
+    /// Opens the file, or makes it, and brings it up to date.
+    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
+        make(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(LOCK_WAIT)?;
+        check_owner(&connection)?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        connection.pragma_update(None, "synchronous", "normal")?;
+        // Where the system would take the disk's word that something is written, it asks again.
+        connection.pragma_update(None, "fullfsync", true)?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        migrate(&mut connection, path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            aside: memory::aside(&connection, path)?,
+            vectors: memory::Trim::default(),
+            filled: Cell::default(),
+            connection,
+            syncs: false,
+            rows: None,
+            closed: None,
+        })
+    }
+
+    /// Commits all of this, except for the writes that are in conflict. Each write knows then what it
+    /// came to.
+    pub(crate) fn commit(
+        &mut self,
+        activities: &[Activity],
+        writes: &mut [Write],
+    ) -> Result<(), Trouble> {
+        self.sync_commits(writes.iter().any(Write::is_lasting))?;
+        let transaction = begin(&mut self.connection)?;
+        if !activities.is_empty() {
+            activity::append(&transaction, activities)?;
+        }
+        let effects = writes::apply(&transaction, writes, self.aside.as_ref())?;
+        transaction.commit()?;
+        if let Some(rows) = &mut self.rows {
+            *rows = rows.saturating_add(activities.len() as u64);
+        }
+        if let Some(closed) = &mut self.closed {
+            *closed = closed.saturating_add_signed(effects.closed);
+        }
+        if effects.mended {
+            self.aside = None;
+        }
+        if effects.retired {
+            self.vectors = memory::Trim::default();
+        }
+        Ok(())
+    }
+
+    /// Writes a page of the file as it is, to learn whether that can be done.
+    pub(crate) fn probe(&mut self) -> Result<(), Trouble> {
+        let version = version(&self.connection)?;
+        let transaction = begin(&mut self.connection)?;
+        transaction.pragma_update(None, "user_version", version)?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Has commits from now on wait for the disk, or not: then a loss of power may undo the last.
+    fn sync_commits(&mut self, syncs: bool) -> rusqlite::Result<()> {
+        if self.syncs != syncs {
+            let level = if syncs { "full" } else { "normal" };
+            self.connection.pragma_update(None, "synchronous", level)?;
+            self.syncs = syncs;
+        }
+        Ok(())
+    }
+
+    /// Puts everything into the one file and lets go of it.
+    pub(crate) fn close(self) {
+        // Where somebody else is reading, the log stays beside the file; nothing is lost by it.
+        let emptied = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        if let Err(error) = emptied {
+            tracing::debug!(%error, "The log of the store stays beside its file.");
+        }
+    }
+}
+
+/// Puts a damaged file aside, with its log, for whoever wants to rescue something.
+pub(crate) fn put_aside(path: &Path) -> io::Result<PathBuf> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let mut aside = with_suffix(path, &format!("{}{}", memory::DAMAGED, now.as_secs()));
+    if aside.try_exists()? {
+        aside = with_suffix(path, &format!("{}{}", memory::DAMAGED, now.as_nanos()));
+    }
+    rename(path, &aside)?;
+    Ok(aside)
+}
+
+/// Renames a file and its log.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)?;
+    for log in ["-wal", "-shm"] {
+        match std::fs::rename(with_suffix(from, log), with_suffix(to, log)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Makes an empty file that only its owner can read, because errors may quote anything. The
+/// engine gives the log beside it the same mode.
+fn make(path: &Path) -> Result<(), Trouble> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(Trouble::Make)?;
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Trouble::Make(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a file that is not ours to change, before anything of it was changed.
+fn check_owner(connection: &Connection) -> Result<(), Trouble> {
+    let version = version(connection)?;
+    let application: i64 =
+        connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let objects: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let refusal = if application != APPLICATION && (version, application, objects) != (0, 0, 0) {
+        Trouble::Foreign
+    } else if usize::try_from(version).is_ok_and(|version| version <= MIGRATIONS.len()) {
+        return Ok(());
+    } else {
+        Trouble::Newer {
+            found: version,
+            known: MIGRATIONS.len(),
+        }
+    };
+    // Even tidying up the log when letting go would be a change.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Err(refusal)
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Trouble> {
+    // This is done even when there is nothing to do: it tells whether the file can be written to.
+    let transaction = begin(connection)?;
+    // Another process may have done it in the meantime, so the version is read again.
+    let done = usize::try_from(version(&transaction)?).unwrap_or(0);
+    for migration in MIGRATIONS.iter().skip(done) {
+        transaction.execute_batch(migration)?;
+    }
+    if done < MIGRATIONS.len() {
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", signed(MIGRATIONS.len()))?;
+    }
+    if done == 0 {
+        memory::note(&transaction, path)?;
+    }
+    writes::forget_ended(&transaction, SystemTime::now())?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Begins by taking the lock, so that a transaction cannot fail for it half-way.
+fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// The numbers of the engine are signed; nothing that is counted here comes near their end.
+fn signed(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    number.try_into().unwrap_or(0)
+}
+
+fn time_of(micros: i64) -> SystemTime {
+    let distance = Duration::from_micros(micros.unsigned_abs());
+    let time = if micros < 0 {
+        UNIX_EPOCH.checked_sub(distance)
+    } else {
+        UNIX_EPOCH.checked_add(distance)
+    };
+    time.unwrap_or(UNIX_EPOCH)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::micros_since_1970;
+
+    #[test]
+    fn times_survive_on_both_sides_of_1970() {
+        for micros in [0, 1, -1, 1_794_718_800_123_456, -62_000_000_000_000_000] {
+            assert_eq!(micros_since_1970(time_of(micros)), micros);
+        }
+    }
+}

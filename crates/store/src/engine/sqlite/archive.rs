@@ -1,0 +1,45 @@
+//! Entries of the audit log that are in an archive: removed, with an anchor in their place.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::{Database, Trouble, begin, signed};
+use crate::types::audit::Anchor;
+use crate::types::limits::ROWS_PER_TRIM;
+
+impl Database {
+    /// Removes a few of the entries up to this one, which have to be in an archive. Says whether there are more.
+    pub(crate) fn forget_archived(&mut self, until: &Anchor) -> Result<Option<bool>, Trouble> {
+        self.sync_commits(true)?;
+        let transaction = begin(&mut self.connection)?;
+        let hash_of = |seq: i64| {
+            let sql = "SELECT hash FROM audit WHERE seq = ?1";
+            let found = transaction.query_row(sql, [seq], |row| row.get::<_, [u8; 32]>(0));
+            found.optional()
+        };
+        let last = signed(until.seq);
+        if hash_of(last)? != Some(until.hash) {
+            return Ok(None);
+        }
+        let sql = "SELECT seq FROM audit_anchor";
+        let began: i64 = transaction.query_row(sql, [], |row| row.get(0))?;
+        let next = began.saturating_add(signed(ROWS_PER_TRIM)).min(last);
+        let Some(hash) = hash_of(next)? else {
+            return Ok(None);
+        };
+        transaction.execute(
+            "UPDATE audit_anchor SET seq = ?1, hash = ?2",
+            params![next, hash],
+        )?;
+        transaction.execute("DELETE FROM audit WHERE seq <= ?1", [next])?;
+        transaction.commit()?;
+        Ok(Some(next < last))
+    }
+
+    /// Gives the room of what was removed back to the disk.
+    pub(crate) fn shrink(&self) -> Result<(), Trouble> {
+        self.connection.execute_batch("VACUUM")?;
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        self.connection.query_row(sql, [], |_| Ok(()))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! Memory in the engine: what its parts have in common.
+
+mod bring;
+mod damage;
+mod entities;
+mod gaps;
+mod graph;
+mod list;
+mod mended;
+mod pages;
+mod pieces;
+mod reads;
+mod vectors;
+mod wreck;
+mod writes;
+
+pub(super) use self::damage::{DAMAGED, aside, note};
+pub(crate) use self::damage::{Ending, rename_aside};
+pub(super) use self::vectors::Trim;
+pub(crate) use self::wreck::read_wreck;
+
+use rusqlite::Row;
+use rusqlite::types::Value;
+
+use super::{Commit, Database};
+use crate::types::error::StoreError;
+use crate::types::memory::Scope;
+
+impl Database {
+    /// Why memory cannot be used, if it cannot.
+    pub(crate) fn damage(&self) -> Option<StoreError> {
+        let aside = self.aside.clone()?;
+        Some(StoreError::Damaged { aside })
+    }
+}
+
+impl Commit<'_> {
+    /// Why memory cannot be used, if it cannot.
+    fn damage(&self) -> Option<StoreError> {
+        let aside = self.aside()?;
+        Some(StoreError::Damaged { aside })
+    }
+}
+
+/// The columns of a scope.
+const SCOPE: [&str; 4] = ["namespace", "user", "agent", "run"];
+
+/// The scope in these columns, from this one on.
+fn scope(row: &Row<'_>, first: usize) -> rusqlite::Result<Scope> {
+    Ok(Scope {
+        namespace: row.get(first)?,
+        user: row.get(first + 1)?,
+        agent: row.get(first + 2)?,
+        run: row.get(first + 3)?,
+    })
+}
+
+/// What rows of `memory_scopes` match a filter: a condition, and the values in it; nothing if all do.
+fn filter(scope: &Scope) -> Option<(String, Vec<Value>)> {
+    let named = SCOPE.into_iter().zip(scope.names());
+    let named: Vec<_> = named
+        .filter_map(|(column, name)| Some((column, name?)))
+        .collect();
+    if named.is_empty() {
+        return None;
+    }
+    let conditions: Vec<_> = named
+        .iter()
+        .map(|(column, _)| format!("{column} = ?"))
+        .collect();
+    let values = named.iter().map(|(_, name)| name.to_string().into());
+    Some((conditions.join(" AND "), values.collect()))
+}

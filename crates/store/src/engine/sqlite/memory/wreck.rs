@@ -1,0 +1,195 @@
+//! A damaged file in the engine: reading whatever can be read of it.
+//!
+//! First by asking the engine, which knows what was deleted; then, for what it does not find any more, by
+//! looking at every page.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Statement};
+
+use super::super::unsigned;
+use super::gaps::{Gaps, Table, Take};
+use super::mended::{Look, Mended, look};
+use super::pages::{Found, Pages};
+use super::pieces::{self, ENTITIES, RELATIONS, SCOPES, VERSIONS, Values};
+use crate::engine::memory::{Piece, lost_scope};
+use crate::engine::sqlite::Trouble;
+use crate::types::memory::{Mention, Scope};
+
+/// Gives everything of a file that can be read to `each`. Says what cannot, in words.
+pub(crate) fn read_wreck(
+    path: &Path,
+    each: &mut dyn FnMut(Piece),
+) -> Result<Vec<Arc<str>>, Trouble> {
+    std::fs::metadata(path).map_err(Trouble::Read)?;
+    let pages = |path| Pages::open(path).map_err(Trouble::Read);
+    match look(path) {
+        Look::Older => Ok(Vec::new()),
+        Look::Found(connection) => {
+            let wreck = Wreck {
+                connection: Some(connection),
+                pages: pages(path)?,
+                problems: Vec::new(),
+            };
+            Ok(wreck.read(each))
+        }
+        Look::Lost => {
+            let problem = "the beginning of the file, which says where all is, was damaged";
+            let mended = Mended::of(path)?;
+            let connection = mended.connect();
+            let path = match connection {
+                Some(_) => mended.path(),
+                None => path,
+            };
+            let wreck = Wreck {
+                connection,
+                pages: pages(path)?,
+                problems: vec![problem.into()],
+            };
+            Ok(wreck.read(each))
+        }
+    }
+}
+
+/// A damaged file that is being read.
+#[derive(Debug)]
+struct Wreck {
+    /// None if the engine does not know where the tables are.
+    connection: Option<Connection>,
+    pages: Pages,
+    problems: Vec<Arc<str>>,
+}
+
+impl Wreck {
+    /// Gives everything that can be read to `each`.
+    fn read(mut self, each: &mut dyn FnMut(Piece)) -> Vec<Arc<str>> {
+        let mut scopes: HashMap<i64, Scope> = HashMap::new();
+        self.table(SCOPES, "scopes", &mut |place, values| {
+            scopes.insert(place, pieces::scope(Values::of(SCOPES, values)?)?);
+            Some(())
+        });
+        let mut homeless = 0_u64;
+        let mut scope_of = |number: i64| {
+            scopes.get(&number).cloned().unwrap_or_else(|| {
+                homeless = homeless.saturating_add(1);
+                lost_scope()
+            })
+        };
+        let mut names: HashMap<i64, Arc<str>> = HashMap::new();
+        self.table(ENTITIES, "entities", &mut |place, values| {
+            let values = Values::of(ENTITIES, values)?;
+            let entity = pieces::entity(place, values, &mut scope_of)?;
+            names.insert(place, Arc::clone(&entity.name));
+            each(Piece::Entity(entity));
+            Some(())
+        });
+        let mentions = self.mentions(&names);
+        let mut blank = 0_u64;
+        self.table(VERSIONS, "versions of memories", &mut |place, values| {
+            let values = Values::of(VERSIONS, values)?;
+            let mut version = pieces::version(place, values, &mut scope_of)?;
+            version.mentions = mentions.get(&place).cloned().unwrap_or_default();
+            blank = blank.saturating_add(u64::from(pieces::has_gaps(&version.content)));
+            each(Piece::Version(version));
+            Some(())
+        });
+        self.table(RELATIONS, "relations", &mut |place, values| {
+            let values = Values::of(RELATIONS, values)?;
+            each(Piece::Relation(pieces::relation(place, values)?));
+            Some(())
+        });
+        self.complain(homeless, "memories and entities are without their scope");
+        self.complain(blank, "memories have gaps in their text");
+        self.problems
+    }
+
+    /// Reads a table as far as it goes.
+    fn table(&mut self, table: Table, what: &str, take: &mut Take<'_>) {
+        let gaps = match &self.connection {
+            Some(connection) => table.read(connection, take),
+            None => Gaps::all(),
+        };
+        if gaps.is_empty() {
+            return;
+        }
+        let mut back: HashSet<i64> = HashSet::new();
+        self.pages.rows(&mut |found, values| {
+            if let Found::Row(place) = found
+                // The number is not kept twice.
+                && values.first() == Some(&Value::Null)
+                && gaps.contains(place)
+                && !back.contains(&place)
+                && take(place, values).is_some()
+            {
+                back.insert(place);
+            }
+        });
+        let lost = gaps
+            .rows()
+            .map(|rows| rows.saturating_sub(back.len() as u64));
+        match lost {
+            Some(lost) => self.complain(lost, &format!("{what} cannot be read")),
+            None => self.problems.push(
+                format!("{what} had to be looked for: some may be missing, or deleted ones back")
+                    .into(),
+            ),
+        }
+    }
+
+    /// Which version mentions which of these entities, by the versions.
+    fn mentions(&mut self, names: &HashMap<i64, Arc<str>>) -> HashMap<i64, Vec<Mention>> {
+        let mut all: HashMap<i64, Vec<Mention>> = HashMap::new();
+        let mut note = |(version, entity, explicit): (i64, i64, bool)| {
+            let Some(name) = names.get(&entity) else {
+                return;
+            };
+            let entity = unsigned(entity);
+            let mentions = all.entry(version).or_default();
+            if mentions.iter().all(|mention| mention.entity != entity) {
+                mentions.push(Mention {
+                    entity,
+                    name: Arc::clone(name),
+                    explicit,
+                });
+            }
+        };
+        let sql = "SELECT version, entity, explicit FROM memory_mentions";
+        let statement = self.connection.as_ref();
+        let statement = statement.and_then(|connection| connection.prepare(sql).ok());
+        let whole = statement.is_some_and(|mut statement| read_all(&mut statement, &mut note));
+        if !whole {
+            self.pages.rows(&mut |found, values| {
+                if let (Found::Entry, Some(mention)) = (found, pieces::mention(values)) {
+                    note(mention);
+                }
+            });
+            let problem = "which memories mention what may not be complete";
+            self.problems.push(problem.into());
+        }
+        for mentions in all.values_mut() {
+            mentions.sort_by_key(|mention| mention.entity);
+        }
+        all
+    }
+
+    fn complain(&mut self, count: u64, what: &str) {
+        if count > 0 {
+            self.problems.push(format!("up to {count} {what}").into());
+        }
+    }
+}
+
+/// Reads mentions to the end; `false` if that fails.
+fn read_all(statement: &mut Statement<'_>, note: &mut dyn FnMut((i64, i64, bool))) -> bool {
+    let mut read = || {
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            note((row.get(0)?, row.get(1)?, row.get(2)?));
+        }
+        Ok::<(), rusqlite::Error>(())
+    };
+    read().is_ok()
+}

@@ -1,0 +1,336 @@
+//! The thread that keeps the file: opens it, commits what is queued, answers questions, removes
+//! what is too old, and says how it fares.
+//!
+//! ```text
+//! opening ──ok──▶ serving ──closed──▶ gone
+//!    ▲  │            │
+//!    │  └─ locked, full, …: says so, waits, tries again ─┘
+//!    │               └── full, locked, read-only: reads on, refuses writes, tries again
+//!    └──── damaged: the file is put aside
+//! opening ──newer, foreign──▶ gone, the file left alone
+//! ```
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::engine::complaint::Complaint;
+use crate::engine::question::Question;
+use crate::engine::queue::Queue;
+use crate::engine::sqlite::{Database, Trouble, put_aside};
+use crate::engine::store::Retention;
+use crate::engine::write::Write;
+use crate::types::error::StoreError;
+use crate::types::limits::{DAMAGED_FILES, RETRY_FIRST, RETRY_LONGEST};
+use crate::types::status::Status;
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    path: PathBuf,
+    retention: Retention,
+    queue: Arc<Queue>,
+    status: watch::Sender<Status>,
+    /// What a ready store tells all the same.
+    note: Option<Arc<str>>,
+    damaged_files: u32,
+    pause: Duration,
+}
+
+/// Why the keeper stops.
+enum End {
+    /// It was asked to.
+    Closed,
+    /// There is no use in going on.
+    GivenUp(Complaint),
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        path: PathBuf,
+        retention: Retention,
+        queue: Arc<Queue>,
+        status: watch::Sender<Status>,
+    ) -> Self {
+        Self {
+            path,
+            retention,
+            queue,
+            status,
+            note: None,
+            damaged_files: 0,
+            pause: RETRY_FIRST,
+        }
+    }
+
+    pub(crate) fn run(mut self) {
+        let end = loop {
+            let step = self
+                .open()
+                .and_then(|mut database| match self.serve(&mut database) {
+                    Ok(()) => {
+                        database.close();
+                        Err(End::Closed)
+                    }
+                    Err(trouble) => {
+                        drop(database);
+                        self.overcome(&trouble)
+                    }
+                });
+            if let Err(end) = step {
+                break end;
+            }
+        };
+        self.leave(end);
+    }
+
+    /// Opens the file, however long it takes.
+    fn open(&mut self) -> Result<Database, End> {
+        loop {
+            match Database::open(&self.path) {
+                Ok(database) => {
+                    self.works();
+                    return Ok(database);
+                }
+                Err(trouble) => self.overcome(&trouble)?,
+            }
+        }
+    }
+
+    /// Serves until asked to close, or until the file must be opened anew.
+    fn serve(&mut self, database: &mut Database) -> Result<(), Trouble> {
+        let mut more_to_trim = true;
+        loop {
+            match self.serve_next(database, &mut more_to_trim) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(()),
+                Err(trouble) if trouble.leaves_reading() => self.read_on(database, trouble)?,
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// Serves once. `Break` if asked to close.
+    fn serve_next(
+        &mut self,
+        database: &mut Database,
+        more_to_trim: &mut bool,
+    ) -> Result<ControlFlow<()>, Trouble> {
+        let mut work = if *more_to_trim {
+            self.queue.next_now()
+        } else {
+            self.queue.next()
+        };
+        let commits = !work.records.is_empty() || !work.writes.is_empty();
+        if commits {
+            match database.commit(&work.records, &mut work.writes) {
+                Ok(()) => {
+                    self.works();
+                    work.writes.into_iter().for_each(Write::answer);
+                }
+                Err(trouble) => {
+                    self.queue.put_back(work);
+                    return Err(trouble);
+                }
+            }
+        }
+        self.answer(database, work.questions)?;
+        if work.closing {
+            return Ok(ControlFlow::Break(()));
+        }
+        if commits || *more_to_trim {
+            *more_to_trim = database.trim(self.retention.rows, self.retention.oldest())?;
+            let Retention { rows, .. } = Retention::APPROVALS;
+            *more_to_trim |= database.trim_approvals(rows, Retention::APPROVALS.oldest())?;
+            *more_to_trim |= database.trim_vectors()?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Answers questions. Those that are left after a trouble are asked again.
+    fn answer(
+        &self,
+        database: &Database,
+        questions: Vec<Box<dyn Question>>,
+    ) -> Result<(), Trouble> {
+        let mut questions = questions.into_iter();
+        while let Some(mut question) = questions.next() {
+            if question.is_gone() {
+                continue;
+            }
+            match question.answer(database) {
+                Ok(()) => {}
+                // That is about one row: the file is fine otherwise.
+                Err(trouble @ Trouble::Unreadable(_)) => {
+                    question.refuse(Complaint::about(&self.path, &trouble).error());
+                }
+                Err(trouble) => {
+                    let rest = std::iter::once(question).chain(questions).collect();
+                    self.queue.ask_again(rest);
+                    return Err(trouble);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers questions and refuses writes until the file can be written to again. A file that must be
+    /// opened anew, or a wish to close, ends it with the trouble.
+    fn read_on(&mut self, database: &mut Database, mut trouble: Trouble) -> Result<(), Trouble> {
+        loop {
+            let complaint = Complaint::about(&self.path, &trouble);
+            self.complain(&complaint, true);
+            let until = Instant::now() + self.lengthen_pause();
+            loop {
+                let error = complaint.clone().error();
+                match self.queue.questions_until(until, &error) {
+                    Some(questions) if questions.is_empty() => break,
+                    Some(questions) => self.answer(database, questions)?,
+                    None => return Err(trouble),
+                }
+            }
+            match database.probe() {
+                Ok(()) => {
+                    self.works();
+                    return Ok(());
+                }
+                Err(next) if next.leaves_reading() => trouble = next,
+                Err(next) => return Err(next),
+            }
+        }
+    }
+
+    /// Does what there is to do about a trouble: `Ok` means to try again now.
+    fn overcome(&mut self, trouble: &Trouble) -> Result<(), End> {
+        let complaint = Complaint::about(&self.path, trouble);
+        match trouble {
+            Trouble::Newer { .. } | Trouble::Foreign => {
+                warn(&complaint);
+                Err(End::GivenUp(complaint))
+            }
+            Trouble::Damaged(_) if self.damaged_files < DAMAGED_FILES => {
+                warn(&complaint);
+                self.damaged_files += 1;
+                match put_aside(&self.path) {
+                    Ok(aside) => {
+                        let note = format!(
+                            "{} was damaged; it is now {} and a new one was begun",
+                            self.path.display(),
+                            aside.display()
+                        );
+                        self.note = Some(note.into());
+                        Ok(())
+                    }
+                    Err(error) => self.wait(&complaint.with_action(&format!(
+                        "move it away yourself, since that failed here ({error})"
+                    ))),
+                }
+            }
+            Trouble::Damaged(_)
+            | Trouble::Locked
+            | Trouble::Full
+            | Trouble::ReadOnly
+            | Trouble::Make(_)
+            | Trouble::Read(_)
+            | Trouble::Unreadable(_)
+            | Trouble::Other(_) => self.wait(&complaint),
+        }
+    }
+
+    /// Says what is wrong and lets some time pass.
+    fn wait(&mut self, complaint: &Complaint) -> Result<(), End> {
+        self.complain(complaint, false);
+        let pause = self.lengthen_pause();
+        if self.queue.refuse_for(pause, &complaint.clone().error()) {
+            // There may be a last chance; it is not worth waiting for another.
+            if let Ok(mut database) = Database::open(&self.path)
+                && self.serve(&mut database).is_ok()
+            {
+                database.close();
+            }
+            return Err(End::Closed);
+        }
+        Ok(())
+    }
+
+    /// Tells the status; the log, only if that is news.
+    fn complain(&self, complaint: &Complaint, readable: bool) {
+        let failed = Status::Failed {
+            message: Arc::clone(&complaint.message),
+            action: Arc::clone(&complaint.action),
+            retrying: true,
+            readable,
+        };
+        let is_news = self.status.send_if_modified(|status| {
+            let is_news = *status != failed;
+            *status = failed;
+            is_news
+        });
+        if is_news {
+            warn(complaint);
+        }
+    }
+
+    /// The pause before the next attempt, which is longer each time.
+    fn lengthen_pause(&mut self) -> Duration {
+        let pause = self.pause;
+        self.pause = (pause * 2).min(RETRY_LONGEST);
+        pause
+    }
+
+    fn works(&mut self) {
+        self.pause = RETRY_FIRST;
+        let ready = Status::Ready {
+            note: self.note.clone(),
+        };
+        self.status.send_if_modified(|status| {
+            let news = *status != ready;
+            *status = ready;
+            news
+        });
+    }
+
+    fn leave(&self, end: End) {
+        let (status, error) = match end {
+            End::Closed => (Status::Closed, StoreError::Closed),
+            End::GivenUp(complaint) => {
+                let status = Status::Failed {
+                    message: Arc::clone(&complaint.message),
+                    action: Arc::clone(&complaint.action),
+                    retrying: false,
+                    readable: false,
+                };
+                (status, complaint.error())
+            }
+        };
+        // In this order: whoever sees the status finds the queue shut already.
+        self.queue.abandon(&error);
+        self.status.send_replace(status);
+    }
+}
+
+fn warn(complaint: &Complaint) {
+    tracing::warn!(message = %complaint.message, "The store does not work.");
+}
+
+impl Drop for Keeper {
+    /// However the keeper goes, nobody is left waiting for it.
+    fn drop(&mut self) {
+        let gone = matches!(
+            &*self.status.borrow(),
+            Status::Closed
+                | Status::Failed {
+                    retrying: false,
+                    ..
+                }
+        );
+        if !gone {
+            self.leave(End::GivenUp(Complaint {
+                message: "the thread of the store is gone".into(),
+                action: "start Switchboard again, and report this with its log".into(),
+            }));
+        }
+    }
+}
