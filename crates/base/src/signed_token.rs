@@ -92,7 +92,7 @@ fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
 
 impl std::fmt::Debug for TokenSigner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Seal")
+        f.write_str("TokenSigner")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Asking a person: the broker, and everything that it has done.
 //!
-//! Whoever wants something asked waits for [`Approvals::ask`]; whoever stops waiting withdraws it. A
+//! Whoever wants something asked waits for `Approvals::ask`; whoever stops waiting withdraws it. A
 //! person decides through [`Approvals::decide`]. In between one task drives the broker: it writes down,
 //! tells, delivers and has models answer. Calls that need no approval never come near it: what rules say
 //! of them is read from memory.
@@ -135,6 +135,11 @@ impl Approvals {
         self.stopping.load(Relaxed)
     }
 
+    /// How long a call waits for the store.
+    fn wait(&self) -> Duration {
+        self.deps.config.load().wait
+    }
+
     /// Milliseconds since 1970.
     pub fn now(&self) -> u64 {
         self.clock.now()
@@ -142,7 +147,7 @@ impl Approvals {
 
     /// Asks a person. Dropping the future withdraws the question.
     pub(crate) async fn ask(&self, ask: Ask) -> Outcome {
-        if !self.wait_until_ready(self.deps.config.load().wait).await {
+        if !self.wait_until_ready(self.wait()).await {
             let why = "initializing: the store is not ready, so nothing can be asked; try again, and look at the part `store` of `switchboard status`";
             return Outcome::Unavailable(why.into());
         }
@@ -174,7 +179,7 @@ impl Approvals {
 
     /// Carries out what a person decides.
     pub async fn decide(&self, id: Id, decision: Decision) -> Result<Arc<Record>, Refusal> {
-        if !self.wait_until_ready(self.deps.config.load().wait).await {
+        if !self.wait_until_ready(self.wait()).await {
             return Err(Refusal::Unavailable("the store is not ready".into()));
         }
         let (reply, result) = oneshot::channel();
@@ -197,7 +202,7 @@ impl Approvals {
 
     /// Waits until it is known which decisions are remembered; else says why it is not.
     pub(crate) async fn until_rules_are_known(&self) -> Result<(), &'static str> {
-        if self.wait_until_ready(self.deps.config.load().wait).await {
+        if self.wait_until_ready(self.wait()).await {
             return Ok(());
         }
         Err(

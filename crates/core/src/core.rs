@@ -46,8 +46,7 @@ use crate::{
 /// The servers, the rules, and the calls between them.
 #[derive(Debug)]
 pub struct Core {
-    /// The servers.
-    pub servers: Arc<Supervisor>,
+    pub(crate) servers: Arc<Supervisor>,
     /// The folders of this gateway.
     pub home: Arc<Home>,
     /// The environment of this process.
@@ -176,6 +175,16 @@ impl Core {
     /// The server of this name.
     pub fn upstream(&self, name: &str) -> Option<Arc<Upstream>> {
         self.servers.get(name)
+    }
+
+    /// Starts the servers that the configuration wants.
+    pub fn start_servers(&self) {
+        self.servers.start();
+    }
+
+    /// Waits for servers that were never listed, for a bounded time.
+    pub async fn last_lessons(&self) {
+        self.servers.last_lessons().await;
     }
 
     /// What the servers share.

@@ -145,7 +145,8 @@ impl Finder {
         self.wake();
         let mut stages = self.stage.subscribe();
         let ready = stages.wait_for(|stage| *stage >= Stage::Ready);
-        match tokio::time::timeout(self.config.load().wait, ready).await {
+        let wait = self.config.load().wait;
+        match tokio::time::timeout(wait, ready).await {
             Ok(Ok(stage)) if *stage == Stage::Ready => {}
             Ok(_) => return Err(Failure::SearchClosed),
             Err(_) => return Err(Failure::Indexing { retry_after: PAUSE }),

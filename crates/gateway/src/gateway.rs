@@ -1,10 +1,6 @@
 //! The gateway: its layers put together, from the first answer to the last.
 
-use std::{
-    net::SocketAddr,
-    path::PathBuf,
-    sync::{Arc, OnceLock},
-};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
 use switchboard_admin::{admin::Admin, api, status::Status};
@@ -18,7 +14,7 @@ use switchboard_files::{Links, write_private};
 use switchboard_inbound::{doors::Doors, inbound::Inbound};
 use switchboard_outbound::{
     cache::Reads,
-    deps::Deps,
+    deps::{Deps, HandlerSlot},
     first_contact::FirstContact,
     launch,
     live_catalog::LiveCatalog,
@@ -110,13 +106,13 @@ impl Gateway {
             watched: Arc::default(),
             memory,
             config,
-            handler: OnceLock::new(),
+            handler: HandlerSlot::default(),
             home,
         });
         let (core, driver) = Core::new(&deps, store, Arc::new(finder)).ok_or(StartError::Random)?;
         let inbound = Inbound::new(Arc::clone(&core)).ok_or(StartError::Random)?;
         let admin = Admin::start(Arc::clone(&core), Arc::clone(&inbound));
-        core.servers.start();
+        core.start_servers();
         driver.start(&core.approvals);
         core.finder.start();
         judge_all(live_catalog);
@@ -161,7 +157,7 @@ impl Gateway {
     pub async fn deserted(&self) {
         let core = &self.core;
         let (pipes, applied) = (self.inbound.watch_pipes(), core.configuration.applied());
-        let feedback = || core.servers.last_lessons();
+        let feedback = || core.last_lessons();
         until_deserted(pipes, applied, &core.deps().start_throttle, feedback).await;
     }
 

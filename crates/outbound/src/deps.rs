@@ -56,18 +56,22 @@ pub struct Deps {
     /// The configuration that holds.
     pub config: Arc<ArcSwap<Config>>,
     /// The layer above.
-    pub handler: OnceLock<Weak<dyn Handler>>,
+    pub handler: HandlerSlot,
 }
+
+/// The place for the handler, which the layer above fills once.
+#[derive(Debug, Default)]
+pub struct HandlerSlot(OnceLock<Weak<dyn Handler>>);
 
 impl Deps {
     /// Has the layer above handle what servers do unasked. Until then, and when that layer is gone, nothing of it is.
     pub fn set_handler(&self, handler: Weak<dyn Handler>) {
         // It is set once, by that layer.
-        let _ = self.handler.set(handler);
+        let _ = self.handler.0.set(handler);
     }
 
     pub(crate) fn handler(&self) -> Option<Arc<dyn Handler>> {
-        self.handler.get()?.upgrade()
+        self.handler.0.get()?.upgrade()
     }
 
     /// How long a call waits for a part that is not ready.

@@ -252,7 +252,7 @@ impl Questions {
         open.values().all(|call| call.caller.principal == principal)
     }
 
-    /// Finds the call that a question of the server is asked for, among those that were [under way](Self::under_way)
+    /// Finds the call that a question of the server is asked for, among those that were under way
     /// when it was read.
     pub async fn locate(&self, asked: &Asked, under_way: UnderWay) -> Located {
         let tagged = asked.tag.and_then(|tag| self.lock().get(&tag).cloned());

@@ -107,7 +107,7 @@ impl StartThrottle {
         self.hurried.send_replace(true);
     }
 
-    /// Nobody is there any more: no start begins before [`resume`](Self::resume).
+    /// Nobody is there any more: no start begins before `resume`.
     pub fn pause(&self) {
         self.paused.send_replace(true);
     }

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use switchboard_text::nearest;
-
-use crate::limits::{CANDIDATES, CHOICES, DESCRIPTION_CHARACTERS, NAME_CHARACTERS};
+use crate::limits::{CHOICES, DESCRIPTION_CHARACTERS, NAME_CHARACTERS};
 use crate::mismatch::Segment;
 use crate::outline;
 use crate::run::{Run, Verdict};
@@ -415,7 +413,7 @@ fn missing(root: &Value, schema: &Object, name: &str, because: Option<&str>) -> 
 /// What is not known, in words, and what may have been meant, if that is to be searched for.
 fn unknown(name: &str, properties: Option<&Object>, search: bool) -> (String, Option<String>) {
     let meant = search
-        .then(|| nearest(name, names(properties).take(CANDIDATES)))
+        .then(|| text::nearest(name, names(properties)))
         .flatten();
     let hint = match (meant, names(properties).next()) {
         (Some(meant), _) => format!("did you mean `{}`?", text::cut(meant, NAME_CHARACTERS)),
@@ -427,7 +425,7 @@ fn unknown(name: &str, properties: Option<&Object>, search: bool) -> (String, Op
 
 /// Whether the name of a member looks like a slip of one that is not there.
 fn is_slip(name: &str, properties: Option<&Object>, object: &Object) -> bool {
-    let meant = nearest(name, names(properties).take(CANDIDATES));
+    let meant = text::nearest(name, names(properties));
     meant.is_some_and(|meant| object.get(meant).is_none())
 }
 

@@ -1,8 +1,6 @@
 //! Keywords for values that have no parts: kinds, choices, numbers and texts.
 
-use switchboard_text::nearest;
-
-use crate::limits::{CANDIDATES, CHOICES};
+use crate::limits::CHOICES;
 use crate::number::Decimal;
 use crate::run::{Run, Verdict};
 use crate::text;
@@ -60,7 +58,7 @@ impl<'c> Run<'c, '_> {
             if choices.len() > CHOICES {
                 shown.push(format!("… ({} in all)", choices.len()));
             }
-            let meant = wrong.and_then(|wrong| nearest(wrong, names().take(CANDIDATES)));
+            let meant = wrong.and_then(|wrong| text::nearest(wrong, names()));
             let hint = meant.map(|name| format!("did you mean {}?", text::quoted(name, 64)));
             let one = if shown.len() > 1 { "one of " } else { "" };
             (format!("{one}{}", shown.join(", ")), hint)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::limits::{NAME_CHARACTERS, VALUE_CHARACTERS};
+use crate::limits::{CANDIDATES, NAME_CHARACTERS, VALUE_CHARACTERS};
 use crate::value::Value;
 
 /// The text on one line, in so many characters at most.
@@ -111,6 +111,13 @@ fn write_safe(out: &mut String, c: char) {
     } else {
         out.push(c);
     }
+}
+
+/// The name that was probably meant. A third of the wrong one may be wrong: this decides whether arguments are
+/// refused, so it allows less than a hint could.
+pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let (slips, name) = switchboard_text::closest(wrong, names.take(CANDIDATES))?;
+    (slips <= switchboard_text::letters(wrong) / 3).then_some(name)
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub fn indented(
     format!("{:indent$}{label} {message}", "")
 }
 
-/// The text in lines that fit the terminal, if it is one. See [`fold`](fold::fold()).
+/// The text in lines that fit the terminal, if it is one. See `fold`.
 pub fn fitted(stream: &impl AsFd, text: &str, taken: usize, indent: usize) -> String {
     match terminal_width(stream) {
         Some(width) => fold::fold(text, width, taken, indent),

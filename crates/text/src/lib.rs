@@ -3,4 +3,4 @@
 pub mod hex;
 mod nearest;
 
-pub use nearest::{alike, nearest};
+pub use nearest::{alike, closest, letters, nearest};

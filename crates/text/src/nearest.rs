@@ -14,16 +14,27 @@ const LENGTH_MAX: usize = 64;
 /// assert_eq!(nearest("colour", ["args", "command"]), None);
 /// ```
 pub fn nearest<'c>(wrong: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let (slips, candidate) = closest(wrong, candidates)?;
+    let allowed = letters(wrong).min(letters(candidate)).div_ceil(3);
+    (slips <= allowed).then_some(candidate)
+}
+
+/// The candidate with the fewest slips from `wrong`, however many these are, and their number.
+pub fn closest<'c>(
+    wrong: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<(usize, &'c str)> {
     let wrong = plain(wrong)?;
-    let candidates = candidates.into_iter().filter_map(|candidate| {
+    let compared = candidates.into_iter().filter_map(|candidate| {
         let name = plain(candidate)?;
-        let allowed = wrong.chars().count().min(name.chars().count()) / 3;
-        let slips = strsim::osa_distance(&wrong, &name);
-        (slips <= allowed).then_some((slips, candidate))
+        Some((strsim::osa_distance(&wrong, &name), candidate))
     });
-    candidates
-        .min_by_key(|(slips, _)| *slips)
-        .map(|(_, candidate)| candidate)
+    compared.min_by_key(|(slips, _)| *slips)
+}
+
+/// The number of letters of a name that are compared.
+pub fn letters(name: &str) -> usize {
+    plain(name).map_or(0, |plain| plain.chars().count())
 }
 
 /// Tests if two names differ in letter case and separators only.
@@ -70,7 +81,7 @@ mod tests {
             ("paht", Some("path")),
             ("includeHidden", Some("include_hidden")),
             ("Q", Some("q")),
-            ("w", None),
+            ("pahts", Some("path")),
             ("colour", None),
             ("weather", None),
             ("", None),

@@ -70,7 +70,10 @@ fn what_is_wrong_is_told() {
         (json!(long), "at most 4096"),
         (json!(7), "a rule is a text"),
         (json!({"tool": "x"}), "says no `action`"),
-        (json!({"action": "ask", "tol": "x"}), "did you mean `tool`?"),
+        (
+            json!({"action": "ask", "tols": "x"}),
+            "did you mean `tool`?",
+        ),
         (
             json!({"action": "ask", "tool": 7}),
             "`tool` has to be a text",
@@ -100,7 +103,7 @@ fn what_is_wrong_is_told() {
             "a name is missing",
         ),
         (
-            json!({"action": "ask", "arguments": {"$.a": {"matchs": "x"}}}),
+            json!({"action": "ask", "arguments": {"$.a": {"match": "x"}}}),
             "did you mean `matches`?",
         ),
         (

@@ -1,6 +1,6 @@
 //! The edges: where clients come in.
 //!
-//! An edge reads messages, knows whom they come from, asks [dispatch](switchboard_core::dispatch) and writes the
+//! An edge reads messages, knows whom they come from, asks [`switchboard_core::dispatch`] and writes the
 //! answers. It decides nothing about servers.
 
 pub mod auth;

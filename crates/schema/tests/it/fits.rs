@@ -186,6 +186,21 @@ fn members_that_are_not_named_may_be_other_names() {
 }
 
 #[test]
+fn slips_of_short_names_are_told() {
+    let schema = |names: &[&str]| {
+        let properties: serde_json::Map<_, _> = names
+            .iter()
+            .map(|name| ((*name).to_owned(), json!({})))
+            .collect();
+        json!({ "type": "object", "properties": properties, "additionalProperties": false })
+    };
+    assert_eq!(fit(&schema(&["id"]), r#"{"ids":1}"#), None);
+    // The nearest name is there, so that the other may be another name of something.
+    let found = fit(&schema(&["id", "idx"]), r#"{"id":1,"ids":2}"#).unwrap();
+    assert!(found.doubts.is_some());
+}
+
+#[test]
 fn hostile_schemas_and_arguments_take_bounded_time() {
     // Every level tries both forms of the next, on a value that fits none.
     let mut nested = json!({ "type": "integer" });
