@@ -1,4 +1,4 @@
-//! The administration of the gateway: REST, the console's pages, and who is told that a request waits.
+//! The administration of the gateway: REST, the pages of the console, and notifications of waiting requests.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use switchboard_inbound::inbound::Inbound;
 
 use crate::{api, notify, tally};
 
-/// What people and scripts look at and change.
+/// The administrative interface of the gateway.
 #[derive(Debug)]
 pub struct Admin {
     pub(crate) core: Arc<Core>,

@@ -2,6 +2,6 @@
 
 pub mod admin;
 pub mod api;
-pub mod notify;
+mod notify;
 pub mod status;
-pub mod tally;
+mod tally;

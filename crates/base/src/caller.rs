@@ -40,7 +40,7 @@ pub struct Caller {
     pub holder: Holder,
     /// What the client calls itself, as rules know it.
     pub client: Arc<str>,
-    /// How it came to the gateway.
+    /// The way by which it came to the gateway.
     pub origin: Origin,
     /// Whose request it is.
     pub principal: Principal,
@@ -96,7 +96,7 @@ impl Caller {
 pub enum Guest {
     /// It has said once who it is and what it can do.
     Legacy {
-        /// What it said of itself in its handshake.
+        /// Its description of itself, from the handshake.
         about: Arc<About>,
         /// From which level on it wants log messages, if it has said so.
         level: Option<LogLevel>,

@@ -31,7 +31,7 @@ const AT_A_TIME: usize = 64;
 /// The last event that is told.
 const STOPPING: &str = "gateway.stopping";
 
-/// What happens, for everything that follows it.
+/// The stream of events of the gateway.
 #[derive(Debug, Clone)]
 pub struct Events(Arc<Shared>);
 
@@ -250,7 +250,7 @@ pub enum Told {
     Event(Bytes),
     /// Events were missed, so many if that is known: what comes next comes after this one.
     Lagged {
-        /// How many were missed, if that is known.
+        /// The number of missed events, if it is known.
         missed: Option<u64>,
         /// The number of the last event before.
         last: u64,

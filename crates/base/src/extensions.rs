@@ -88,7 +88,7 @@ struct Queue {
 pub struct Told {
     /// The client that sent it.
     pub caller: Caller,
-    /// What that client said of itself.
+    /// That client's description of itself.
     pub guest: Guest,
     /// The name of the notification.
     pub method: String,

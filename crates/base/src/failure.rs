@@ -63,7 +63,7 @@ pub enum Failure {
         server: Arc<str>,
         /// Why.
         reason: Reason,
-        /// What to do about it.
+        /// Advice for the user.
         action: Option<Arc<str>>,
         /// When to try again.
         retry_after: Option<Duration>,
@@ -89,14 +89,14 @@ pub enum Failure {
     TimedOut {
         /// The server.
         server: Arc<str>,
-        /// How long it took.
+        /// The time limit.
         after: Duration,
     },
     /// Too many calls wait for the server.
     Busy {
         /// The server.
         server: Arc<str>,
-        /// How many wait already.
+        /// The number of calls that wait already.
         waiting: usize,
     },
     /// The answer of the server cannot be read, or there is none for this request.
@@ -141,7 +141,7 @@ pub enum Failure {
         server: Arc<str>,
         /// The tool.
         tool: Arc<str>,
-        /// What was asked for, in a word.
+        /// A word for the request: what did not happen.
         done: &'static str,
         /// Why.
         reason: Option<Arc<str>>,
@@ -152,9 +152,9 @@ pub enum Failure {
         server: Arc<str>,
         /// The tool.
         tool: Arc<str>,
-        /// What was asked for, in a word.
+        /// A word for the request: what did not happen.
         done: &'static str,
-        /// How long it took.
+        /// The time limit.
         after: Duration,
     },
     /// A person could not be asked.

@@ -1,4 +1,4 @@
-//! What every layer of the gateway speaks of: callers, failures, health, events, the audit log.
+//! The vocabulary of all layers of the gateway: callers, failures, health, events, the audit log.
 
 pub mod actor;
 pub mod apps;

@@ -109,7 +109,7 @@ impl Metrics {
 pub struct Gauge {
     /// The name of the metric.
     pub name: &'static str,
-    /// What it counts.
+    /// Its description for Prometheus.
     pub help: &'static str,
     /// `name="value"` pairs, already in the format, and the number.
     pub values: Vec<(String, u64)>,

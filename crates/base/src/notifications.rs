@@ -16,30 +16,30 @@ use crate::backchannel::Sink;
 /// A client's queue of notifications. What says the same as something that waits already takes its place.
 #[derive(Debug, Default)]
 pub struct NotificationQueue {
-    letters: Mutex<Letters>,
+    queue: Mutex<Queue>,
     rung: Notify,
     /// The stream that everything in here belongs to, where 2026-07-28 wants it said.
     subscription: Option<Raw>,
 }
 
 #[derive(Debug, Default)]
-struct Letters {
-    queue: VecDeque<Letter>,
+struct Queue {
+    messages: VecDeque<Queued>,
     /// The bytes of all of them.
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Letter {
+struct Queued {
     about: Option<Arc<str>>,
     message: Bytes,
 }
 
-/// The most letters that wait for a client that does not read them, and the most bytes.
-const LETTERS_MAX: usize = 1_024;
-const LETTERS_BYTES: usize = 256 * 1024;
-/// The most bytes of one letter.
-const LETTER_BYTES: usize = 64 * 1024;
+/// The most messages that wait for a client that does not read them, and the most bytes.
+const QUEUED_MAX: usize = 1_024;
+const QUEUED_BYTES: usize = 256 * 1024;
+/// The most bytes of one message.
+const MESSAGE_BYTES: usize = 64 * 1024;
 
 /// A notification for any number of mailboxes, which share its bytes.
 #[derive(Debug)]
@@ -52,10 +52,10 @@ pub struct News<'a> {
 }
 
 impl<'a> News<'a> {
-    /// `None` if it is longer than a letter may be, which is logged.
+    /// `None` if it is longer than a message may be, which is logged.
     pub fn new(about: Option<Arc<str>>, method: &'a str, params: Option<&'a Raw>) -> Option<Self> {
         let bytes = params.map_or(0, |params| params.as_bytes().len());
-        if bytes > LETTER_BYTES {
+        if bytes > MESSAGE_BYTES {
             report_dropped(method, bytes);
             return None;
         }
@@ -88,7 +88,7 @@ fn report_dropped(method: &str, bytes: usize) {
         tracing::warn!(
             method,
             bytes,
-            most = LETTER_BYTES,
+            most = MESSAGE_BYTES,
             missed,
             "Dropped a notification of a server: it is too long."
         );
@@ -117,7 +117,7 @@ impl NotificationQueue {
         taken
     }
 
-    /// The next letter.
+    /// The next message.
     pub async fn next(&self) -> Bytes {
         loop {
             if let Some(message) = self.lock().take() {
@@ -127,35 +127,35 @@ impl NotificationQueue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Letters> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Letters {
+impl Queue {
     fn put(&mut self, about: Option<Arc<str>>, message: Bytes) -> bool {
-        let full = self.queue.len() >= LETTERS_MAX;
+        let full = self.messages.len() >= QUEUED_MAX;
         let same = about.as_ref().and_then(|about| {
-            let mut queue = self.queue.iter_mut();
-            queue.find(|letter| letter.about.as_ref() == Some(about))
+            let mut queue = self.messages.iter_mut();
+            queue.find(|queued| queued.about.as_ref() == Some(about))
         });
-        let replaced = same.as_ref().map_or(0, |letter| letter.message.len());
+        let replaced = same.as_ref().map_or(0, |queued| queued.message.len());
         let bytes = self.bytes - replaced + message.len();
         match same {
-            // A letter about the same waits: the client hears of it in any case.
-            Some(_) if bytes > LETTERS_BYTES => return true,
-            Some(letter) => letter.message = message,
-            None if full || bytes > LETTERS_BYTES => return false,
-            None => self.queue.push_back(Letter { about, message }),
+            // A message about the same waits: the client hears of it in any case.
+            Some(_) if bytes > QUEUED_BYTES => return true,
+            Some(queued) => queued.message = message,
+            None if full || bytes > QUEUED_BYTES => return false,
+            None => self.messages.push_back(Queued { about, message }),
         }
         self.bytes = bytes;
         true
     }
 
     fn take(&mut self) -> Option<Bytes> {
-        let letter = self.queue.pop_front()?;
-        self.bytes -= letter.message.len();
-        Some(letter.message)
+        let next = self.messages.pop_front()?;
+        self.bytes -= next.message.len();
+        Some(next.message)
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
     async fn a_stream_has_its_name_on_everything_and_an_end_to_it() {
         let notifications = NotificationQueue::of_stream(Raw::number(7));
         while tell(&notifications, None, "x") {}
-        assert_eq!(notifications.lock().queue.len(), LETTERS_MAX);
+        assert_eq!(notifications.lock().messages.len(), QUEUED_MAX);
         let said = notifications.next().await;
         assert!(
             String::from_utf8_lossy(&said)
@@ -218,21 +218,21 @@ mod tests {
         let notifications = NotificationQueue::default();
         let params = params(10_000);
         let news = News::new(None, "x", Some(&params)).unwrap();
-        let taken = (0..LETTERS_MAX)
+        let taken = (0..QUEUED_MAX)
             .take_while(|_| notifications.tell(&news))
             .count();
-        assert_eq!(taken, LETTERS_BYTES / news.message().len());
+        assert_eq!(taken, QUEUED_BYTES / news.message().len());
         assert!(!notifications.put(news.message()));
         notifications.next().await;
         assert!(notifications.put(news.message()));
-        assert!(News::new(None, "x", Some(&self::params(LETTER_BYTES))).is_none());
+        assert!(News::new(None, "x", Some(&self::params(MESSAGE_BYTES))).is_none());
     }
 
     #[test]
-    fn replaced_letter_counts_once() {
+    fn replaced_message_counts_once() {
         let notifications = NotificationQueue::default();
         let about: Arc<str> = "a".into();
-        let params = params(LETTER_BYTES - 100);
+        let params = params(MESSAGE_BYTES - 100);
         let news = News::new(Some(about), "x", Some(&params)).unwrap();
         for _ in 0..100 {
             assert!(notifications.tell(&news));

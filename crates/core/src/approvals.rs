@@ -41,7 +41,7 @@ use self::{
 };
 use crate::question_limits::QuestionLimits;
 
-/// What asking a person takes.
+/// The dependencies of approvals.
 #[derive(Debug)]
 pub(crate) struct Deps {
     pub home: Arc<Home>,
@@ -58,7 +58,7 @@ pub(crate) struct Deps {
 pub struct Approvals {
     deps: Deps,
     /// The limits of what servers ask for.
-    pub asking: QuestionLimits,
+    pub question_limits: QuestionLimits,
     /// Tells what becomes of requests.
     pub notifier: Notifier,
     commands: mpsc::Sender<Command>,
@@ -70,7 +70,7 @@ pub struct Approvals {
     policy: ArcSwap<Policy>,
     /// Where the decisions are that are remembered. Held while it is written.
     file: Arc<Mutex<PathBuf>>,
-    /// What became of requests, counted.
+    /// Counts of requests by outcome.
     pub numbers: Numbers,
     clock: Clock,
     stopping: AtomicBool,
@@ -87,7 +87,7 @@ impl Approvals {
         let clock = Clock::new();
         let policy = Policy::new(&deps.config.load(), policy::read_file(&file));
         let approvals = Arc::new(Self {
-            asking: QuestionLimits::new(deps.events.clone(), Arc::clone(&deps.audit)),
+            question_limits: QuestionLimits::new(deps.events.clone(), Arc::clone(&deps.audit)),
             notifier: Notifier::default(),
             deps,
             commands,
@@ -135,7 +135,7 @@ impl Approvals {
         self.stopping.load(Relaxed)
     }
 
-    /// How long a call waits for the store.
+    /// The time that a call waits for the store.
     fn wait(&self) -> Duration {
         self.deps.config.load().wait
     }

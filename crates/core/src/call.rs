@@ -4,7 +4,7 @@
 //! works; one of 2026-07-28 answers with questions, and wants to be asked again with the answers. A
 //! client of an older revision is asked over its back channel, and never sees that its request was repeated; one
 //! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
-//! [suspended](crate::suspended) until it comes back.
+//! suspended until it comes back.
 
 mod answers;
 pub mod approval;

@@ -55,17 +55,17 @@ pub struct Core {
     pub config: Arc<ArcSwap<Config>>,
     /// Changes of the configuration.
     pub configuration: Configuration,
-    /// Whether the gateway runs or stops.
+    /// The stage of the gateway: running, stopping, stopped.
     pub lifecycle: Lifecycle,
-    /// What happens.
+    /// The stream of events.
     pub events: Events,
     /// The audit log.
     pub audit: Arc<Audit>,
     /// Counts of calls.
     pub metrics: Arc<Metrics>,
-    /// What is written down.
+    /// The store of activity, approvals, the audit log and memories.
     pub store: Store,
-    /// What the servers offer.
+    /// The catalogue of what the servers offer.
     pub live_catalog: Arc<LiveCatalog>,
     /// The search for tools.
     pub finder: Arc<Finder>,
@@ -187,7 +187,7 @@ impl Core {
         self.servers.last_lessons().await;
     }
 
-    /// What the servers share.
+    /// The dependencies that the servers share.
     pub fn deps(&self) -> &Arc<Deps> {
         self.servers.deps()
     }

@@ -40,7 +40,7 @@ use crate::{
 /// A request, as the edges hand it in: everything that is known of it.
 #[derive(Debug)]
 pub struct ClientRequest {
-    /// What the client said of itself.
+    /// The client's description of itself.
     pub guest: Guest,
     /// Of a client of an older revision, if it keeps one.
     pub session: Option<Arc<Session>>,

@@ -46,7 +46,7 @@ pub struct Finder {
     /// Counts how often the index was brought in line.
     followed: watch::Sender<u64>,
     pub(crate) models: Arc<Models>,
-    /// What was called after which search.
+    /// The tools that were called after each search.
     pub feedback: SearchFeedback,
 }
 

@@ -1,4 +1,4 @@
-//! What is done with a request: dispatch, rules, calls, approvals.
+//! The handling of a request: dispatch, rules, calls, approvals.
 
 pub mod answer;
 pub mod approvals;
@@ -7,10 +7,10 @@ pub mod core;
 pub mod dispatch;
 pub mod finder;
 pub mod question_limits;
-pub mod relay;
+mod relay;
 pub mod search_feedback;
 pub mod session;
 pub mod shown;
-pub mod suspended;
-pub mod translate;
+mod suspended;
+mod translate;
 pub mod trust_requests;

@@ -10,7 +10,7 @@ use switchboard_base::{backchannel::Backchannel, caller::Logs};
 use switchboard_client::{Raw, Revision};
 use switchboard_wire::{Era, meta, method};
 
-/// Where news of one call goes. A call that outlives its request (one that is suspended) changes it.
+/// The receiver of progress and log messages of one call. A call that outlives its request (one that is suspended) changes it.
 #[derive(Debug)]
 pub(crate) struct Relay(Mutex<Listener>);
 

@@ -43,7 +43,7 @@ const QUESTION_BYTES: usize = 1_024;
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 impl SearchFeedback {
-    /// What was learnt before is read from this file when the first search begins.
+    /// Feedback that is kept in this file, and read when the first search begins.
     pub fn new(file: PathBuf) -> Self {
         Self {
             file,

@@ -22,15 +22,15 @@ use switchboard_wire::method;
 pub struct Session {
     /// The servers that the client sees.
     pub view: View,
-    /// Who the client is.
+    /// The client as a caller.
     pub caller: Caller,
     about: Arc<About>,
     /// When it connected.
     pub opened: SystemTime,
     level: Mutex<Option<LogLevel>>,
-    /// What it has been asked, and not answered yet.
+    /// The requests to the client that it has not answered yet.
     pub asks: Arc<Asks>,
-    /// What it is told unasked.
+    /// The notifications that wait for the client.
     pub notifications: Arc<NotificationQueue>,
     /// At most [`IN_FLIGHT_MAX`], so ids that collide cost their client little.
     in_flight: Mutex<FxHashMap<Id, Cancel>>,
@@ -71,7 +71,7 @@ impl Session {
         })
     }
 
-    /// What the client said of itself.
+    /// The client's description of itself.
     pub fn about(&self) -> &About {
         &self.about
     }

@@ -25,7 +25,7 @@ struct Look {
 const MENU: u64 = 1;
 
 impl Shown {
-    /// What this view shows at this moment.
+    /// The state of this view at this moment.
     pub fn now(core: &Core, view: &View) -> Self {
         let catalogue = core.live_catalog.catalogue();
         match view {

@@ -19,7 +19,7 @@ use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{code, meta};
 use tokio::{task::AbortHandle, time::sleep};
 
-/// Where calls are suspended. `T` is what is kept of one.
+/// Suspended calls. `T` is the part of a call that is kept.
 #[derive(Debug)]
 pub(crate) struct SuspendedCalls<T> {
     signer: TokenSigner,
@@ -48,7 +48,7 @@ pub(crate) struct ResumeKey {
 
 /// The most calls at a time. Half of the places are for clients with a token only.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub(crate) struct Room {
     /// Of all servers.
     pub(crate) all: usize,
     /// Of one.

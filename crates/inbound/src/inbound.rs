@@ -30,7 +30,7 @@ pub struct Inbound {
     pub core: Arc<Core>,
     pub(crate) sessions: Sessions,
     pub(crate) sse: sse::Streams,
-    /// Who is signed in at the console.
+    /// The sessions of the console.
     pub console: Console,
     /// The number of clients on pipes.
     pipes: watch::Sender<usize>,

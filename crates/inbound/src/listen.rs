@@ -127,7 +127,7 @@ impl Listening {
         loop {
             tokio::select! {
                 biased;
-                letter = self.notifications.next() => return Some(letter),
+                message = self.notifications.next() => return Some(message),
                 changed = self.changes.changed() => {
                     if changed.is_err() {
                         return Some(self.end());

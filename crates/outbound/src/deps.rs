@@ -24,7 +24,7 @@ use crate::{
     watch::{self, Watched},
 };
 
-/// What connections to servers need, made once and shared.
+/// The dependencies of connections to servers, made once and shared.
 #[derive(Debug)]
 pub struct Deps {
     /// The folders of this gateway.
@@ -37,7 +37,7 @@ pub struct Deps {
     pub logs: Arc<Logs>,
     /// Counts of calls.
     pub metrics: Arc<Metrics>,
-    /// What happens.
+    /// The stream of events.
     pub events: Events,
     /// The audit log.
     pub audit: Arc<Audit>,
@@ -45,7 +45,7 @@ pub struct Deps {
     pub start_throttle: StartThrottle,
     /// Servers that have never been learnt.
     pub first_contact: Arc<FirstContact>,
-    /// What the servers offer.
+    /// The catalogue of what the servers offer.
     pub live_catalog: Arc<LiveCatalog>,
     /// Resources that were read, and may be kept.
     pub reads: Reads,

@@ -31,7 +31,7 @@ struct Inner {
 /// The queue is full.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full {
-    /// How many wait already.
+    /// The number of calls that wait already.
     pub waiting: usize,
 }
 

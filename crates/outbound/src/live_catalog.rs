@@ -153,12 +153,12 @@ impl LiveCatalog {
         &self.problems
     }
 
-    /// What is shown, for a moment.
+    /// The catalogue that is shown, for a moment.
     pub fn catalogue(&self) -> arc_swap::Guard<Arc<Catalogue>> {
         self.catalogue.load()
     }
 
-    /// What is shown, to be kept for longer.
+    /// The catalogue that is shown, to be kept for longer.
     pub fn catalogue_full(&self) -> Arc<Catalogue> {
         self.catalogue.load_full()
     }

@@ -61,7 +61,7 @@ impl Decision {
 pub struct Seen {
     /// The key of the definition.
     pub tool: String,
-    /// What was seen of it.
+    /// The fingerprint that the person was shown.
     pub fingerprint: Option<Fingerprint>,
 }
 

@@ -46,7 +46,7 @@ pub struct Question {
     pub is_sure: bool,
     /// What the call has asked for so far.
     pub count: Arc<CallCount>,
-    /// Where the answer goes.
+    /// The receiver of the answer.
     pub reply: oneshot::Sender<Result<Raw, ErrorObject>>,
 }
 
@@ -136,7 +136,7 @@ pub struct Open {
     pub caller: Caller,
     /// The tool, if it is a call of one.
     pub tool: Option<Arc<str>>,
-    /// What the client can be asked.
+    /// The capabilities of the client, which say what it can be asked.
     pub capabilities: Raw,
     asked: Mutex<VecDeque<Question>>,
     rung: Notify,
@@ -158,7 +158,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// What the server has asked for so far on its behalf.
+    /// The count of what the server has asked for during this call.
     pub fn count(&self) -> &Arc<CallCount> {
         self.count.get_or_init(Arc::default)
     }
@@ -409,7 +409,7 @@ pub struct Located {
     pub task: Option<String>,
     /// Whether it is certain that it is asked for this very call.
     pub is_sure: bool,
-    /// Whether all calls that it could be asked for are of one client.
+    /// True if all calls that it could be asked for are of one client.
     pub is_of_one: bool,
 }
 

@@ -109,7 +109,7 @@ impl Supervisor {
         }
     }
 
-    /// What its servers share.
+    /// The dependencies that its servers share.
     pub fn deps(&self) -> &Arc<Deps> {
         &self.deps
     }

@@ -57,7 +57,7 @@ use crate::{
 /// A server, for whoever calls it.
 #[derive(Debug)]
 pub struct Upstream {
-    /// What all servers share.
+    /// The dependencies that all servers share.
     pub deps: Arc<Deps>,
     /// Its name in the configuration.
     pub name: Arc<str>,

@@ -142,4 +142,23 @@ mod tests {
         assert_eq!(name("1a"), "\"1a\"");
         assert_eq!(name(""), "\"\"");
     }
+
+    #[test]
+    fn only_near_names_are_meant() {
+        let names = ["path", "filePath", "limit", "include_hidden", "q"];
+        for (wrong, meant) in [
+            ("pth", Some("path")),
+            ("paht", Some("path")),
+            ("Path", Some("path")),
+            ("file_path", Some("filePath")),
+            ("limits", Some("limit")),
+            ("includeHidden", Some("include_hidden")),
+            ("Q", Some("q")),
+            ("w", None),
+            ("weather", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(wrong, names.into_iter()), meant, "{wrong}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! How things are kept: one thread with an `SQLite` file, and the queues to it.
+//! The engine: one thread with an `SQLite` file, and the queues to it.
 
 pub(crate) mod audit;
 mod complaint;

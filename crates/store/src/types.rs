@@ -1,4 +1,4 @@
-//! What the store keeps, apart from how: an engine is written against these types.
+//! The types of the domain. An engine is written against them, and they know none.
 
 pub(crate) mod activity;
 pub(crate) mod approval;

@@ -96,7 +96,7 @@ impl Failure {
         self
     }
 
-    /// What failed and why.
+    /// The message: what failed, and why.
     pub fn message(&self) -> &str {
         &self.message
     }

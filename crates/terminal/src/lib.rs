@@ -1,4 +1,4 @@
-//! What the program says on a terminal: errors with hints, tables, colours, text made safe to show.
+//! Output on a terminal: errors with hints, tables, colours, text made safe to show.
 
 pub mod failure;
 pub mod print;

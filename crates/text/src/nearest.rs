@@ -91,6 +91,31 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_rules_are_understood() {
+        let names = ["action", "arguments", "annotations", "tool", "matches"];
+        for (wrong, meant) in [
+            ("otol", Some("tool")),
+            ("tols", Some("tool")),
+            ("acton", Some("action")),
+            ("argument", Some("arguments")),
+            ("tools", Some("tool")),
+            ("match", Some("matches")),
+            ("zzz", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(wrong, names), meant, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn slips_are_counted() {
+        let slips = |a, b| closest(a, [b]).map(|(slips, _)| slips);
+        assert_eq!(slips("abc", "acb"), Some(1));
+        assert_eq!(slips("kitten", "sitting"), Some(3));
+        assert_eq!(slips("", "abc"), None);
+    }
+
+    #[test]
     fn endless_names_are_not_compared() {
         let endless = "a".repeat(100_000);
         assert_eq!(nearest(&endless, ["a"]), None);

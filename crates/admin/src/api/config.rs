@@ -45,7 +45,7 @@ fn shown(admin: &Admin) -> Shown {
     let core = &admin.core;
     Shown {
         file: core.home.config_file().display().to_string(),
-        problem: admin.core.configuration.problem(),
+        problem: core.configuration.problem(),
         config: without_secrets(&core.config.load()),
     }
 }

@@ -24,7 +24,7 @@ pub(super) async fn show(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
         core.store.dropped(),
     );
     text.push_str(&core.approvals.numbers.render());
-    text.push_str(&core.approvals.asking.render());
+    text.push_str(&core.approvals.question_limits.render());
     if let Some(seconds) = cpu_seconds() {
         counter(
             &mut text,

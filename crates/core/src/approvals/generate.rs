@@ -20,17 +20,17 @@ pub(super) async fn generate(approvals: &Arc<Approvals>, record: &Record) -> Gen
     let provider = provider(approvals).await?;
     let server = &record.ask.server;
     if record.ask.allowed_by.is_none() {
-        approvals.asking.approved(server);
+        approvals.question_limits.approved(server);
     }
     let (request, model) = record.effective_request();
     let input = estimate_tokens(request.as_str()) as u64;
     let (output, cost) = provider.most(&request, input);
     let charge = Charge::new(input, output, cost.unwrap_or_default());
-    approvals.asking.charge(server, &charge);
+    approvals.question_limits.charge(server, &charge);
     let generated = provider.generate(&request, model.as_deref()).await;
     let generated = generated.map_err(|error| {
         if error.is_free() {
-            approvals.asking.refund(server, &charge);
+            approvals.question_limits.refund(server, &charge);
         }
         Arc::from(with_hint(&error, error.hint()))
     })?;
@@ -42,7 +42,7 @@ pub(super) async fn generate(approvals: &Arc<Approvals>, record: &Record) -> Gen
         cost: usage.cost,
         seconds: usage.took.as_secs_f64(),
     };
-    approvals.asking.settle(server, &charge, &usage);
+    approvals.question_limits.settle(server, &charge, &usage);
     Ok((generated.result, usage))
 }
 

@@ -41,7 +41,7 @@ pub(crate) async fn answer(
         Answerer::of(route, &asked.method, client_can, ruling)
     };
     let refused = |exceeded| {
-        let asking = &core.approvals.asking;
+        let asking = &core.approvals.question_limits;
         asking.refuse(server, &asked.method, exceeded)
     };
     let Located {
@@ -127,9 +127,9 @@ async fn answer_roots(
     };
     // There is no call whose count could bound it.
     let settings = &core.config.load().approvals;
-    let counted = core.approvals.asking.question(server, settings);
+    let counted = core.approvals.question_limits.question(server, settings);
     counted.map_err(|exceeded| {
-        let asking = &core.approvals.asking;
+        let asking = &core.approvals.question_limits;
         asking.refuse(server, &asked.method, exceeded)
     })?;
     let asking = line.ask(server, &asked.method, asked.params.as_ref());

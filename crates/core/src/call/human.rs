@@ -305,7 +305,7 @@ impl Person {
             let warning = "no model is configured: answer it yourself, or set `sampling.provider`";
             ask.warnings.push(warning.to_owned());
         }
-        let (asking, server) = (&self.core.approvals.asking, &self.about.server);
+        let (asking, server) = (&self.core.approvals.question_limits, &self.about.server);
         asking
             .question(server, &settings)
             .map_err(|exceeded| asking.refuse(server, asked, exceeded))?;
@@ -353,10 +353,14 @@ impl Person {
         let bytes = ask.request.as_bytes().len();
         let admitted = core
             .approvals
-            .asking
+            .question_limits
             .sample(&ask.server, &budget, &self.count, bytes)
             .await;
-        admitted.map_err(|exceeded| core.approvals.asking.refuse(&ask.server, asked, exceeded))
+        admitted.map_err(|exceeded| {
+            core.approvals
+                .question_limits
+                .refuse(&ask.server, asked, exceeded)
+        })
     }
 }
 
@@ -500,9 +504,11 @@ impl CallContext<'_> {
     ) -> Result<(), ErrorObject> {
         let (core, server) = (self.core, &self.upstream.name);
         let settings = &core.config.load().approvals;
-        count
-            .question(settings)
-            .map_err(|exceeded| core.approvals.asking.refuse(server, question, exceeded))
+        count.question(settings).map_err(|exceeded| {
+            core.approvals
+                .question_limits
+                .refuse(server, question, exceeded)
+        })
     }
 
     /// Who answers what the server asks.

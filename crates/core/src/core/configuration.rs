@@ -78,7 +78,7 @@ pub struct Configuration {
     changing: Arc<Mutex<()>>,
     /// Told of every configuration that was applied.
     applied: watch::Sender<()>,
-    /// Why the file, as it was changed last, is not applied.
+    /// The reason why the file, as it was changed last, is not applied.
     problem: std::sync::Mutex<Option<Arc<str>>>,
 }
 
@@ -98,7 +98,7 @@ impl Configuration {
         self.applied.subscribe()
     }
 
-    /// Why the file, as it was changed last, is not applied.
+    /// The reason why the file, as it was changed last, is not applied.
     pub fn problem(&self) -> Option<Arc<str>> {
         let problem = self.problem.lock();
         problem.unwrap_or_else(PoisonError::into_inner).clone()

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use tokio::sync::watch;
 
-/// How far the gateway has come. Stages only ever advance.
+/// The stage of the gateway, which only ever advances.
 #[derive(Debug)]
 pub struct Lifecycle {
     /// When the gateway started.

@@ -24,8 +24,7 @@ use switchboard_base::{
 use switchboard_client::{ErrorObject, Id, Reason};
 use switchboard_core::{
     core::Core,
-    dispatch::handshake,
-    dispatch::{self, ClientRequest},
+    dispatch::{self, ClientRequest, handshake},
     session::Session,
     shown::Shown,
 };
@@ -180,7 +179,7 @@ impl<S: Writer> Conversation<S> {
                     Some(Ok(frame)) => self.frame(frame).await,
                     Some(Err(error)) => self.sink.say(encode::error(None, &error)).await,
                 },
-                letter = letter(session.as_deref()) => self.sink.say(letter).await,
+                message = next_notification(session.as_deref()) => self.sink.say(message).await,
                 changed = changes.changed() => {
                     if changed.is_err() {
                         break;
@@ -546,7 +545,7 @@ async fn next<S: Writer>(
 }
 
 /// What the client is to be told, once there is something.
-async fn letter(session: Option<&Session>) -> Bytes {
+async fn next_notification(session: Option<&Session>) -> Bytes {
     match session {
         Some(session) => session.notifications.next().await,
         None => std::future::pending().await,

@@ -1,6 +1,6 @@
 //! Streams of events to HTTP clients, which can be heard again from where they broke.
 //!
-//! Who writes puts messages on a stream and never waits; the body of an HTTP answer plays it. If the client
+//! A writer puts messages on a stream and never waits; the body of an HTTP answer plays it. If the client
 //! is cut off, the stream goes on, and another answer can play the rest.
 
 use std::{
@@ -50,7 +50,7 @@ struct Inner {
     waker: Option<Waker>,
 }
 
-/// Where the bytes of a stream count.
+/// The budget that the bytes of a stream count against.
 #[derive(Debug, Default)]
 enum Keeping {
     /// With the request that it belongs to.

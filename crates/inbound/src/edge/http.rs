@@ -22,8 +22,7 @@ use switchboard_base::{
 };
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
 use switchboard_core::{
-    dispatch::handshake,
-    dispatch::{self, ClientRequest},
+    dispatch::{self, ClientRequest, handshake},
     session::{NotTaken, Session},
     shown::Shown,
 };
@@ -632,7 +631,7 @@ async fn tell_news(
             events.put(encode::notification(said, None));
         }
         tokio::select! {
-            letter = letter(&session, &events) => drop(events.put(letter)),
+            message = next_notification(&session, &events) => drop(events.put(message)),
             changed = changes.changed() => if changed.is_err() { return },
             () = events.left_by(replay) => return,
             () = inbound.core.lifecycle.stopped() => return events.close(),
@@ -640,8 +639,8 @@ async fn tell_news(
     }
 }
 
-/// The next letter of a session, once its stream has room for it.
-async fn letter(session: &HttpSession, events: &EventStream) -> Bytes {
+/// The next notification of a session, once its stream has room for it.
+async fn next_notification(session: &HttpSession, events: &EventStream) -> Bytes {
     events.room().await;
     session.session.notifications.next().await
 }
