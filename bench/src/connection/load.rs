@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde_json::json;
 use switchboard_client::{
     Client, Era, Raw,
@@ -143,7 +144,7 @@ impl Lines {
         };
         let elapsed = start.elapsed();
         let latencies = load.latencies.as_ref().map(|latencies| {
-            let mut latencies = latencies.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut latencies = latencies.lock();
             std::mem::take(&mut *latencies)
         });
         Ok(Window {
@@ -200,9 +201,7 @@ async fn call(client: Client, way: Way, load: Arc<Load>) -> Result<u32> {
         calls += 1;
     }
     if let Some(all) = &load.latencies {
-        all.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .append(&mut latencies);
+        all.lock().append(&mut latencies);
     }
     Ok(calls)
 }

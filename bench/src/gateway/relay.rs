@@ -7,7 +7,7 @@ use std::{
     io::{self, Write},
     process::Stdio,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -20,6 +20,7 @@ use axum::{
     response::Response,
     routing::post,
 };
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::{
@@ -116,7 +117,7 @@ async fn read(relay: Arc<Relay>, mut output: ChildStdout) {
                 (None, Some(error)) => format!(r#","error":{error}}}"#),
                 (None, None) => continue,
             };
-            if let Some(asker) = lock(&relay.waiting).remove(&answer.id) {
+            if let Some(asker) = relay.waiting.lock().remove(&answer.id) {
                 let _ = asker.send(rest);
             }
         }
@@ -140,7 +141,7 @@ async fn relay_one(State(relay): State<Arc<Relay>>, body: Bytes) -> Response {
     };
     let number = relay.next.fetch_add(1, Relaxed);
     let (asker, answer) = oneshot::channel();
-    lock(&relay.waiting).insert(number, asker);
+    relay.waiting.lock().insert(number, asker);
     let _ = relay.lines.send(format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":{method}{params}}}\n"
     ));
@@ -158,8 +159,4 @@ fn status(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -145,7 +145,7 @@ impl Admin {
             });
         }
         // Every tool that can be called, as `/api/v1/tools` lists them: merged views leave some of the memory's out.
-        let catalogue = core.live_catalog.catalogue();
+        let catalog = core.live_catalog.catalog();
         Status {
             version: env!("CARGO_PKG_VERSION"),
             pid: std::process::id(),
@@ -157,7 +157,7 @@ impl Admin {
             started_at: core.lifecycle.started,
             listen: self.inbound.address().map(|address| address.to_string()),
             clients: self.inbound.clients(),
-            tools: catalogue.servers().map(|part| part.count(Kind::Tool)).sum(),
+            tools: catalog.servers().map(|part| part.count(Kind::Tool)).sum(),
             held: core.live_catalog.held_count(),
             approvals: core.approvals.numbers.waiting(),
             parts,
@@ -168,8 +168,8 @@ impl Admin {
 
     pub(crate) fn server_status(&self, upstream: &Upstream) -> ServerStatus {
         let settings = upstream.settings();
-        let catalogue = self.core.live_catalog.catalogue();
-        let part = catalogue.server(&upstream.name);
+        let catalog = self.core.live_catalog.catalog();
+        let part = catalog.server(&upstream.name);
         let count = |kind| part.map_or(0, |part| part.count(kind));
         let (in_flight, queued) = upstream.limiter.load();
         let (calls, errors) = upstream.meter.calls();

@@ -2,7 +2,7 @@
 //!
 //! A page calls tools of its own server, by the names that the server gives them; some of those are for pages alone.
 
-use switchboard_catalog::{Catalogue, Item, Kind};
+use switchboard_catalog::{Catalog, Item, Kind};
 use switchboard_client::Raw;
 use switchboard_wire::{Name, meta};
 
@@ -48,11 +48,11 @@ pub fn list_for(list: Raw, capabilities: impl FnOnce() -> Raw) -> Raw {
 
 /// The tool that an app calls by the name that its own server gives it. It has to be clear whose app it is: there is one
 /// server with apps. What looks like a name of the gateway's making is none of an app's.
-pub fn own_tool<'a>(catalogue: &'a Catalogue, name: &'a str) -> Option<Item<'a>> {
+pub fn own_tool<'a>(catalog: &'a Catalog, name: &'a str) -> Option<Item<'a>> {
     if name.contains("__") || name.contains(':') {
         return None;
     }
-    let mut with_apps = catalogue.servers().filter(|part| part.has_apps());
+    let mut with_apps = catalog.servers().filter(|part| part.has_apps());
     let part = with_apps.next().filter(|_| with_apps.next().is_none())?;
     let tool = part.find(Kind::Tool, name)?;
     let seen_by = visibility(tool.raw());

@@ -10,12 +10,13 @@ use std::{
     collections::HashMap,
     future::pending,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant, SystemTime},
 };
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use switchboard_store::{Change, Entry, Store, StoreError};
@@ -204,7 +205,7 @@ impl Room {
     /// Records the act.
     pub fn record(self, events: impl IntoIterator<Item = Event>) {
         let now = Instant::now();
-        let mut repeats = lock(&self.repeats);
+        let mut repeats = self.repeats.lock();
         let events = events.into_iter();
         let events: Vec<_> = events
             .filter(|event| repeats.admit(now, event.what, &event.subject))
@@ -259,7 +260,11 @@ impl Audit {
 
     /// Records an event that others cause, without waiting.
     pub fn record(&self, event: Event) {
-        if !lock(&self.repeats).admit(Instant::now(), event.what, &event.subject) {
+        if !self
+            .repeats
+            .lock()
+            .admit(Instant::now(), event.what, &event.subject)
+        {
             return;
         }
         let order = Order::Record(SystemTime::now(), event);
@@ -271,7 +276,7 @@ impl Audit {
     /// Counts a call of this client that a person is asked about. `true` says that it gets an entry of its own.
     pub fn admits_asked(&self, client: &str) -> bool {
         let client = scrub::brief(client);
-        let admitted = lock(&self.repeats).admit_asked(Instant::now(), &client);
+        let admitted = self.repeats.lock().admit_asked(Instant::now(), &client);
         if !admitted {
             self.counted.notify_one();
         }
@@ -304,7 +309,7 @@ async fn write(
     let mut batch = Vec::with_capacity(BATCH);
     let mut open = true;
     while open {
-        let due = lock(&repeats).due();
+        let due = repeats.lock().due();
         let minute = async {
             match due {
                 Some(due) => sleep_until(due.into()).await,
@@ -333,7 +338,7 @@ async fn write(
         }
         let flushing = !flushed.is_empty() || !open;
         let by = Instant::now() + if flushing { COUNTED } else { Duration::ZERO };
-        let repeated = lock(&repeats).take(by);
+        let repeated = repeats.lock().take(by);
         let mut events = u64::try_from(changes.len()).unwrap_or(u64::MAX);
         events += repeated.iter().map(|(_, _, events)| events).sum::<u64>();
         changes.extend(
@@ -396,10 +401,6 @@ fn counted(what: &'static str, source: Arc<str>, events: u64) -> Entry {
         subject: source,
         body: json!({ "repeated": events }).to_string().into(),
     }
-}
-
-fn lock(repeats: &Mutex<Repeats>) -> std::sync::MutexGuard<'_, Repeats> {
-    repeats.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The entry in place of events that did not fit into the queue or could not be written.

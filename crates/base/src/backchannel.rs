@@ -5,12 +5,13 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_client::{ErrorObject, Id, Raw, Reason};
 use switchboard_wire::{Outcome, Response, code, encode, method};
 use tokio::sync::oneshot;
@@ -161,7 +162,7 @@ struct Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        if self.asks.lock().remove(&self.number).is_some() {
+        if self.asks.waiting.lock().remove(&self.number).is_some() {
             self.backchannel.put(withdrawal(self.number));
         }
     }
@@ -210,7 +211,7 @@ impl Asks {
     fn open(&self) -> Option<(u64, oneshot::Receiver<Result<Raw, ErrorObject>>)> {
         let (sender, answer) = oneshot::channel();
         let number = self.last.fetch_add(1, Relaxed) + 1;
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if waiting.len() >= ASKS_MAX || self.closed.load(Relaxed) {
             return None;
         }
@@ -220,7 +221,7 @@ impl Asks {
 
     /// Whether the client has been asked something that it has not answered.
     pub fn is_asked(&self) -> bool {
-        !self.lock().is_empty()
+        !self.waiting.lock().is_empty()
     }
 
     fn begun(&self, server: &Arc<str>, elicitation: &str) {
@@ -247,15 +248,13 @@ impl Asks {
     }
 
     fn elicitations(&self) -> MutexGuard<'_, VecDeque<(Arc<str>, Box<str>)>> {
-        self.elicitations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.elicitations.lock()
     }
 
     /// The client has answered something.
     pub fn answered(&self, response: Response) {
         let number = response.id.as_ref().and_then(Id::as_u64);
-        let waiting = number.and_then(|number| self.lock().remove(&number));
+        let waiting = number.and_then(|number| self.waiting.lock().remove(&number));
         if let Some(waiting) = waiting {
             let _ = waiting.send(match response.outcome {
                 Outcome::Result(result) => Ok(result),
@@ -266,13 +265,9 @@ impl Asks {
 
     /// The session is over: nobody waits for the client any more. Returns the numbers of the questions that were open.
     pub fn close(&self) -> Vec<u64> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         self.closed.store(true, Relaxed);
         waiting.drain().map(|(number, _)| number).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -288,7 +283,7 @@ mod tests {
     impl Sink for Paper {
         fn put(&self, message: Bytes) -> bool {
             let text = String::from_utf8(message.to_vec()).unwrap();
-            self.0.lock().unwrap().push(text);
+            self.0.lock().push(text);
             true
         }
     }
@@ -296,7 +291,7 @@ mod tests {
     impl Paper {
         /// The number of the question that was put down at this place.
         fn number(&self, at: usize) -> u64 {
-            let message = self.0.lock().unwrap()[at].clone();
+            let message = self.0.lock()[at].clone();
             match Frame::parse(message) {
                 Ok(Frame::Single(Message::Request(request))) => request.id.as_u64().unwrap(),
                 other => panic!("{other:?}"),
@@ -336,7 +331,7 @@ mod tests {
         });
         assert_eq!(one.unwrap_err().code, -1);
         assert_eq!(two.unwrap().as_str(), r#"{"two":2}"#);
-        assert_eq!(paper.0.lock().unwrap().len(), 2);
+        assert_eq!(paper.0.lock().len(), 2);
     }
 
     #[tokio::test]
@@ -353,7 +348,7 @@ mod tests {
         );
         drop(question);
         let number = paper.number(0);
-        let said = paper.0.lock().unwrap();
+        let said = paper.0.lock();
         assert!(said[1].contains("notifications/cancelled"), "{said:?}");
         assert!(
             said[1].contains(&format!(r#""requestId":{number}}}"#)),

@@ -9,7 +9,7 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt::Write,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     task::{Context, Poll, Waker},
@@ -17,6 +17,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -107,9 +108,9 @@ impl Events {
         if data.contains(['\n', '\r']) {
             // Between tokens a space says the same, and inside of strings there are none.
             let line = data.replace(['\n', '\r'], " ");
-            self.0.lock().push(kind, &at, &line);
+            self.0.ring.lock().push(kind, &at, &line);
         } else {
-            self.0.lock().push(kind, &at, data);
+            self.0.ring.lock().push(kind, &at, data);
         }
         self.0.told.notify_one();
     }
@@ -121,7 +122,7 @@ impl Events {
             loop {
                 shared.told.notified().await;
                 let (waiting, last) = {
-                    let mut ring = shared.lock();
+                    let mut ring = shared.ring.lock();
                     (std::mem::take(&mut ring.waiting), ring.last)
                 };
                 for (count, waker) in waiting.into_values().enumerate() {
@@ -144,7 +145,7 @@ impl Events {
 
     /// Reads what happens from now on or, if it is said which event was the last that was seen, from there.
     pub fn read(&self, since: Since) -> Reader {
-        let mut ring = self.0.lock();
+        let mut ring = self.0.ring.lock();
         let number = ring.next_reader;
         ring.next_reader += 1;
         let (next, lost) = match since {
@@ -182,11 +183,7 @@ impl Events {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Shared {}
 
 impl Ring {
     fn push(&mut self, kind: &'static str, at: &str, data: &str) {
@@ -264,7 +261,7 @@ impl Reader {
         cx: &mut Context<'_>,
         wanted: impl Fn(&str) -> bool,
     ) -> Poll<Option<Told>> {
-        let mut ring = self.shared.lock();
+        let mut ring = self.shared.ring.lock();
         if self.lost || self.next < ring.oldest() {
             // To go on at the far end of what is kept would be to fall off it again.
             let head = ring.last.filter(|last| *last >= ring.oldest());
@@ -294,7 +291,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.shared.lock().waiting.remove(&self.number);
+        self.shared.ring.lock().waiting.remove(&self.number);
         self.shared.readers.fetch_sub(1, Relaxed);
     }
 }
@@ -407,9 +404,9 @@ mod tests {
         let mut reader = events.read(Since::Now);
         events.tell("a", || json!("x".repeat(2 * KEPT_BYTES)));
         assert_eq!(drain(&mut reader, |_| true), all(106, 107));
-        assert_eq!(events.0.lock().kept.len(), 1);
+        assert_eq!(events.0.ring.lock().kept.len(), 1);
         told(&events, 1);
-        assert!(events.0.lock().bytes < 200);
+        assert!(events.0.ring.lock().bytes < 200);
     }
 
     #[test]
@@ -435,9 +432,9 @@ mod tests {
     fn ids_grow_from_one_gateway_to_the_next() {
         let events = Events::default();
         told(&events, 3);
-        let before = events.0.lock().next;
+        let before = events.0.ring.lock().next;
         std::thread::sleep(std::time::Duration::from_millis(1));
-        assert!(Events::default().0.lock().first > before);
+        assert!(Events::default().0.ring.lock().first > before);
         // What a script can count without rounding.
         assert!(before < 1 << 53);
     }

@@ -4,11 +4,9 @@
 //! experimental. A name that a reader may take for one of the protocol is never handed on: those have rules and
 //! translations of their own.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::VecDeque;
 
+use parking_lot::Mutex;
 use switchboard_client::Raw;
 use switchboard_wire::method;
 
@@ -99,7 +97,7 @@ pub struct Told {
 impl Outbound {
     /// Takes a notification in, if there is room. Says whether somebody has to begin to hand them on.
     pub fn put(&self, told: Told) -> bool {
-        let mut queue = self.lock();
+        let mut queue = self.0.lock();
         let principal = told.caller.principal;
         let others = queue.waiting.iter();
         let like = others.filter(|other| other.caller.principal == principal);
@@ -113,14 +111,10 @@ impl Outbound {
 
     /// Takes the next notification out.
     pub fn next(&self) -> Option<Told> {
-        let mut queue = self.lock();
+        let mut queue = self.0.lock();
         let next = queue.waiting.pop_front();
         queue.is_moving = next.is_some();
         next
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

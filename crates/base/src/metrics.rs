@@ -6,12 +6,13 @@ use std::{
     collections::BTreeMap,
     fmt::Write,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use switchboard_store::OutcomeKind;
 
 /// The bounds of the histogram of durations, in microseconds.
@@ -68,7 +69,7 @@ const SERVERS_MAX: usize = 1_000;
 impl Metrics {
     /// The numbers of this server.
     pub fn meter(&self, server: &str) -> Meter {
-        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut servers = self.servers.lock();
         let name = if servers.len() < SERVERS_MAX || servers.contains_key(server) {
             server
         } else {
@@ -82,7 +83,7 @@ impl Metrics {
 
     /// Calls and failed calls so far, of those servers that were called.
     pub fn calls(&self) -> BTreeMap<String, (u64, u64)> {
-        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = self.servers.lock();
         let calls = servers
             .iter()
             .map(|(name, meter)| (name.clone(), meter.calls()));
@@ -92,11 +93,7 @@ impl Metrics {
     /// Everything in the text format. `gauges` are names, helps, and their values by server or, with
     /// an empty label, of the gateway.
     pub fn render(&self, gauges: &[Gauge]) -> String {
-        let servers = self
-            .servers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let servers = self.servers.lock().clone();
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = render(&mut text, &servers, gauges);
@@ -214,7 +211,7 @@ mod tests {
         meter.count(OutcomeKind::Timeout, Duration::from_mins(2), 1, 0);
         assert_eq!(meter.calls(), (2, 1));
         let text = metrics.render(&[Gauge {
-            name: "switchboard_clients",
+            name: "switchboard_client_configs",
             help: "Clients.",
             values: vec![(String::new(), 3)],
         }]);
@@ -226,7 +223,7 @@ mod tests {
             r#"switchboard_call_duration_seconds_bucket{server="a \"b\"",le="+Inf"} 2"#,
             r#"switchboard_call_duration_seconds_count{server="a \"b\""} 2"#,
             r#"switchboard_request_bytes_total{server="a \"b\""} 11"#,
-            "switchboard_clients 3",
+            "switchboard_client_configs 3",
         ] {
             assert!(text.lines().any(|other| other == line), "{line} in\n{text}");
         }

@@ -3,10 +3,11 @@
 use std::{
     cell::OnceCell,
     collections::VecDeque,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock},
 };
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use switchboard_client::{Raw, throttle::Limited};
 use switchboard_wire::{encode, meta};
 use tokio::sync::Notify;
@@ -110,7 +111,7 @@ impl NotificationQueue {
             Some(subscription) => news.stamped(subscription),
             None => news.message(),
         };
-        let taken = self.lock().put(news.about.clone(), message);
+        let taken = self.queue.lock().put(news.about.clone(), message);
         if taken {
             self.rung.notify_one();
         }
@@ -120,15 +121,11 @@ impl NotificationQueue {
     /// The next message.
     pub async fn next(&self) -> Bytes {
         loop {
-            if let Some(message) = self.lock().take() {
+            if let Some(message) = self.queue.lock().take() {
                 return message;
             }
             self.rung.notified().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -161,7 +158,7 @@ impl Queue {
 
 impl Sink for NotificationQueue {
     fn put(&self, message: Bytes) -> bool {
-        let taken = self.lock().put(None, message);
+        let taken = self.queue.lock().put(None, message);
         if taken {
             self.rung.notify_one();
         }
@@ -197,14 +194,14 @@ mod tests {
             said[0].contains("three") && said[1].contains("two"),
             "{said:?}"
         );
-        assert_eq!(notifications.lock().bytes, 0);
+        assert_eq!(notifications.queue.lock().bytes, 0);
     }
 
     #[tokio::test]
     async fn a_stream_has_its_name_on_everything_and_an_end_to_it() {
         let notifications = NotificationQueue::of_stream(Raw::number(7));
         while tell(&notifications, None, "x") {}
-        assert_eq!(notifications.lock().messages.len(), QUEUED_MAX);
+        assert_eq!(notifications.queue.lock().messages.len(), QUEUED_MAX);
         let said = notifications.next().await;
         assert!(
             String::from_utf8_lossy(&said)
@@ -237,7 +234,7 @@ mod tests {
         for _ in 0..100 {
             assert!(notifications.tell(&news));
         }
-        assert_eq!(notifications.lock().bytes, news.message().len());
+        assert_eq!(notifications.queue.lock().bytes, news.message().len());
     }
 
     #[tokio::test]

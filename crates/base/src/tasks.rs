@@ -3,11 +3,9 @@
 //! A client gets a name of the gateway's making, which says, signed, whose task it is and at which
 //! server. So it is found again by its name alone, and nobody else's principal can use it.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{RawError, code, method};
@@ -79,7 +77,7 @@ impl Begun {
     }
 
     fn insert(&self, principal: Principal, task: &str) {
-        let mut recent = self.lock();
+        let mut recent = self.0.lock();
         let recent = &mut recent[place(principal)];
         if task.len() > NAME_BYTES_MAX || recent.known.contains(task) {
             return;
@@ -98,7 +96,7 @@ impl Begun {
     pub fn only_of(&self, principal: Principal, result: &Raw) -> Result<Raw, RawError> {
         let tasks = result.distinct_member(&["tasks"])?;
         let tasks = tasks.and_then(|tasks| tasks.elements()).unwrap_or_default();
-        let recent = self.lock();
+        let recent = self.0.lock();
         let known = &recent[place(principal)].known;
         let own = tasks.into_iter().filter(|task| {
             let id = task.distinct_member(&["taskId"]).ok().flatten();
@@ -106,10 +104,6 @@ impl Begun {
                 .is_some_and(|id| known.contains(&*id))
         });
         result.with_member("tasks", &Raw::array(own))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, [Recent; 2]> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -248,7 +242,7 @@ mod tests {
             listed(Principal::Anyone),
             r#"{"tasks":[{"taskId":"b"}],"n":1.0}"#
         );
-        let recent = begun.lock();
+        let recent = begun.0.lock();
         assert_eq!(recent[1].order.len(), BEGUN_MAX);
         assert_eq!(recent[1].known.len(), BEGUN_MAX);
     }

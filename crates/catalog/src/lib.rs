@@ -2,8 +2,8 @@
 //!
 //! A server's last known lists are its [`Offers`]: raw JSON, every byte as the server sent it. A
 //! [`ServerPart`] is made of them once: names read, broken items left out, exposed names chosen. A
-//! [`Catalogue`] puts the parts of all servers together. It never changes; when one server does,
-//! [`Catalogue::with`] makes the next one, which shares every other part with it.
+//! [`Catalog`] puts the parts of all servers together. It never changes; when one server does,
+//! [`Catalog::with`] makes the next one, which shares every other part with it.
 //!
 //! Two views are served. The **direct** view shows everything of every server under names that
 //! cannot collide (`server__tool`, `switchboard://server/uri`); the view of **one server** leaves its
@@ -15,7 +15,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use switchboard_catalog::{Catalogue, Kind, Offers, ServerPart};
+//! use switchboard_catalog::{Catalog, Kind, Offers, ServerPart};
 //! use switchboard_wire::Raw;
 //!
 //! let offers = Offers {
@@ -23,7 +23,7 @@
 //!     ..Offers::default()
 //! };
 //! let part = ServerPart::prepare("math", Arc::new(offers), &|_, _| true);
-//! let catalogue = Catalogue::default().with("math", Some(Arc::new(part)));
+//! let catalogue = Catalog::default().with("math", Some(Arc::new(part)));
 //!
 //! let target = catalogue.tool("math__add").unwrap();
 //! assert_eq!((&**target.server, target.name), ("math", "add"));
@@ -34,7 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod catalogue;
+mod catalog;
 mod cursor;
 mod digest;
 mod folder;
@@ -51,7 +51,7 @@ mod schema;
 mod snapshot;
 mod uris;
 
-pub use catalogue::{Catalogue, Target};
+pub use catalog::{Catalog, Target};
 pub use cursor::BadCursor;
 pub use folder::{load_all, remove, write};
 pub use item::Item;

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::OnceLock};
 use switchboard_wire::Raw;
 
 use crate::{
-    BadCursor, Catalogue, Item, Kind, ServerPart,
+    BadCursor, Catalog, Item, Kind, ServerPart,
     cursor::{Cursor, Scope},
     digest::Digest,
     limits,
@@ -121,7 +121,7 @@ impl Stamped {
 /// The list that is paged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
-    Direct(&'a Catalogue, Kind),
+    Direct(&'a Catalog, Kind),
     Server(&'a ServerPart, Kind),
 }
 
@@ -175,21 +175,21 @@ impl<'a> Source<'a> {
 
     fn sheets(self) -> &'a Sheets {
         match self {
-            Self::Direct(catalogue, kind) => catalogue.sheets(kind),
+            Self::Direct(catalog, kind) => catalog.sheets(kind),
             Self::Server(part, kind) => &part.list(kind).sheets,
         }
     }
 
     fn count(self) -> usize {
         match self {
-            Self::Direct(catalogue, kind) => catalogue.count(kind),
+            Self::Direct(catalog, kind) => catalog.count(kind),
             Self::Server(part, kind) => part.count(kind),
         }
     }
 
     fn item(self, at: usize) -> Option<Item<'a>> {
         match self {
-            Self::Direct(catalogue, kind) => catalogue.item(kind, at),
+            Self::Direct(catalog, kind) => catalog.item(kind, at),
             Self::Server(part, kind) => part.item(kind, at),
         }
     }
@@ -214,7 +214,7 @@ impl<'a> Source<'a> {
             return String::new();
         };
         let first = match self {
-            Self::Direct(catalogue, kind) => catalogue.first_of_server(kind, at),
+            Self::Direct(catalog, kind) => catalog.first_of_server(kind, at),
             Self::Server(..) => 0,
         };
         let cursor = Cursor {
@@ -228,12 +228,10 @@ impl<'a> Source<'a> {
     /// Where the page of a cursor begins.
     fn find(self, text: &str) -> Result<usize, BadCursor> {
         Cursor::decode(text, self.scope(), self.kind(), |cursor| match self {
-            Self::Direct(catalogue, kind) => {
-                Ok(match catalogue.place_of_server(kind, cursor.server) {
-                    (first, Some(part)) => first + after(part.listed(kind), &cursor),
-                    (first, None) => first,
-                })
-            }
+            Self::Direct(catalog, kind) => Ok(match catalog.place_of_server(kind, cursor.server) {
+                (first, Some(part)) => first + after(part.listed(kind), &cursor),
+                (first, None) => first,
+            }),
             Self::Server(part, _) if **part.name() != *cursor.server => Err(BadCursor),
             Self::Server(part, kind) => Ok(after(part.list(kind), &cursor)),
         })

@@ -135,10 +135,10 @@ impl ServerPart {
 
     /// The item that the server calls `name`.
     ///
-    /// [`Item::exposed`] is the first choice for the direct view; only the [`Catalogue`] knows
+    /// [`Item::exposed`] is the first choice for the direct view; only the [`Catalog`] knows
     /// whether another server has taken it.
     ///
-    /// [`Catalogue`]: crate::Catalogue
+    /// [`Catalog`]: crate::Catalog
     pub fn find(&self, kind: Kind, name: &str) -> Option<Item<'_>> {
         let at = self.list(kind).index.get(name)?;
         self.item(kind, *at)

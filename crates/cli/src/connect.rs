@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use switchboard_clients::{
+use switchboard_client_configs::{
     Client, Dirs, Error, GatewayEntry, Plan, Which, apply, plan_connect, plan_disconnect, undo,
 };
 use switchboard_config::{Config, Home};
@@ -107,7 +107,7 @@ fn warn_of_doubles(home: &Home, client: Client, dirs: &Dirs) {
     let Ok(config) = Config::load(home.config_file()) else {
         return;
     };
-    let found = switchboard_clients::read(client, dirs).unwrap_or_default();
+    let found = switchboard_client_configs::read(client, dirs).unwrap_or_default();
     let mut doubles: Vec<_> = found
         .iter()
         .flat_map(|found| &found.servers)

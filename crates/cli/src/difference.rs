@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use switchboard_clients::{replace_texts, unified};
+use switchboard_client_configs::{replace_texts, unified};
 use switchboard_config::{Place, secret_parts};
 use switchboard_terminal::failure::Failure;
 

@@ -8,7 +8,9 @@ use std::{
 
 use clap::Args;
 use serde_json::{Value, json};
-use switchboard_clients::{Client, Dirs, Error, Found, Imported, read, read_file, read_project};
+use switchboard_client_configs::{
+    Client, Dirs, Error, Found, Imported, read, read_file, read_project,
+};
 use switchboard_config::{
     Config, EditError, Home, Memory, Place, Reference, Server, Transport, add_servers,
     check_server, remove_server, secret_parts,

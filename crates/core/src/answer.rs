@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 use switchboard_base::failure::Failure;
-use switchboard_catalog::{Catalogue, Item, Kind};
+use switchboard_catalog::{Catalog, Item, Kind};
 use switchboard_client::Raw;
 use switchboard_schema::outline;
 use switchboard_search::{Found, Hit};
@@ -40,13 +40,13 @@ const LENGTHS: [(usize, usize); 9] = [
 const INSTRUCTIONS_BYTES: usize = 1_024;
 
 /// What was found.
-pub(crate) fn found(catalogue: &Catalogue, found: &Found, limit: usize, detail: Detail) -> Raw {
+pub(crate) fn found(catalog: &Catalog, found: &Found, limit: usize, detail: Detail) -> Raw {
     let tools: Vec<(&Hit, Item<'_>)> = found
         .hits
         .iter()
         .filter_map(|hit| {
             // It may have vanished since it was found.
-            let part = catalogue.server(&hit.server)?;
+            let part = catalog.server(&hit.server)?;
             Some((hit, part.find(Kind::Tool, &hit.name)?))
         })
         .collect();
@@ -98,9 +98,9 @@ fn full(tools: &[(&Hit, Item<'_>)]) -> Raw {
 }
 
 /// The whole definition of a tool, under the name by which it is called.
-pub(crate) fn described(catalogue: &Catalogue, tool: &Item<'_>) -> Raw {
+pub(crate) fn described(catalog: &Catalog, tool: &Item<'_>) -> Raw {
     let mut definition = definition(tool);
-    let part = catalogue.server(tool.server());
+    let part = catalog.server(tool.server());
     if let Some(said) = part.and_then(|part| part.offers().instructions.as_deref()) {
         let said = &said[..said.floor_char_boundary(INSTRUCTIONS_BYTES)];
         let with = definition.with_member("serverInstructions", &Raw::string(said));

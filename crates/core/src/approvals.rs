@@ -17,13 +17,14 @@ pub mod shown;
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use switchboard_approvals::{Ask, Decision, Id, Outcome, Record, Refusal, broker::Asker};
 use switchboard_base::{audit::Audit, events::Events};
 use switchboard_config::{Config, Environment, Home};
@@ -114,7 +115,7 @@ impl Approvals {
         if before.lasting() != self.policy.load().lasting() {
             let (approvals, file) = (Arc::clone(self), Arc::clone(&self.file));
             tokio::task::spawn_blocking(move || {
-                let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                let file = file.lock();
                 // What holds by now: of two that write, the last has it right.
                 policy::write_file(&file, &approvals.policy.load());
             });
@@ -125,7 +126,7 @@ impl Approvals {
     /// next start.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Relaxed);
-        let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stop = self.stop.lock();
         if let Some(place) = stop.take() {
             place.send(Command::Stop);
         }

@@ -22,7 +22,7 @@ use switchboard_base::{
     failure::{Failure, cut},
     view::{Face, View},
 };
-use switchboard_catalog::{BadCursor, Catalogue, Kind, Page, ServerPart, Target};
+use switchboard_catalog::{BadCursor, Catalog, Kind, Page, ServerPart, Target};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_outbound::{builtin, upstream::Upstream};
 use switchboard_results::Structured;
@@ -153,7 +153,7 @@ struct Dispatch<'a> {
 }
 
 /// Where something of a server is known by a name.
-type Find = for<'a> fn(&'a Catalogue, &'a str) -> Option<Target<'a>>;
+type Find = for<'a> fn(&'a Catalog, &'a str) -> Option<Target<'a>>;
 
 impl Dispatch<'_> {
     async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Failure> {
@@ -179,8 +179,8 @@ impl Dispatch<'_> {
             }
             View::All(_) => {
                 self.refresh_all(kind);
-                let catalogue = self.core.live_catalog.catalogue();
-                let page = catalogue.page(kind, cursor).map_err(bad_page)?;
+                let catalog = self.core.live_catalog.catalog();
+                let page = catalog.page(kind, cursor).map_err(bad_page)?;
                 let hints = self.all_hints(kind);
                 Ok(self.encode(kind, page, hints, params.as_ref()))
             }
@@ -303,16 +303,16 @@ impl Dispatch<'_> {
 
     /// Whose tool it is, and what that server calls it.
     fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Failure> {
-        let catalogue = self.core.live_catalog.catalogue();
+        let catalog = self.core.live_catalog.catalog();
         let of_app = || {
             let shows_apps = apps::are_shown(&self.guest.capabilities(Some(params)));
-            let tool = shows_apps.then(|| apps::own_tool(&catalogue, exposed));
+            let tool = shows_apps.then(|| apps::own_tool(&catalog, exposed));
             tool.flatten().map(Target::from)
         };
-        let target = catalogue
+        let target = catalog
             .tool(exposed)
             .or_else(of_app)
-            .ok_or_else(|| unknown_tool(&catalogue, exposed))?;
+            .ok_or_else(|| unknown_tool(&catalog, exposed))?;
         Ok((Arc::clone(target.server), target.name.into()))
     }
 
@@ -336,7 +336,7 @@ impl Dispatch<'_> {
         live_catalog
             .permits(server, tool)
             .map_err(|unapproved| unapproved.failure(server, tool))?;
-        if live_catalog.catalogue().server(server).is_none() {
+        if live_catalog.catalog().server(server).is_none() {
             part(self.core, server).await?;
             match self.find_tool(exposed, params) {
                 Ok(found) => return Ok(found),
@@ -361,7 +361,7 @@ impl Dispatch<'_> {
     }
 
     async fn get_prompt(&self, params: Option<Raw>) -> Result<Raw, Failure> {
-        let find: Find = |catalogue, name| catalogue.prompt(name);
+        let find: Find = |catalog, name| catalog.prompt(name);
         let (server, result) = self
             .named(method::PROMPTS_GET, "name", params, find)
             .await?;
@@ -372,7 +372,7 @@ impl Dispatch<'_> {
     }
 
     async fn read_resource(&self, params: Option<Raw>) -> Result<Raw, Failure> {
-        let find: Find = |catalogue, uri| catalogue.resource(uri);
+        let find: Find = |catalog, uri| catalog.resource(uri);
         let (server, result) = self
             .named(method::RESOURCES_READ, "uri", params, find)
             .await?;
@@ -394,8 +394,8 @@ impl Dispatch<'_> {
         let exposed = distinct_text(&params, &[member, "arguments"])?;
         let View::Server(server) = self.view else {
             let (server, own) = {
-                let catalogue = self.core.live_catalog.catalogue();
-                let target = find(&catalogue, &exposed)
+                let catalog = self.core.live_catalog.catalog();
+                let target = find(&catalog, &exposed)
                     .ok_or_else(|| unknown(self.guest.era(), member, &exposed))?;
                 (Arc::clone(target.server), Arc::<str>::from(target.name))
             };
@@ -439,10 +439,10 @@ impl Dispatch<'_> {
         exposed: &str,
     ) -> Result<Raw, Failure> {
         let (server, name) = {
-            let catalogue = self.core.live_catalog.catalogue();
+            let catalog = self.core.live_catalog.catalog();
             let target = match member {
-                "name" => catalogue.prompt(exposed),
-                _ => catalogue.template(exposed),
+                "name" => catalog.prompt(exposed),
+                _ => catalog.template(exposed),
             };
             let target = target.ok_or_else(|| {
                 Failure::invalid_params(format!("there is nothing called '{}'", cut(exposed)))
@@ -550,10 +550,10 @@ impl Dispatch<'_> {
 
 /// Which arguments of a tool travel as headers, too; `None` if none do.
 pub fn param_headers(core: &Core, view: &View, tool: &str) -> Option<ParamHeaders> {
-    let catalogue = core.live_catalog.catalogue();
+    let catalog = core.live_catalog.catalog();
     let tool = match view {
-        View::All(_) => catalogue.find(Kind::Tool, tool),
-        View::Server(name) => catalogue.server(name)?.find(Kind::Tool, tool),
+        View::All(_) => catalog.find(Kind::Tool, tool),
+        View::Server(name) => catalog.server(name)?.find(Kind::Tool, tool),
     };
     headers_of(tool?.raw())
 }
@@ -576,8 +576,8 @@ pub fn locate_resource(
     let (upstream, own) = match view {
         View::Server(server) => (upstream(core, server)?, uri.to_owned()),
         View::All(_) => {
-            let catalogue = core.live_catalog.catalogue();
-            let target = catalogue
+            let catalog = core.live_catalog.catalog();
+            let target = catalog
                 .resource(uri)
                 .ok_or_else(|| unknown(Era::Legacy, "uri", uri))?;
             (upstream(core, target.server)?, target.name.to_owned())
@@ -681,11 +681,11 @@ fn bad_page(_: BadCursor) -> Failure {
     bad_cursor()
 }
 
-fn unknown_tool(catalogue: &Catalogue, exposed: &str) -> Failure {
+fn unknown_tool(catalog: &Catalog, exposed: &str) -> Failure {
     let message = format!("there is no tool '{}'", cut(exposed));
-    let near = catalogue.suggest_tool(exposed);
+    let near = catalog.suggest_tool(exposed);
     let is_for_models = |near: &&str| {
-        let tool = catalogue.find(Kind::Tool, near);
+        let tool = catalog.find(Kind::Tool, near);
         tool.is_some_and(|tool| !apps::is_for_apps_alone(tool.raw()))
     };
     match near.filter(is_for_models) {

@@ -8,17 +8,18 @@
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
+    sync::{Arc, LazyLock, Weak},
     time::Duration,
 };
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use switchboard_base::{
     apps::is_for_apps_alone,
     failure::Failure,
     health::{Part, PartState},
 };
-use switchboard_catalog::{Catalogue, Kind, ServerPart};
+use switchboard_catalog::{Catalog, Kind, ServerPart};
 use switchboard_config::{Config, Embeddings};
 use switchboard_outbound::{
     live_catalog::LiveCatalog,
@@ -196,14 +197,14 @@ impl Finder {
     }
 
     /// Brings the index in line with the catalogue, words and built-in vectors.
-    fn follow(&self, catalogue: &Catalogue, settings: &Embeddings) {
+    fn follow(&self, catalog: &Catalog, settings: &Embeddings) {
         let made = self.made.load_full();
         let unchanged = |part: &&Arc<ServerPart>| {
             let known = made.from.get(part.name());
             known.is_some_and(|known| Arc::ptr_eq(known, part))
         };
         let built_in = (*settings != Embeddings::Off).then(Model::built_in);
-        let fresh: Vec<_> = catalogue
+        let fresh: Vec<_> = catalog
             .servers()
             .filter(|part| !unchanged(part))
             .filter_map(|part| {
@@ -215,7 +216,7 @@ impl Finder {
             })
             .collect();
         self.change(|made| {
-            made.from.retain(|name, _| catalogue.server(name).is_some());
+            made.from.retain(|name, _| catalog.server(name).is_some());
             let known = made.from.clone();
             let is_fresh = |name: &str| fresh.iter().any(|(part, _, _)| **part.name() == *name);
             let has_changed = |name: &str| !known.contains_key(name) || is_fresh(name);
@@ -235,7 +236,7 @@ impl Finder {
     }
 
     /// Looks at what tools say of themselves, and marks those that say something suspicious.
-    fn scrutinise(&self, catalogue: &Catalogue) {
+    fn scrutinise(&self, catalog: &Catalog) {
         let made = self.made.load_full();
         for old in made
             .index
@@ -245,7 +246,7 @@ impl Finder {
             let Some(part) = made.from.get(old.server()) else {
                 continue;
             };
-            let others = others(catalogue, part.name());
+            let others = others(catalog, part.name());
             let is_trusted = |tool: &Tool<'_>| {
                 let findings = scan(tool.definition, &others);
                 findings
@@ -304,7 +305,7 @@ impl Finder {
     }
 
     fn change(&self, change: impl FnOnce(&mut Made)) {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing.lock();
         let mut made = Made::clone(&self.made.load());
         change(&mut made);
         self.made.store(Arc::new(made));
@@ -365,9 +366,9 @@ async fn follow(finder: Weak<Finder>) {
         changes.borrow_and_update();
         settings.borrow_and_update();
         let work = tokio::task::spawn_blocking(move || {
-            let catalogue = finder.live_catalog.catalogue_full();
+            let catalog = finder.live_catalog.catalog_full();
             let settings = finder.config.load().search.embeddings.clone();
-            finder.follow(&catalogue, &settings);
+            finder.follow(&catalog, &settings);
         });
         if work.await.is_err() {
             tracing::error!("The search index could not be made; it is tried again.");
@@ -391,7 +392,7 @@ async fn scrutinise(finder: Weak<Finder>) {
             return;
         };
         let work = tokio::task::spawn_blocking(move || {
-            finder.scrutinise(&finder.live_catalog.catalogue_full());
+            finder.scrutinise(&finder.live_catalog.catalog_full());
         });
         // A fault in there costs the marks, and nothing else.
         let _ = work.await;
@@ -487,14 +488,14 @@ fn segment(part: &ServerPart, is_trusted: &dyn Fn(&Tool<'_>) -> bool) -> Option<
 }
 
 /// What the servers other than this one, and their tools, are called.
-pub fn others(catalogue: &Catalogue, name: &str) -> Others {
+pub fn others(catalog: &Catalog, name: &str) -> Others {
     let mut others = Others::default();
-    let own = catalogue.server(name).into_iter();
+    let own = catalog.server(name).into_iter();
     for tool in own.flat_map(|part| part.items(Kind::Tool)) {
         others.own([tool.name()]);
         others.own_parameters(tool.raw());
     }
-    for other in catalogue.servers().filter(|other| **other.name() != *name) {
+    for other in catalog.servers().filter(|other| **other.name() != *name) {
         others.add(
             other.name(),
             other.items(Kind::Tool).map(|tool| tool.name()),

@@ -7,10 +7,11 @@
 use std::{
     collections::HashMap,
     fmt::Write as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde_json::json;
 use switchboard_approvals::Usage;
 use switchboard_base::{
@@ -296,7 +297,7 @@ impl QuestionLimits {
 
     /// The numbers as Prometheus reads them.
     pub fn render(&self) -> String {
-        let accounts = self.lock();
+        let accounts = self.accounts.lock();
         let mut text = String::new();
         let mut counter = |name: &str, help: &str, number: fn(&Account) -> u64| {
             // Writing to a string does not fail.
@@ -330,7 +331,7 @@ impl QuestionLimits {
     }
 
     fn with<T>(&self, server: &Arc<str>, change: impl FnOnce(&mut Account) -> T) -> T {
-        let mut accounts = self.lock();
+        let mut accounts = self.accounts.lock();
         let known = accounts.len() < ACCOUNTS_MAX || accounts.contains_key(server);
         let name = if known {
             Arc::clone(server)
@@ -338,10 +339,6 @@ impl QuestionLimits {
             "other".into()
         };
         change(accounts.entry(name).or_default())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Account>> {
-        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

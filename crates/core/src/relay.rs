@@ -1,11 +1,9 @@
 //! Hands what a server says of a call to whoever asked for it: progress under the client's own
 //! token, log messages of the level it wants.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_base::{backchannel::Backchannel, caller::Logs};
 use switchboard_client::{Raw, Revision};
 use switchboard_wire::{Era, meta, method};
@@ -75,7 +73,7 @@ impl Told {
     }
 
     fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -154,7 +152,7 @@ impl Relay {
     }
 
     fn lock(&self) -> MutexGuard<'_, Listener> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -4,12 +4,13 @@ use std::{
     collections::{HashMap, VecDeque},
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, RwLock};
 use switchboard_files::{Links, read, write_private};
 use switchboard_search::{Hit, Language, Learnt};
 
@@ -60,13 +61,13 @@ impl SearchFeedback {
             return;
         };
         match Learnt::decode(&file) {
-            Ok(learnt) => *self.learnt.write().unwrap_or_else(PoisonError::into_inner) = learnt,
+            Ok(learnt) => *self.learnt.write() = learnt,
             Err(error) => tracing::warn!(%error, file = %self.file.display(), "Searching anew."),
         }
     }
 
     pub(crate) fn with<T>(&self, use_it: impl FnOnce(&Learnt) -> T) -> T {
-        use_it(&self.learnt.read().unwrap_or_else(PoisonError::into_inner))
+        use_it(&self.learnt.read())
     }
 
     /// How many there are.
@@ -77,7 +78,7 @@ impl SearchFeedback {
     /// A client has searched, and this is what it was told.
     pub(crate) fn asked(&self, client: u64, question: &str, hits: &[Hit]) {
         let question = &question[..question.floor_char_boundary(QUESTION_BYTES)];
-        let mut all = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.asked.lock();
         let now = Instant::now();
         if all.len() >= CLIENTS && !all.contains_key(&client) {
             all.retain(|_, asked| asked.back().is_some_and(|last| now - last.at < MEMORY));
@@ -101,7 +102,7 @@ impl SearchFeedback {
 
     /// The question after which a client calls this tool, if it was an answer to one.
     pub(crate) fn question(&self, client: u64, server: &str, tool: &str) -> Option<Arc<str>> {
-        let all = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.asked.lock();
         let answered = |asked: &&Asked| {
             let answers = &asked.answers;
             asked.at.elapsed() < MEMORY
@@ -115,19 +116,16 @@ impl SearchFeedback {
 
     /// The call went well: that is a lesson.
     pub(crate) fn learn(&self, language: &Language, question: &str, server: &str, tool: &str) {
-        let mut learnt = self.learnt.write().unwrap_or_else(PoisonError::into_inner);
+        let mut learnt = self.learnt.write();
         learnt.learn(language, question, server, tool);
         self.unwritten.store(true, Relaxed);
     }
 
     /// Forgets everything, also on disk.
     pub fn forget(&self) -> std::io::Result<()> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        *self.learnt.write().unwrap_or_else(PoisonError::into_inner) = Learnt::default();
-        self.asked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        let _writing = self.writing.lock();
+        *self.learnt.write() = Learnt::default();
+        self.asked.lock().clear();
         self.unwritten.store(false, Relaxed);
         match std::fs::remove_file(&self.file) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -137,7 +135,7 @@ impl SearchFeedback {
 
     /// Writes down what is new. It writes a file.
     pub(crate) fn keep(&self) {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = self.writing.lock();
         if !self.unwritten.swap(false, Relaxed) {
             return;
         }

@@ -2,10 +2,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::SystemTime,
 };
 
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     backchannel::{Asks, Backchannel, Cancel, Cancelled, ELICITATION_ID},
@@ -85,11 +86,11 @@ impl Session {
     }
 
     pub(crate) fn level(&self) -> Option<LogLevel> {
-        *lock(&self.level)
+        *self.level.lock()
     }
 
     pub(crate) fn set_level(&self, level: LogLevel) {
-        *lock(&self.level) = Some(level);
+        *self.level.lock() = Some(level);
     }
 
     /// The back channel for what belongs to no request.
@@ -109,7 +110,7 @@ impl Session {
 
     /// How many of its requests have not been answered.
     pub fn in_flight(&self) -> usize {
-        let in_flight = lock(&self.in_flight);
+        let in_flight = self.in_flight.lock();
         in_flight
             .values()
             .filter(|cancel| !cancel.is_over())
@@ -118,7 +119,7 @@ impl Session {
 
     /// Takes a request in, so that it can be withdrawn.
     pub fn take_in(&self, id: &Id) -> Result<(Cancelled, Reason), NotTaken> {
-        let mut in_flight = lock(&self.in_flight);
+        let mut in_flight = self.in_flight.lock();
         if in_flight.get(id).is_some_and(|cancel| !cancel.is_over()) {
             return Err(NotTaken::SameId);
         }
@@ -133,7 +134,7 @@ impl Session {
 
     /// The request has been answered. One that has taken its id since, after it was withdrawn, stays.
     pub fn done(&self, id: &Id) {
-        let mut in_flight = lock(&self.in_flight);
+        let mut in_flight = self.in_flight.lock();
         if in_flight.get(id).is_some_and(Cancel::is_over) {
             in_flight.remove(id);
         }
@@ -141,19 +142,19 @@ impl Session {
 
     /// The client withdraws the request.
     pub fn withdraw(&self, id: &Id, why: Option<&str>) {
-        if let Some(cancel) = lock(&self.in_flight).remove(id) {
+        if let Some(cancel) = self.in_flight.lock().remove(id) {
             cancel.cancel(why);
         }
     }
 
     /// Tests if a request is under way.
     pub fn is_busy(&self) -> bool {
-        !lock(&self.in_flight).is_empty()
+        !self.in_flight.lock().is_empty()
     }
 
     /// Keeps watching a resource. Whether there was room.
     pub(crate) fn keep_watching(&self, uri: &str, watch: Watch) -> bool {
-        let mut watches = lock(&self.watches);
+        let mut watches = self.watches.lock();
         let room = has_room(&watches, uri);
         if room {
             watches.insert(uri.to_owned(), watch);
@@ -162,11 +163,11 @@ impl Session {
     }
 
     pub(crate) fn is_watching(&self, uri: &str) -> bool {
-        lock(&self.watches).contains_key(uri)
+        self.watches.lock().contains_key(uri)
     }
 
     pub(crate) fn stop_watching(&self, uri: &str) {
-        let watch = lock(&self.watches).remove(uri);
+        let watch = self.watches.lock().remove(uri);
         drop(watch);
     }
 
@@ -174,8 +175,8 @@ impl Session {
     /// client has not answered.
     pub fn end(&self) -> Vec<u64> {
         let open = self.asks.close();
-        lock(&self.in_flight).clear();
-        let watches = std::mem::take(&mut *lock(&self.watches));
+        self.in_flight.lock().clear();
+        let watches = std::mem::take(&mut *self.watches.lock());
         drop(watches);
         open
     }
@@ -201,7 +202,7 @@ struct Stream {
 impl Audience {
     /// Adds a session that can be told things unasked.
     pub fn join(&self, session: &Arc<Session>) {
-        let mut members = lock(&self.sessions);
+        let mut members = self.sessions.lock();
         if members.len() % 64 == 63 {
             members.retain(|_, session| session.strong_count() > 0);
         }
@@ -210,7 +211,8 @@ impl Audience {
 
     /// All that are there.
     pub fn members(&self) -> Vec<Arc<Session>> {
-        lock(&self.sessions)
+        self.sessions
+            .lock()
             .values()
             .filter_map(Weak::upgrade)
             .collect()
@@ -218,7 +220,7 @@ impl Audience {
 
     /// Lets go of those that have left.
     pub fn prune(&self) {
-        let mut members = lock(&self.sessions);
+        let mut members = self.sessions.lock();
         members.retain(|_, session| session.strong_count() > 0);
         members.shrink_to_fit();
     }
@@ -268,7 +270,7 @@ impl Audience {
         caller: &Caller,
         notifications: &Arc<NotificationQueue>,
     ) {
-        let mut streams = lock(&self.streams);
+        let mut streams = self.streams.lock();
         streams.retain(|stream| stream.notifications.strong_count() > 0);
         streams.push(Stream {
             server: Arc::clone(server),
@@ -291,7 +293,7 @@ impl Audience {
             }
         }
         let streams: Vec<_> = {
-            let streams = lock(&self.streams);
+            let streams = self.streams.lock();
             let meant = streams
                 .iter()
                 .filter(|stream| stream.server == *from.server && is_meant(stream.principal));
@@ -305,7 +307,7 @@ impl Audience {
     }
 
     fn sessions(&self) -> Vec<Arc<Session>> {
-        let sessions = lock(&self.sessions);
+        let sessions = self.sessions.lock();
         sessions.values().filter_map(Weak::upgrade).collect()
     }
 }
@@ -315,10 +317,6 @@ fn has_room<W>(watches: &HashMap<String, W>, uri: &str) -> bool {
     let bytes: usize = watches.keys().map(String::len).sum();
     let fits = watches.len() < WATCHES_MAX && bytes + uri.len() <= WATCHES_BYTES;
     fits || watches.contains_key(uri)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -27,24 +27,24 @@ const MENU: u64 = 1;
 impl Shown {
     /// The state of this view at this moment.
     pub fn now(core: &Core, view: &View) -> Self {
-        let catalogue = core.live_catalog.catalogue();
+        let catalog = core.live_catalog.catalog();
         match view {
             View::All(_) => {
                 // The menu is the same whatever there is behind it.
                 let tools = if menu::is_shown(core, view) {
                     MENU
                 } else {
-                    catalogue.tools_hash()
+                    catalog.tools_hash()
                 };
                 let look = |hash| Look { hash, announced: 0 };
                 Self {
                     tools: look(tools),
-                    prompts: look(catalogue.prompts_hash()),
-                    resources: look(catalogue.resources_hash()),
+                    prompts: look(catalog.prompts_hash()),
+                    resources: look(catalog.resources_hash()),
                 }
             }
             View::Server(name) => {
-                let part = catalogue.server(name);
+                let part = catalog.server(name);
                 let hashes = part.map_or([0; 3], |part| {
                     [
                         part.tools_hash(),

@@ -6,12 +6,9 @@
 //! It opens the call once, for the same principal, the same request, and for as long as a person may
 //! take to answer.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use switchboard_approvals::rules::digest;
 use switchboard_base::{caller::Principal, signed_token::TokenSigner};
@@ -89,14 +86,14 @@ impl<T: Send + 'static> SuspendedCalls<T> {
             return Err(what);
         };
         let suspended = Arc::downgrade(self);
-        let mut parked = self.lock();
+        let mut parked = self.parked.lock();
         if !self.has_room(&parked, server, ticket.principal) {
             return Err(what);
         }
         let expiry = tokio::spawn(async move {
             sleep(patience).await;
             if let Some(suspended) = suspended.upgrade() {
-                let expired = suspended.lock().remove(&id);
+                let expired = suspended.parked.lock().remove(&id);
                 drop(expired);
             }
         })
@@ -154,7 +151,7 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         let Some((id, turn)) = self.read(state) else {
             return false;
         };
-        let parked = self.lock();
+        let parked = self.parked.lock();
         let found = parked.get(&id).filter(|parked| parked.turn == turn);
         let expected = found.map(|parked| parked.ticket);
         drop(parked);
@@ -183,11 +180,11 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         let (id, turn) = self.read(state).ok_or_else(refused)?;
         let is_it = |parked: &Parked<T>| parked.turn == turn;
         // A long request is not looked at for a state that opens nothing.
-        if !self.lock().get(&id).is_some_and(is_it) {
+        if !self.parked.lock().get(&id).is_some_and(is_it) {
             return Err(refused());
         }
         let ticket = ticket();
-        let mut parked = self.lock();
+        let mut parked = self.parked.lock();
         let fits = parked
             .get(&id)
             .is_some_and(|parked| is_it(parked) && parked.ticket == ticket);
@@ -196,10 +193,6 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         let found = found.ok_or_else(refused)?;
         found.expiry.abort();
         Ok(found.what)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<u128, Parked<T>>> {
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -154,7 +154,7 @@ fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
     });
     let shown: Vec<Value> = held.iter().map(shown).collect();
     let summary = summary(&held);
-    let others = finder::others(&live_catalog.catalogue(), &upstream.name);
+    let others = finder::others(&live_catalog.catalog(), &upstream.name);
     Some(Question {
         tools: tools.collect(),
         start: None,

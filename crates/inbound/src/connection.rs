@@ -1,13 +1,7 @@
 //! Connections: accepted, bounded, and served until they end.
 
 use std::{
-    convert::Infallible,
-    future::Future,
-    io,
-    net::SocketAddr,
-    pin::pin,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    convert::Infallible, future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
 };
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -15,6 +9,7 @@ use hyper::{
     Request, Response, StatusCode, body::Incoming, server::conn::http1, service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 #[cfg(target_os = "linux")]
 use socket2::SockRef;
 use switchboard_base::{
@@ -167,8 +162,8 @@ impl Entrance {
             Stranger::User(uid) => Some(*uid),
             Stranger::Server(_) | Stranger::Elsewhere | Stranger::Unknown => None,
         };
-        let refusals = self.refusals.lock();
-        if let Some(times) = refusals.unwrap_or_else(PoisonError::into_inner).count() {
+        let times = self.refusals.lock().count();
+        if let Some(times) = times {
             tracing::warn!(
                 door = door.as_str(),
                 why = stranger.why(),

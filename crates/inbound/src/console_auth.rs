@@ -7,11 +7,12 @@
 use std::{
     collections::VecDeque,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use hmac::{Hmac, KeyInit, Mac};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
@@ -245,7 +246,7 @@ impl Console {
 
     /// What is good now.
     fn lock(&self, now: SystemTime) -> MutexGuard<'_, Inner> {
-        let mut guard = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.inner.lock();
         let Inner { keys, sessions } = &mut *guard;
         sessions.retain(|session| session.until > now);
         let is_there = |id: &Arc<str>| sessions.iter().any(|session| session.id == *id);

@@ -7,13 +7,14 @@
 use std::{
     fmt,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     thread,
     time::Duration,
 };
 
+use parking_lot::{Condvar, Mutex};
 use switchboard_embed::{Quantised, Role};
 use switchboard_store::memory::{Memories, Vector};
 use switchboard_wire::with_hint;
@@ -97,7 +98,7 @@ impl Filler {
 
     /// There may be something to do.
     pub(crate) fn nudge(&self) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.has_news = true;
         self.shared.resting.store(false, Relaxed);
         if !state.is_running {
@@ -113,17 +114,17 @@ impl Filler {
     pub(crate) fn rest(&self) {
         self.shared.resting.store(true, Relaxed);
         // With the lock, so that the thread is either before its look or asleep.
-        drop(self.shared.lock());
+        drop(self.shared.state.lock());
         self.shared.stirred.notify_all();
     }
 
     /// The model whose vectors are compared.
     pub(crate) fn serving(&self) -> Option<Model> {
-        self.shared.lock().serving.clone()
+        self.shared.state.lock().serving.clone()
     }
 
     pub(crate) fn outlook(&self) -> Outlook {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         let name = |model: &Option<Model>| model.as_ref().map(|model| model.name().to_owned());
         Outlook {
             serving: name(&state.serving),
@@ -142,10 +143,6 @@ impl fmt::Debug for Filler {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn is_resting(&self) -> bool {
         self.resting.load(Relaxed)
     }
@@ -155,26 +152,22 @@ impl Shared {
         loop {
             let pause = match self.fill() {
                 Ok(()) => {
-                    self.lock().problem = None;
+                    self.state.lock().problem = None;
                     None
                 }
                 Err(trouble) => {
-                    self.lock().problem = Some(trouble.text().into());
+                    self.state.lock().problem = Some(trouble.text().into());
                     Some(PAUSE)
                 }
             };
             let is_idle = |state: &mut State| !state.has_news && !self.is_resting();
-            let state = self.lock();
-            let mut state = match pause {
-                None => self
-                    .stirred
-                    .wait_while(state, is_idle)
-                    .unwrap_or_else(PoisonError::into_inner),
+            let mut state = self.state.lock();
+            match pause {
+                None => self.stirred.wait_while(&mut state, is_idle),
                 Some(pause) => {
-                    let waited = self.stirred.wait_timeout_while(state, pause, is_idle);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+                    self.stirred.wait_while_for(&mut state, is_idle, pause);
                 }
-            };
+            }
             if self.is_resting() {
                 *state = State::default();
                 return;
@@ -189,7 +182,7 @@ impl Shared {
         let models = self.runtime.block_on(self.memories.models())?;
         let active = models.iter().find(|model| model.active);
         {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.has_looked = true;
             state.filling.clone_from(&wanted);
             let is_active =
@@ -228,18 +221,18 @@ impl Shared {
         if self.runtime.block_on(used)? != Some(Arc::clone(&fingerprint)) {
             let shared = Arc::clone(self);
             let in_use = self.librarian.use_model(fingerprint, dimensions, move || {
-                shared.lock().serving = Some(model);
+                shared.state.lock().serving = Some(model);
             });
             self.runtime.block_on(in_use)?;
             // What was stored since is without a vector.
-            self.lock().has_news = true;
+            self.state.lock().has_news = true;
         }
         Ok(())
     }
 
     /// Whether this is still the model that is wanted, if there is a reason to look.
     fn is_wanted(&self, fingerprint: &str) -> bool {
-        if !self.lock().has_news {
+        if !self.state.lock().has_news {
             return true;
         }
         let wanted = (self.wanted)();
@@ -279,14 +272,14 @@ impl Shared {
                 }
             })
             .collect();
-        self.lock().in_hand = vectors.len() as u64;
+        self.state.lock().in_hand = vectors.len() as u64;
         let put = self.memories.put_vectors(fingerprint, vectors.clone());
         let put = self.runtime.block_on(put);
         if put.is_ok() && is_active {
             self.librarian
                 .tell(News::Vectors(Arc::clone(fingerprint), vectors));
         }
-        self.lock().in_hand = 0;
+        self.state.lock().in_hand = 0;
         put?;
         thread::sleep(took / REST_SHARE);
         Ok(Some(last))

@@ -8,13 +8,14 @@ use std::{
     collections::VecDeque,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_embed::Quantised;
 use switchboard_recall::{Document, Library};
 use switchboard_store::{
@@ -237,7 +238,7 @@ impl fmt::Debug for Librarian {
 
 impl Shared {
     fn orders(&self) -> MutexGuard<'_, Option<SyncSender<Order>>> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+        self.orders.lock()
     }
 
     /// What the thread does.

@@ -4,10 +4,11 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_client::memory::ServerEnd;
@@ -137,7 +138,7 @@ struct Asked(Arc<Mutex<VecDeque<Arc<str>>>>);
 
 impl Asked {
     fn add(&self, state: Arc<str>) {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.0.lock();
         if asked.len() == QUESTIONS {
             asked.pop_front();
         }
@@ -146,7 +147,7 @@ impl Asked {
 
     /// Whether this has been asked, for the first and last time.
     fn take(&self, state: &str) -> bool {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.0.lock();
         let found = asked.iter().position(|open| **open == *state);
         found.and_then(|at| asked.remove(at)).is_some()
     }

@@ -1,11 +1,8 @@
 //! [`Memory`]: the store, the library and the model together.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_embed::{Embedder, Role};
 use switchboard_store::{
     Status, Store, StoreError,
@@ -140,7 +137,7 @@ impl Memory {
 
     fn damage(&self) -> MutexGuard<'_, Option<Trouble>> {
         let damage = &self.inner.damage;
-        damage.lock().unwrap_or_else(PoisonError::into_inner)
+        damage.lock()
     }
 
     /// What is in memory is made anew of the store.
@@ -160,7 +157,7 @@ impl Memory {
 
     fn lock(&self) -> MutexGuard<'_, Settings> {
         let settings = &self.inner.settings;
-        settings.lock().unwrap_or_else(PoisonError::into_inner)
+        settings.lock()
     }
 
     /// Somebody connects: what makes it quick is made ready.
@@ -335,7 +332,7 @@ fn news(change: &MemoryChange, made: &Made) -> Option<News> {
 impl Inner {
     fn connections(&self) -> MutexGuard<'_, usize> {
         let connections = &self.connections;
-        connections.lock().unwrap_or_else(PoisonError::into_inner)
+        connections.lock()
     }
 }
 

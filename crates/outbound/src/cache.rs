@@ -4,12 +4,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use switchboard_base::caller::Principal;
 use switchboard_catalog::Kind;
 use switchboard_client::{CacheHints, Raw};
@@ -37,12 +38,12 @@ impl Freshness {
             at: Instant::now(),
             hints,
         });
-        lock(&self.0)[kind as usize] = fresh;
+        self.0.lock()[kind as usize] = fresh;
     }
 
     /// How fresh the list is, if its server said how long it stays so.
     pub fn of(&self, kind: Kind) -> Option<Fresh> {
-        lock(&self.0)[kind as usize]
+        self.0.lock()[kind as usize]
     }
 }
 
@@ -97,7 +98,7 @@ impl Reads {
         uri: &Arc<str>,
         principal: Principal,
     ) -> Option<(Raw, Duration)> {
-        let entries = lock(&self.0);
+        let entries = self.0.lock();
         if entries.by_key.is_empty() {
             return None;
         }
@@ -135,7 +136,7 @@ impl Reads {
             return;
         };
         let now = Instant::now();
-        let mut entries = lock(&self.0);
+        let mut entries = self.0.lock();
         if self.generation() != generation {
             return;
         }
@@ -163,7 +164,7 @@ impl Reads {
 
     /// A resource has changed, or a part of it.
     pub(crate) fn changed(&self, server: &str, uri: &str) {
-        let mut entries = lock(&self.0);
+        let mut entries = self.0.lock();
         self.1.fetch_add(1, Relaxed);
         entries.retain(|key, _| {
             *key.server != *server || !(covers(&key.uri, uri) || covers(uri, &key.uri))
@@ -172,7 +173,7 @@ impl Reads {
 
     /// Nothing that is known of this server holds any more.
     pub(crate) fn forget(&self, server: &str) {
-        let mut entries = lock(&self.0);
+        let mut entries = self.0.lock();
         self.1.fetch_add(1, Relaxed);
         entries.retain(|key, _| *key.server != *server);
     }
@@ -190,10 +191,6 @@ impl Entries {
         });
         self.bytes = bytes;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -238,7 +235,7 @@ mod tests {
         assert!(has(&mine, OWNER));
         reads.forget("s");
         assert!(!has(&mine, OWNER));
-        assert_eq!(lock(&reads.0).bytes, 0);
+        assert_eq!(reads.0.lock().bytes, 0);
         // What was asked for before the change may be from before it.
         let before = reads.generation();
         reads.changed("s", "x:mine");
@@ -276,7 +273,7 @@ mod tests {
                 &result("public", 60_000),
             );
         }
-        assert_eq!(lock(&reads.0).by_key.len(), READS_MAX);
+        assert_eq!(reads.0.lock().by_key.len(), READS_MAX);
     }
 
     #[test]

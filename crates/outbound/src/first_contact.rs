@@ -7,10 +7,11 @@
 use std::{
     collections::{BTreeMap, HashMap},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use switchboard_config::{Config, Server};
 use switchboard_files::{Links, write_private};
@@ -74,7 +75,7 @@ impl FirstContact {
 
     /// Until when a list may wait for this server, which has never been learnt; `None` if one has waited before.
     pub(crate) fn list_waits(&self, name: &str, server: &Server, now: Instant) -> Option<Instant> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // Looked at first: what was known of another server is forgotten by that.
         let attempt = state.attempt(name, server);
         if std::mem::replace(&mut attempt.delayed, true) {
@@ -98,7 +99,7 @@ impl FirstContact {
     }
 
     fn note(&self, name: &str, server: &Server, what: fn(&mut Attempt) -> &mut bool) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let attempt = state.attempt(name, server);
         if !std::mem::replace(what(attempt), true) {
             state.changed = true;
@@ -107,7 +108,7 @@ impl FirstContact {
 
     /// The server has been learnt: what was tried before does not matter any more.
     pub(crate) fn succeed(&self, name: &str) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.changed |= state.attempts.remove(name).is_some();
         state.waits.remove(name);
     }
@@ -124,16 +125,16 @@ impl FirstContact {
     }
 
     fn known(&self, name: &str, server: &Server) -> Option<Attempt> {
-        let state = self.lock();
+        let state = self.state.lock();
         let known = state.attempts.get(name)?;
         (known.fingerprint == fingerprint(server)).then(|| known.clone())
     }
 
     /// Writes down what is new, of the servers of this configuration. It writes a file.
     pub fn save(&self, config: &Config) {
-        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let _saving = self.saving.lock();
         let attempts = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if !std::mem::take(&mut state.changed) {
                 return;
             }
@@ -151,14 +152,10 @@ impl FirstContact {
 
     /// The same in the background.
     pub(crate) fn save_soon(self: &Arc<Self>, config: Arc<Config>) {
-        if self.lock().changed {
+        if self.state.lock().changed {
             let contact = Arc::clone(self);
             tokio::task::spawn_blocking(move || contact.save(&config));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,13 +8,14 @@ use std::{
     pin::Pin,
     process::ExitStatus,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     task::{Context as TaskContext, Poll},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use switchboard_base::{health::Reason, scrub};
 use switchboard_client::{
     Client, ClientBuilder,
@@ -368,7 +369,7 @@ impl Spawn for Supervised {
                 to_io(&error)
             })?;
             {
-                let mut trees = trees.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut trees = trees.lock();
                 trees.retain(|tree| !tree.is_gone());
                 trees.push(contained.handle.tree().clone());
             }
@@ -394,7 +395,7 @@ impl Spawn for Supervised {
     }
 
     fn ended(&self) -> Ended {
-        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let trees = self.trees.lock();
         let trees = trees.clone();
         Box::pin(async move {
             for tree in trees {

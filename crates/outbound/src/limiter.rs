@@ -3,11 +3,12 @@
 use std::{
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Instant,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::fair_queue::FairQueue;
@@ -51,7 +52,7 @@ impl Limiter {
 
     /// A place, or a wait for one. `client` is who has its turn.
     pub fn acquire(self: &Arc<Self>, client: u64) -> Result<Acquiring, Full> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.uses += 1;
         if inner.taken < inner.places {
             inner.taken += 1;
@@ -76,7 +77,7 @@ impl Limiter {
 
     /// New numbers. Those who have a place keep it.
     pub(crate) fn set(&self, places: usize, queue_max: usize) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.places = places;
         inner.queue_max = queue_max;
         inner.hand_on();
@@ -84,24 +85,19 @@ impl Limiter {
 
     /// Calls under way and waiting.
     pub fn load(&self) -> (usize, usize) {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         (inner.taken, inner.queue.len())
     }
 
     /// How many places have been asked for so far.
     pub(crate) fn uses(&self) -> u64 {
-        self.lock().uses
+        self.inner.lock().uses
     }
 
     /// When the last call ended; `None` while one is under way or waits.
     pub(crate) fn last_used(&self) -> Option<Instant> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         (inner.taken == 0 && inner.queue.len() == 0).then_some(inner.last_used)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Nothing in here can panic halfway through a change.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -124,7 +120,7 @@ pub struct Permit(Arc<Limiter>);
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut inner = self.0.lock();
+        let mut inner = self.0.inner.lock();
         inner.taken -= 1;
         if inner.taken == 0 {
             inner.last_used = Instant::now();
@@ -177,7 +173,7 @@ impl Drop for Waiting {
         if self.settled {
             return;
         }
-        let mut inner = self.limiter.lock();
+        let mut inner = self.limiter.inner.lock();
         let removed = inner.queue.remove(self.client, self.ticket);
         drop(inner);
         // The place may have been given between the last poll and now: it goes on to the next.

@@ -1,7 +1,8 @@
 //! A connection to a server while it is ready, and what there is to know of it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use switchboard_catalog::Kind;
 use switchboard_client::{Client, Era, Revision, Session, model::LogLevel};
 
@@ -80,7 +81,7 @@ impl Live {
     /// a client wants is kept from it here.
     pub async fn want_level(&self, level: LogLevel) {
         let known = |wanted: &Mutex<Option<LogLevel>>| {
-            let mut wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut wanted = wanted.lock();
             let known = wanted.is_some_and(|wanted| wanted <= level);
             if !known {
                 *wanted = Some(level);

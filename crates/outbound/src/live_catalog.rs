@@ -7,13 +7,14 @@
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_base::{extensions, failure::Failure, uri};
 use switchboard_catalog::{
-    Catalogue, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
+    Catalog, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
 };
 use switchboard_client::Raw;
 use switchboard_config::{Config, Home, Server, Trust};
@@ -32,7 +33,7 @@ use crate::{
 /// The catalogue as it stands.
 #[derive(Debug)]
 pub struct LiveCatalog {
-    catalogue: ArcSwap<Catalogue>,
+    catalog: ArcSwap<Catalog>,
     /// What is not shown because nobody has approved it.
     held: ArcSwap<Withheld>,
     /// Held while the catalogue is changed: changes come one after another.
@@ -130,9 +131,9 @@ impl LiveCatalog {
         }
         let parts = prepare_all(config, &remembered);
         let parts = parts.into_iter().chain([builtin::part()]).map(Arc::new);
-        let catalogue = Catalogue::from_parts(parts);
+        let catalog = Catalog::from_parts(parts);
         Self {
-            catalogue: ArcSwap::from_pointee(catalogue),
+            catalog: ArcSwap::from_pointee(catalog),
             held: ArcSwap::default(),
             changing: Mutex::new(Known {
                 remembered,
@@ -154,13 +155,13 @@ impl LiveCatalog {
     }
 
     /// The catalogue that is shown, for a moment.
-    pub fn catalogue(&self) -> arc_swap::Guard<Arc<Catalogue>> {
-        self.catalogue.load()
+    pub fn catalog(&self) -> arc_swap::Guard<Arc<Catalog>> {
+        self.catalog.load()
     }
 
     /// The catalogue that is shown, to be kept for longer.
-    pub fn catalogue_full(&self) -> Arc<Catalogue> {
-        self.catalogue.load_full()
+    pub fn catalog_full(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
     }
 
     /// Counts changes of what is shown.
@@ -172,7 +173,7 @@ impl LiveCatalog {
     /// has taken effect, so that nothing is reported as held and still shown. It reads a file.
     pub fn ledger(&self, name: &str, server: &Server) -> Ledger {
         let turn = self.turns.of(name);
-        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = turn.lock();
         self.ledgers.read(name, server)
     }
 
@@ -221,8 +222,8 @@ impl LiveCatalog {
 
     /// Whether the catalogue has this item.
     pub fn lists(&self, server: &str, kind: Kind, name: &str) -> bool {
-        let catalogue = self.catalogue();
-        let part = catalogue.server(server);
+        let catalog = self.catalog();
+        let part = catalog.server(server);
         part.is_some_and(|part| part.find(kind, name).is_some())
     }
 
@@ -257,8 +258,8 @@ impl LiveCatalog {
         if !is_spelled && !is_made {
             return false;
         }
-        let catalogue = self.catalogue();
-        let Some(part) = catalogue.server(server) else {
+        let catalog = self.catalog();
+        let Some(part) = catalog.server(server) else {
             return true;
         };
         let mut shown = part.items(Kind::Template);
@@ -268,8 +269,8 @@ impl LiveCatalog {
 
     /// Tests if a server has declared an extension, in what is shown of it.
     pub fn declares_extension(&self, server: &str) -> bool {
-        let catalogue = self.catalogue.load();
-        let offers = catalogue.server(server).map(|part| part.offers());
+        let catalog = self.catalog.load();
+        let offers = catalog.server(server).map(|part| part.offers());
         let said = offers.and_then(|offers| offers.capabilities.as_ref());
         said.is_some_and(extensions::declares)
     }
@@ -277,14 +278,14 @@ impl LiveCatalog {
     /// What this server is known to offer, also what is held back.
     pub fn offers(&self, name: &str) -> Option<Arc<Offers>> {
         Some(Arc::clone(
-            &self.lock().remembered.get(name)?.snapshot.offers,
+            &self.changing.lock().remembered.get(name)?.snapshot.offers,
         ))
     }
 
     /// The server is about to be supervised: what is remembered of it goes into the catalogue, if it
     /// is the same server still.
     pub(crate) fn expect(&self, name: &str, server: &Arc<Server>) -> Option<Arc<Offers>> {
-        let mut all = self.lock();
+        let mut all = self.changing.lock();
         let fingerprint = fingerprint(server);
         let known = all.remembered.remove(name);
         let known = known.filter(|known| known.snapshot.fingerprint == fingerprint);
@@ -297,8 +298,8 @@ impl LiveCatalog {
         let snapshot = known.snapshot.clone();
         all.remembered.insert(name.to_owned(), known);
         self.withhold(name, server, &snapshot.held, Some(&snapshot.offers));
-        let catalogue = self.catalogue.load();
-        let placed = catalogue.server(name).map(|part| part.offers());
+        let catalog = self.catalog.load();
+        let placed = catalog.server(name).map(|part| part.offers());
         let is_placed = placed.is_some_and(|placed| Arc::ptr_eq(placed, &snapshot.offers));
         if !(server.enabled && is_placed) {
             self.place(
@@ -323,7 +324,7 @@ impl LiveCatalog {
     /// The server shows other tools than before, or is switched on or off.
     pub(crate) async fn refilter(self: &Arc<Self>, name: &str, server: &Arc<Server>) {
         {
-            let mut all = self.lock();
+            let mut all = self.changing.lock();
             all.expected.insert(name.to_owned(), Arc::clone(server));
             if !all.remembered.contains_key(name) {
                 return self.withhold(name, server, &nothing_seen(server), None);
@@ -337,7 +338,7 @@ impl LiveCatalog {
     /// reads and writes files.
     pub fn judge_all(&self) {
         let names: Vec<String> = {
-            let all = self.lock();
+            let all = self.changing.lock();
             let remembered = all.remembered.iter();
             let unjudged = remembered.filter(|(_, known)| !known.judged);
             unjudged.map(|(name, _)| name.clone()).collect()
@@ -368,7 +369,7 @@ impl LiveCatalog {
     /// The server is no longer configured.
     pub(crate) fn remove(self: &Arc<Self>, name: &str) {
         {
-            let mut all = self.lock();
+            let mut all = self.changing.lock();
             all.remembered.remove(name);
             all.expected.remove(name);
             self.place(name, None);
@@ -378,9 +379,9 @@ impl LiveCatalog {
         let (live_catalog, name) = (Arc::clone(self), name.to_owned());
         tokio::task::spawn_blocking(move || {
             let turn = live_catalog.turns.of(&name);
-            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let _turn = turn.lock();
             // It may have come back meanwhile.
-            if !live_catalog.lock().expected.contains_key(&name) {
+            if !live_catalog.changing.lock().expected.contains_key(&name) {
                 live_catalog.ledgers.remove(&name);
                 note(switchboard_catalog::remove(&live_catalog.dir, &name), &name);
             }
@@ -398,9 +399,9 @@ impl LiveCatalog {
     fn take_in(&self, name: &str, news: Option<impl FnOnce(Option<&Offers>) -> Offers>) -> bool {
         // One after another, from what was known to what is kept: no news are lost, and none come late.
         let turn = self.turns.of(name);
-        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = turn.lock();
         let (server, known) = {
-            let all = self.lock();
+            let all = self.changing.lock();
             let Some(server) = all.expected.get(name) else {
                 return false;
             };
@@ -425,7 +426,7 @@ impl LiveCatalog {
         let is_news = known.is_none_or(|known| known.snapshot != snapshot);
         let part = server.enabled.then(|| prepare(name, &server, &snapshot));
         {
-            let mut all = self.lock();
+            let mut all = self.changing.lock();
             let is_expected = all.expected.get(name);
             if is_expected.is_none_or(|now| fingerprint(now) != snapshot.fingerprint) {
                 return false;
@@ -450,10 +451,8 @@ impl LiveCatalog {
 
     /// Says how much of what a server offers is not shown as it was sent.
     fn tell_mended(&self, name: &str) {
-        let catalogue = self.catalogue.load();
-        let mended = catalogue
-            .server(name)
-            .map_or(0, |part| part.mended().count());
+        let catalog = self.catalog.load();
+        let mended = catalog.server(name).map_or(0, |part| part.mended().count());
         if mended > 0 {
             tracing::info!(
                 server = %name,
@@ -465,8 +464,8 @@ impl LiveCatalog {
 
     /// Whether clients see something else of a server than this.
     fn is_shown_otherwise(&self, name: &str, part: Option<&ServerPart>) -> bool {
-        let catalogue = self.catalogue.load();
-        match (catalogue.server(name), part) {
+        let catalog = self.catalog.load();
+        match (catalog.server(name), part) {
             (None, None) => false,
             (Some(shown), Some(part)) => {
                 let seen = |part: &ServerPart| {
@@ -516,9 +515,7 @@ impl LiveCatalog {
     }
 
     fn announcements(&self) -> MutexGuard<'_, HashMap<String, Announced>> {
-        self.announced
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.announced.lock()
     }
 
     fn withhold(&self, name: &str, server: &Server, held: &Held, offers: Option<&Offers>) {
@@ -552,17 +549,13 @@ impl LiveCatalog {
 
     /// Called with the lock held, so that no change is lost.
     fn place(&self, name: &str, part: Option<ServerPart>) {
-        let old = self.catalogue.load_full();
+        let old = self.catalog.load_full();
         if part.is_none() && old.server(name).is_none() {
             return;
         }
         let part = part.map(Arc::new);
-        self.catalogue.store(Arc::new(old.with(name, part)));
+        self.catalog.store(Arc::new(old.with(name, part)));
         self.changes.send_modify(|changes| *changes += 1);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -767,7 +760,7 @@ mod tests {
     async fn what_the_ledger_holds_is_not_shown() {
         let (live_catalog, _folder) = live_catalog(&["a"]);
         assert!(live_catalog.put("a", |_| offers("x")).await);
-        let server = Arc::clone(&live_catalog.lock().expected["a"]);
+        let server = Arc::clone(&live_catalog.changing.lock().expected["a"]);
         let (begin, begun) = mpsc::channel();
         let (go, going) = mpsc::channel();
         let changed = move |_: Option<&Offers>| {
@@ -785,7 +778,7 @@ mod tests {
             scope.spawn(|| live_catalog.take_in("a", Some(changed)));
             begun.recv_timeout(SOON).unwrap();
             // The judgement is written down, and cannot take effect yet.
-            let changing = live_catalog.lock();
+            let changing = live_catalog.changing.lock();
             go.send(()).unwrap();
             let since = std::time::Instant::now();
             while live_catalog

@@ -7,13 +7,14 @@ use std::{
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
     time::{Instant, SystemTime},
 };
 
+use parking_lot::Mutex;
 use switchboard_base::{scrub, time};
 use switchboard_config::Home;
 use switchboard_wire::visible;
@@ -61,11 +62,11 @@ impl Logs {
 
     /// The rate at which this server may add to its log.
     pub(crate) fn quota(&self, server: &Arc<str>) -> Arc<Mutex<Quota>> {
-        let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut quotas = self.quotas.lock();
         if quotas.len() >= QUOTAS_KEPT {
             let now = Instant::now();
             quotas.retain(|_, quota| {
-                let unused = quota.lock().is_ok_and(|quota| quota.is_unused(now));
+                let unused = quota.lock().is_unused(now);
                 Arc::strong_count(quota) > 1 || !unused
             });
         }
@@ -92,7 +93,7 @@ impl Logs {
     /// the server may add to its log.
     pub(crate) fn remark(&self, server: &Arc<str>, line: &str) {
         let quota = self.quota(server);
-        let mut quota = quota.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut quota = quota.lock();
         if quota.take_line(Instant::now(), line.len()) {
             self.note(server, line);
         }

@@ -5,10 +5,11 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use switchboard_base::health::{Part, PartState};
 use switchboard_config::Embeddings;
 use switchboard_embed::{Embedder, Joined, MiniLm, ModelError, Role, StaticTable};
@@ -176,7 +177,7 @@ impl Models {
         if folder.is_dir() {
             return None;
         }
-        let failures = match self.lock().unfetched {
+        let failures = match self.state.lock().unfetched {
             Some((failures, again)) => {
                 let pause = again.saturating_duration_since(Instant::now());
                 if !pause.is_zero() {
@@ -188,7 +189,7 @@ impl Models {
         };
         let since = *self.changes.borrow();
         let fetched = source.fetch(&folder).await;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // Otherwise it may be wanted no more, and says nothing about what is wanted.
         let is_wanted = *self.changes.borrow() == since;
         match fetched {
@@ -230,9 +231,9 @@ impl Models {
 
     /// The sentence model in this folder, if there is one that can be used.
     fn load(&self, folder: &Path, is_said: bool) -> Option<Arc<Model>> {
-        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _reading = self.reading.lock();
         {
-            let state = self.lock();
+            let state = self.state.lock();
             if let Some((from, model)) = &state.loaded
                 && from == folder
             {
@@ -244,7 +245,7 @@ impl Models {
         }
         // It takes a while, and others ask how it stands.
         let opened = MiniLm::open(folder);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         match opened {
             Ok(model) => {
                 let model = Arc::new(Model::Sentences(Box::new(Joined::new(model))));
@@ -261,7 +262,7 @@ impl Models {
 
     /// The model failed at its work: nobody is given it again.
     pub fn failed(&self, model: &Arc<Model>, error: &ModelError) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_it = |(_, loaded): &mut (PathBuf, Arc<Model>)| Arc::ptr_eq(loaded, model);
         if let Some((folder, _)) = state.loaded.take_if(is_it) {
             state.refuse(&folder, error);
@@ -271,7 +272,7 @@ impl Models {
 
     /// Settings have changed: what was refused is tried again.
     pub fn pardon(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         *state = State::default();
         self.tell(&state);
     }
@@ -309,7 +310,7 @@ impl Models {
 
     /// How it is.
     pub fn part(&self, used: Option<&Model>, settings: &Embeddings) -> Part {
-        let state = self.lock();
+        let state = self.state.lock();
         let name = "embeddings".to_owned();
         let uses = match used {
             Some(Model::BuiltIn(_)) => "the built-in vectors",
@@ -336,10 +337,6 @@ impl Models {
             },
             note: Some(format!("tools are found with {uses}").into()),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     borrow::Cow,
     collections::BTreeSet,
     path::PathBuf,
-    sync::{Arc, PoisonError},
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -103,7 +103,7 @@ impl Ledgers {
     /// Says what of these offers is to be held back.
     pub(crate) fn judge(&self, name: &str, server: &Server, offers: &Offers) -> Held {
         let turn = self.turns.of(name);
-        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = turn.lock();
         let mut ledger = open(&self.dir, name, &identity(server));
         let judged = judged(server, offers);
         let before = ledger.clone();
@@ -145,7 +145,7 @@ impl Ledgers {
         decision: &Decision,
     ) -> Result<Vec<String>, Undecided> {
         let turn = self.turns.of(name);
-        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = turn.lock();
         let mut ledger = open(&self.dir, name, &identity(server));
         let decided = match decision {
             Decision::Approve(Some(seen)) => {
@@ -174,7 +174,7 @@ impl Ledgers {
     /// The server is no longer configured.
     pub(crate) fn remove(&self, name: &str) {
         let turn = self.turns.of(name);
-        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = turn.lock();
         if let Err(error) = folder::remove(&self.dir, name) {
             tracing::warn!(server = name, error = %with_hint(&error, error.hint()), "Cannot remove which tools were approved.");
         }

@@ -11,12 +11,13 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     backchannel::Backchannel,
@@ -222,7 +223,7 @@ impl Questions {
     /// Whoever is on this back channel is asked for roots when no call says otherwise. The owner's word stands
     /// against anyone's.
     pub(crate) fn set_roots(&self, principal: Principal, backchannel: Backchannel) {
-        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut roots = self.roots.lock();
         let owned =
             |roots: &(Principal, Backchannel)| roots.0 == Principal::Owner && roots.1.is_open();
         if principal == Principal::Owner || !roots.as_ref().is_some_and(owned) {
@@ -277,7 +278,7 @@ impl Questions {
 
     /// The client to ask for roots when no call says otherwise.
     pub fn roots(&self) -> Option<Backchannel> {
-        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let roots = self.roots.lock();
         let known = roots.as_ref();
         let (_, backchannel) = known.filter(|(principal, _)| !self.is_for_owner(*principal))?;
         Some(backchannel.clone())
@@ -386,7 +387,7 @@ impl Questions {
     }
 
     fn lock(&self) -> MutexGuard<'_, FxHashMap<u64, Arc<Open>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 
@@ -455,7 +456,7 @@ impl Open {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Question>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked.lock()
     }
 }
 

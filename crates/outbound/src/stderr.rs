@@ -7,10 +7,11 @@ mod telling;
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use switchboard_base::scrub;
 use switchboard_client::Violation;
 use tokio::{
@@ -44,14 +45,14 @@ pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
 
 impl LastWords {
     pub(crate) fn clear(&self) {
-        lock(&self.0).clear();
+        self.0.lock().clear();
     }
 
     pub(crate) fn add(&self, line: &str) {
         // Before it is cut: half a secret would not be found any more.
         let line = scrub::text(line);
         let line = line[..line.floor_char_boundary(LAST_WORDS_BYTES)].to_owned();
-        let mut lines = lock(&self.0);
+        let mut lines = self.0.lock();
         if lines.len() == LAST_WORDS {
             lines.pop_front();
         }
@@ -61,7 +62,7 @@ impl LastWords {
     /// The line that tells why the server ended and what belongs to it, or else the last few; `None` if it has
     /// said nothing.
     pub(crate) fn told(&self) -> Option<String> {
-        let lines = lock(&self.0);
+        let lines = self.0.lock();
         let all: Vec<_> = lines.iter().map(String::as_str).collect();
         let told = telling::telling(&all).unwrap_or_else(|| {
             let said = all.iter().filter(|line| telling::says_something(line));
@@ -270,7 +271,7 @@ pub(crate) async fn listen(
     let quota = logs.quota(&server);
     let mut lines = Lines::new();
     loop {
-        let due = lock(&quota).due();
+        let due = quota.lock().due();
         let reading = stderr.read(lines.room());
         let read = match due {
             Some(due) => timeout_at(due.into(), reading).await.ok(),
@@ -292,7 +293,7 @@ pub(crate) async fn listen(
         );
         lines.consume(complete);
         if ended || due.is_some_and(|due| due <= now) {
-            let report = lock(&quota).report(now);
+            let report = quota.lock().report(now);
             if let Some(report) = report {
                 logs.note(&server, &report);
             }
@@ -317,7 +318,7 @@ fn keep(
 ) -> bool {
     let mut rest = lines;
     while let Some((line, after)) = split(rest) {
-        if !lock(quota).take_line(now, line.len()) {
+        if !quota.lock().take_line(now, line.len()) {
             break;
         }
         let line = String::from_utf8_lossy(line);
@@ -329,7 +330,9 @@ fn keep(
         return false;
     }
     let count = memchr::memchr_iter(b'\n', rest).count().max(1);
-    lock(quota).drop_lines(now, count as u64, rest.len() as u64);
+    quota
+        .lock()
+        .drop_lines(now, count as u64, rest.len() as u64);
     let mut newest = last_of(rest);
     while let Some((line, after)) = split(newest) {
         let line = &line[..line.len().min(LINE_BYTES)];
@@ -337,10 +340,6 @@ fn keep(
         newest = after;
     }
     true
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -400,7 +399,7 @@ mod tests {
         writing.await.unwrap();
         logs.flush();
         let text = std::fs::read_to_string(home.log_of("a")).unwrap();
-        let last = lock(&last.0).iter().cloned().collect();
+        let last = last.0.lock().iter().cloned().collect();
         (text, last)
     }
 

@@ -16,13 +16,14 @@ pub use self::{talk::Admission, watching::Watch};
 use std::{
     borrow::Cow,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant, SystemTime},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 use switchboard_base::{
     extensions::Outbound,
     failure::Failure,
@@ -329,7 +330,7 @@ impl Upstream {
         let mut changes = self.deps.live_catalog.changes();
         loop {
             changes.borrow_and_update();
-            if let Some(part) = self.deps.live_catalog.catalogue().server(&self.name) {
+            if let Some(part) = self.deps.live_catalog.catalog().server(&self.name) {
                 return Ok(Arc::clone(part));
             }
             let live = self.ready(until, None, era).await?;
@@ -498,14 +499,14 @@ impl Upstream {
     /// Has a list asked for at once.
     fn hurry(&self, kind: Kind) {
         {
-            let mut hurried = self.hurried.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut hurried = self.hurried.lock();
             *hurried = hurried.and(Lists::of(kind));
         }
         self.wake.notify_one();
     }
 
     fn take_hurried(&self) -> Lists {
-        let mut hurried = self.hurried.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hurried = self.hurried.lock();
         std::mem::replace(&mut *hurried, Lists::NONE)
     }
 

@@ -4,11 +4,12 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
 };
 
+use parking_lot::Mutex;
 use switchboard_base::{
     caller::{Caller, Principal},
     notifications::{News, NotificationQueue},
@@ -94,13 +95,13 @@ const WATCHED_BYTES: usize = 16 * 1024 * 1024;
 
 impl Watched {
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.by_uri.lock().is_empty()
     }
 
     /// Asks a new connection for everything that is watched.
     pub(crate) async fn restore(&self, server: &str, client: &Client) {
         let _asking = self.asking.lock().await;
-        let uris: Vec<String> = self.lock().keys().cloned().collect();
+        let uris: Vec<String> = self.by_uri.lock().keys().cloned().collect();
         for uri in uris {
             if let Err(error) = client.subscribe(&uri).await {
                 tracing::warn!(%server, %uri, %error, "Cannot watch a resource again.");
@@ -116,7 +117,7 @@ impl Watched {
         let about: Arc<str> = format!("{server} {uri}").into();
         let exposed = switchboard_catalog::expose_updated(server, params);
         let concerned: Vec<Watcher> = {
-            let by_uri = self.lock();
+            let by_uri = self.by_uri.lock();
             let concerned = by_uri.iter().filter(|(watched, _)| covers(watched, &uri));
             concerned
                 .flat_map(|(_, watchers)| watchers.iter().cloned())
@@ -143,12 +144,12 @@ impl Watched {
 
     /// Tests if a client watches this resource.
     pub(crate) fn contains(&self, uri: &str) -> bool {
-        self.lock().contains_key(uri)
+        self.by_uri.lock().contains_key(uri)
     }
 
     /// Tests if there is no room for one more resource.
     pub(crate) fn is_full(&self, uri: &str) -> bool {
-        let by_uri = self.lock();
+        let by_uri = self.by_uri.lock();
         let bytes: usize = by_uri.keys().map(String::len).sum();
         by_uri.len() >= WATCHED_MAX || bytes + uri.len() > WATCHED_BYTES
     }
@@ -161,7 +162,8 @@ impl Watched {
         exposed: bool,
     ) -> u64 {
         let number = self.last.fetch_add(1, Relaxed) + 1;
-        self.lock()
+        self.by_uri
+            .lock()
             .entry(uri.to_owned())
             .or_default()
             .push(Watcher {
@@ -175,7 +177,7 @@ impl Watched {
 
     /// Whether nobody watches it any more.
     pub(crate) fn remove(&self, uri: &str, number: u64) -> bool {
-        let mut by_uri = self.lock();
+        let mut by_uri = self.by_uri.lock();
         let Some(watchers) = by_uri.get_mut(uri) else {
             return false;
         };
@@ -185,10 +187,6 @@ impl Watched {
             by_uri.remove(uri);
         }
         last
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Watcher>>> {
-        self.by_uri.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

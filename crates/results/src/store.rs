@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::file::{self, Head};
@@ -150,7 +151,7 @@ impl Store {
     ) -> Result<ResultId, StoreError> {
         let body = kept.encode();
         let bytes = body.len() as u64 + file::HEAD_BYTES as u64;
-        if !self.lock().ledger.takes(bytes, true) {
+        if !self.state.lock().ledger.takes(bytes, true) {
             let most = self.limits.each_bytes.min(self.limits.disk_bytes);
             return Err(StoreError::TooLarge { bytes, most });
         }
@@ -160,7 +161,7 @@ impl Store {
         let written = self.write(&id, &Head::new(owner, expires, &body), &body);
         let on_disk = written.is_ok();
         drop(body);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Err(source) = written
             && !state.ledger.takes(bytes, false)
         {
@@ -184,7 +185,7 @@ impl Store {
     pub fn get(&self, owner: &str, id: &str, now: SystemTime) -> Result<Arc<Kept>, StoreError> {
         let id = ResultId::parse(id).ok_or(StoreError::Unknown)?;
         let owner = digest(owner);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let changes = state.ledger.expire(now);
         let place = state.ledger.find(&id, &owner, now);
         let held = state.memory.get(&id).cloned();
@@ -203,7 +204,7 @@ impl Store {
     /// Removes what was kept long enough. Whoever reads finds nothing too old in any case; this gives
     /// the room back, so call it now and then.
     pub fn sweep(&self, now: SystemTime) {
-        let changes = self.lock().ledger.expire(now);
+        let changes = self.state.lock().ledger.expire(now);
         self.apply(changes);
     }
 
@@ -211,7 +212,7 @@ impl Store {
         let path = self.path(id);
         let body = file::read(&path, owner, self.limits.each_bytes);
         let kept = body.and_then(|body| Kept::decode(&body));
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(kept) = kept else {
             // It may have made room for others meanwhile, which is no damage.
             let known = state.ledger.contains(id);
@@ -246,7 +247,7 @@ impl Store {
     fn apply(&self, changes: Vec<Change>) {
         let mut released = Vec::new();
         let mut removed = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for change in changes {
             match change {
                 // Somebody may have read it in again since.
@@ -269,11 +270,6 @@ impl Store {
 
     fn path(&self, id: &ResultId) -> PathBuf {
         self.folder.join(id.as_str())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here can panic half way through a change.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

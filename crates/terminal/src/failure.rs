@@ -187,11 +187,11 @@ impl From<switchboard_config::EditError> for Failure {
     }
 }
 
-impl From<switchboard_clients::Error> for Failure {
-    fn from(error: switchboard_clients::Error) -> Self {
+impl From<switchboard_client_configs::Error> for Failure {
+    fn from(error: switchboard_client_configs::Error) -> Self {
         let failure = Self::from_error(&error, error.hint());
         match error.kind() {
-            switchboard_clients::ErrorKind::Usage => failure.wrong_usage(),
+            switchboard_client_configs::ErrorKind::Usage => failure.wrong_usage(),
             _ => failure,
         }
     }

@@ -13,7 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("contain", &["files"]),
     ("embed", &["text"]),
     ("config", &["approvals", "files", "redact", "text", "wire"]),
-    ("clients", &["files", "text"]),
+    ("client-configs", &["files", "text"]),
     ("store", &[]),
     ("catalog", &["files", "wire"]),
     ("results", &["files", "wire"]),
@@ -115,7 +115,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "admin", "base", "config", "contain", "core", "files", "inbound", "outbound", "store",
         ],
     ),
-    ("terminal", &["clients", "config", "store", "wire"]),
+    ("terminal", &["client-configs", "config", "store", "wire"]),
     (
         "host",
         &[
@@ -130,7 +130,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "base",
             "catalog",
             "client",
-            "clients",
+            "client-configs",
             "config",
             "contain",
             "files",

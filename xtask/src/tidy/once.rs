@@ -23,7 +23,7 @@ const RENAME: Rule = Rule {
     words: &["fs::rename"],
     home: &["crates/files/src/"],
     known: &[
-        ("crates/clients/src/undo.rs", 1),
+        ("crates/client-configs/src/undo.rs", 1),
         ("crates/outbound/src/fetch.rs", 1),
         ("crates/outbound/src/logs.rs", 2),
         ("crates/store/src/engine/sqlite.rs", 2),

@@ -9,7 +9,7 @@ const PURE: &[&str] = &[
     "machine",
     "approvals",
     "catalog",
-    "clients",
+    "client-configs",
     "config",
     "embed",
     "recall",
@@ -42,7 +42,7 @@ const CLOCK: Rule = Rule {
     part: |source| &source.code,
     words: &["::now", ".elapsed()", "thread::sleep"],
     home: &["crates/store/src/"],
-    known: &[("crates/clients/src/apply.rs", 1)],
+    known: &[("crates/client-configs/src/apply.rs", 1)],
     advice: "this crate has no clock: let the caller say what time it is",
 };
 

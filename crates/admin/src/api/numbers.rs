@@ -72,7 +72,7 @@ fn gauges(status: &Status) -> Vec<Gauge> {
             values: by_server(|server| server.queued),
         },
         Gauge {
-            name: "switchboard_clients",
+            name: "switchboard_client_configs",
             help: "Sessions and pipes that are open.",
             values: one(status.clients as u64),
         },

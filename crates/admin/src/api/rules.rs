@@ -286,11 +286,11 @@ fn tools(admin: &Admin, rule: &Rule) -> Vec<Tool> {
     let now = core.approvals.now();
     let policy = core.approvals.policy();
     let with = policy.rules().with(rule.clone());
-    let catalogue = core.live_catalog.catalogue();
+    let catalog = core.live_catalog.catalog();
     // For a client that the rule is about.
     let client = rule.client_for_example();
     let mut tools = Vec::new();
-    for part in catalogue.servers() {
+    for part in catalog.servers() {
         for (of, kind) in OFFERED {
             for item in part.items(of) {
                 let annotations = match kind {

@@ -96,9 +96,9 @@ pub(super) async fn search(
         explain: question.explain,
     };
     let found = core.finder.find(wish).await?;
-    let catalogue = core.live_catalog.catalogue();
+    let catalog = core.live_catalog.catalog();
     let tool = |hit: Hit| {
-        let part = catalogue.server(&hit.server)?;
+        let part = catalog.server(&hit.server)?;
         let described = part
             .find(Kind::Tool, &hit.name)?
             .raw()

@@ -20,7 +20,7 @@ use switchboard_base::{
     failure::cut,
     view::{Face, View},
 };
-use switchboard_catalog::{Catalogue, Item, Kind};
+use switchboard_catalog::{Catalog, Item, Kind};
 use switchboard_client::{Raw, Reason};
 use switchboard_config::shell_word;
 use switchboard_core::dispatch::{
@@ -97,10 +97,10 @@ pub(super) async fn list(
     if let Some(name) = &name {
         locate(&admin, name, GLANCE).await?;
     }
-    let catalogue = admin.core.live_catalog.catalogue_full();
+    let catalog = admin.core.live_catalog.catalog_full();
     let upstreams = admin.core.upstreams();
     if let Some(name) = &server
-        && catalogue.server(name).is_none()
+        && catalog.server(name).is_none()
         && !upstreams.contains_key(name)
     {
         return Err(unknown_server(&admin, name));
@@ -108,12 +108,12 @@ pub(super) async fn list(
     // There may be many thousands, each a page of text: too long a work for those who wait behind it.
     let work = tokio::task::spawn_blocking(move || {
         let asked = |name: &str| server.as_deref().is_none_or(|server| server == name);
-        let one = name.as_deref().and_then(|name| look_up(&catalogue, name));
+        let one = name.as_deref().and_then(|name| look_up(&catalog, name));
         let is_it = |tool: &Item<'_>| {
             name.is_none() || one.is_some_and(|one| one.exposed() == tool.exposed())
         };
         let list = Tools {
-            tools: catalogue
+            tools: catalog
                 .tools()
                 .filter(|tool| asked(tool.server()) && is_it(tool))
                 .map(Tool::from)
@@ -122,7 +122,7 @@ pub(super) async fn list(
                 .iter()
                 .filter(|_| name.is_none())
                 .filter(|(name, upstream)| {
-                    asked(name) && upstream.settings().enabled && catalogue.server(name).is_none()
+                    asked(name) && upstream.settings().enabled && catalog.server(name).is_none()
                 })
                 .map(|(name, _)| name.as_str())
                 .collect(),
@@ -240,8 +240,8 @@ impl Sink for Progress {
 
 /// Tests if this call of a tool of the built-in memory changes nothing.
 fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
-    let catalogue = admin.core.live_catalog.catalogue_full();
-    look_up(&catalogue, name).is_some_and(|tool| {
+    let catalog = admin.core.live_catalog.catalog_full();
+    look_up(&catalog, name).is_some_and(|tool| {
         let upstream = admin.core.upstream(tool.server());
         let is_memory = upstream.is_some_and(|upstream| memory::is_built_in(&upstream.settings()));
         let annotations = tool.raw().member("annotations");
@@ -258,19 +258,19 @@ fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
 /// bounded, since it may be the one.
 async fn locate(admin: &Admin, name: &str, patience: Duration) -> Result<(View, String), Problem> {
     let live_catalog = &admin.core.live_catalog;
-    let catalogue = live_catalog.catalogue_full();
-    if let Some(found) = look_up(&catalogue, name) {
+    let catalog = live_catalog.catalog_full();
+    if let Some(found) = look_up(&catalog, name) {
         return Ok(view(found.server(), found.name()));
     }
     let Some((server, tool)) = split(name, |server| admin.core.upstream(server).is_some()) else {
-        return Err(unknown_tool(admin, &catalogue, name));
+        return Err(unknown_tool(admin, &catalog, name));
     };
     let item = Some((Kind::Tool, tool));
     let permitted = live_catalog.permits(server, item);
     permitted.map_err(|unapproved| unapproved.failure(server, item))?;
     let part = dispatch::part_within(&admin.core, server, patience).await?;
-    let catalogue = live_catalog.catalogue_full();
-    if let Some(found) = look_up(&catalogue, name) {
+    let catalog = live_catalog.catalog_full();
+    if let Some(found) = look_up(&catalog, name) {
         return Ok(view(found.server(), found.name()));
     }
     if let Some(near) = part.suggest_tool(tool) {
@@ -292,7 +292,7 @@ fn view(server: &Arc<str>, tool: &str) -> (View, String) {
     }
 }
 
-fn unknown_tool(admin: &Admin, catalogue: &Catalogue, name: &str) -> Problem {
+fn unknown_tool(admin: &Admin, catalog: &Catalog, name: &str) -> Problem {
     if admin.core.upstream(name).is_some() {
         let detail = format!("{:?} is a server, not a tool", cut(name));
         let next = format!(
@@ -301,9 +301,9 @@ fn unknown_tool(admin: &Admin, catalogue: &Catalogue, name: &str) -> Problem {
         );
         return Problem::new(StatusCode::NOT_FOUND, detail).hint(next);
     }
-    let near = catalogue
+    let near = catalog
         .suggest_tool(name)
-        .and_then(|exposed| catalogue.tool(exposed))
+        .and_then(|exposed| catalog.tool(exposed))
         .map(|target| format!("{}:{}", target.server, target.name));
     let pair = name.split_once(':').filter(|_| name.len() <= NAME_BYTES);
     match (near, pair) {

@@ -364,8 +364,8 @@ fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
     };
     let trust = server_trust(admin, upstream, held);
     // After the ledger: what was approved in between is shown, and what is held is not.
-    let catalogue = admin.core.live_catalog.catalogue();
-    let parts = catalogue.server(name).into_iter();
+    let catalog = admin.core.live_catalog.catalog();
+    let parts = catalog.server(name).into_iter();
     let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
     let items = items.flat_map(|(kind, items)| items.map(move |item| (item_kind(kind), item)));
     let flagged = items.filter_map(|(kind, item)| {
@@ -474,7 +474,7 @@ fn suspicious(kind: ItemKind, definition: &Raw, others: &Others) -> Vec<Finding>
 }
 
 fn others(admin: &Admin, name: &str) -> Others {
-    switchboard_core::finder::others(&admin.core.live_catalog.catalogue(), name)
+    switchboard_core::finder::others(&admin.core.live_catalog.catalog(), name)
 }
 
 fn stopping() -> Problem {

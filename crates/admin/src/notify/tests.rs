@@ -1,12 +1,9 @@
 //! Events in, a real address and a real program out.
 
-use std::{
-    path::Path,
-    sync::{Mutex, PoisonError},
-    time::SystemTime,
-};
+use std::{path::Path, time::SystemTime};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use switchboard_config::{Approvals, Webhook};
@@ -74,7 +71,7 @@ fn begin(events: &Notifier, approvals: Approvals, path: &Path) -> Arc<Mutex<Appr
     let surroundings = Surroundings {
         now: move || {
             let config = Config {
-                approvals: read.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+                approvals: read.lock().clone(),
                 ..Config::default()
             };
             Some(Now {
@@ -170,7 +167,7 @@ async fn an_address_is_told_with_a_signature() {
     // Another configuration counts at once.
     let mut other = hook(&url, &["created"]);
     other.secret = format!("whsec_{}", STANDARD.encode(b"another"));
-    settings.lock().unwrap().webhook = Some(other);
+    settings.lock().webhook = Some(other);
     tell(&events, "approval.decided", "bbbb");
     tell(&events, "approval.created", "../<x>");
     let second = got.recv().await.unwrap();
@@ -265,7 +262,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -276,7 +273,7 @@ impl std::io::Write for Log {
 
 impl Log {
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
@@ -303,7 +300,7 @@ async fn no_secret_is_logged() {
     for _ in 0..4 {
         got.recv().await.unwrap();
     }
-    settings.lock().unwrap().webhook = Some(Webhook {
+    settings.lock().webhook = Some(Webhook {
         secret: "${secret:missing}".to_owned(),
         ..hook(&url, &["escalated"])
     });

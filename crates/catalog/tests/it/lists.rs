@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use switchboard_catalog::{Catalogue, Kind, Offers, ServerPart, limits};
+use switchboard_catalog::{Catalog, Kind, Offers, ServerPart, limits};
 
 use crate::{named, part, raw, tools};
 
-fn exposed(catalogue: &Catalogue, kind: Kind) -> Vec<&str> {
-    catalogue.items(kind).map(|item| item.exposed()).collect()
+fn exposed(catalog: &Catalog, kind: Kind) -> Vec<&str> {
+    catalog.items(kind).map(|item| item.exposed()).collect()
 }
 
 #[test]
@@ -21,28 +21,28 @@ fn only_the_name_of_a_definition_changes() {
         templates: vec![raw(template)],
         ..Offers::default()
     };
-    let catalogue = Catalogue::from_parts([part("my files", offers)]);
-    let shown = catalogue.tools().next().unwrap();
+    let catalog = Catalog::from_parts([part("my files", offers)]);
+    let shown = catalog.tools().next().unwrap();
     assert_eq!(shown.name(), "read");
     assert_eq!(
         shown.exposed_raw().as_str(),
         tool.replace(r"re\u0061d", shown.exposed())
     );
     assert_eq!(shown.raw().as_str(), tool);
-    let shown = catalogue.resources().next().unwrap();
+    let shown = catalog.resources().next().unwrap();
     assert_eq!(shown.exposed(), "switchboard://my%20files/file:///a b");
     assert_eq!(
         shown.exposed_raw().as_str(),
         r#"{"name":"uri","ur\u0069":"switchboard://my%20files/file:\/\/\/a\u0020b","size":12}"#
     );
-    let shown = catalogue.templates().next().unwrap();
+    let shown = catalog.templates().next().unwrap();
     assert_eq!(
         shown.exposed_raw().as_str(),
         r#"{"uriTemplate" : "switchboard://my%20files/file:///{path}" ,"name":"t"}"#
     );
     for kind in Kind::ALL {
-        for item in catalogue.items(kind) {
-            let found = catalogue.find(kind, item.exposed()).unwrap();
+        for item in catalog.items(kind) {
+            let found = catalog.find(kind, item.exposed()).unwrap();
             assert_eq!(found.raw(), item.raw());
         }
     }
@@ -50,27 +50,27 @@ fn only_the_name_of_a_definition_changes() {
 
 #[test]
 fn servers_by_name_and_tools_as_they_were_listed() {
-    let catalogue = Catalogue::from_parts([
+    let catalog = Catalog::from_parts([
         part("b", tools(["z", "a"])),
         part("c", tools([""; 0])),
         part("a", tools(["y", "x"])),
     ]);
     assert_eq!(
-        exposed(&catalogue, Kind::Tool),
+        exposed(&catalog, Kind::Tool),
         ["a__y", "a__x", "b__z", "b__a"]
     );
-    assert_eq!(catalogue.count(Kind::Tool), 4);
-    assert_eq!(catalogue.servers().len(), 3);
+    assert_eq!(catalog.count(Kind::Tool), 4);
+    assert_eq!(catalog.servers().len(), 3);
 }
 
 #[test]
 fn of_two_servers_of_one_name_the_last_counts() {
-    let catalogue = Catalogue::from_parts([
+    let catalog = Catalog::from_parts([
         part("a", tools(["old"])),
         part("b", tools(["x"])),
         part("a", tools(["new"])),
     ]);
-    assert_eq!(exposed(&catalogue, Kind::Tool), ["a__new", "b__x"]);
+    assert_eq!(exposed(&catalog, Kind::Tool), ["a__new", "b__x"]);
 }
 
 #[test]
@@ -140,24 +140,21 @@ fn a_hidden_tool_is_hidden_everywhere() {
     });
     let is_shown = |kind, name: &str| kind != Kind::Tool || name != "rm";
     let part = ServerPart::prepare("a", offers, &is_shown);
-    let catalogue = Catalogue::from_parts([Arc::new(part)]);
-    assert_eq!(exposed(&catalogue, Kind::Tool), ["a__ls"]);
-    assert_eq!(catalogue.tool("a__rm"), None);
-    let server = catalogue.server("a").unwrap();
+    let catalog = Catalog::from_parts([Arc::new(part)]);
+    assert_eq!(exposed(&catalog, Kind::Tool), ["a__ls"]);
+    assert_eq!(catalog.tool("a__rm"), None);
+    let server = catalog.server("a").unwrap();
     assert!(server.find(Kind::Tool, "rm").is_none());
     let listed = server.page(Kind::Tool, None).unwrap().encoded(&[]);
     let only = r#"{"tools":[{"name":"ls","inputSchema":{"type":"object"}}]}"#;
     assert_eq!(listed.as_str(), only);
     assert_eq!(server.problems().count, 0);
-    assert!(
-        catalogue.prompt("a__rm").is_some(),
-        "the filter is for tools"
-    );
+    assert!(catalog.prompt("a__rm").is_some(), "the filter is for tools");
 }
 
 #[test]
-fn the_next_catalogue_shares_what_did_not_change() {
-    let one = Catalogue::from_parts([part("a", tools(["x"])), part("b", tools(["y"]))]);
+fn the_next_catalog_shares_what_did_not_change() {
+    let one = Catalog::from_parts([part("a", tools(["x"])), part("b", tools(["y"]))]);
     let two = one.with("b", Some(part("b", tools(["y", "z"]))));
     assert!(Arc::ptr_eq(
         one.server("a").unwrap(),
@@ -172,11 +169,11 @@ fn the_next_catalogue_shares_what_did_not_change() {
 
 #[test]
 fn each_list_tells_when_it_changed() {
-    let hashes = |catalogue: &Catalogue| {
+    let hashes = |catalog: &Catalog| {
         [
-            catalogue.tools_hash(),
-            catalogue.prompts_hash(),
-            catalogue.resources_hash(),
+            catalog.tools_hash(),
+            catalog.prompts_hash(),
+            catalog.resources_hash(),
         ]
     };
     let offers = Offers {
@@ -185,7 +182,7 @@ fn each_list_tells_when_it_changed() {
         templates: vec![raw(r#"{"uriTemplate":"u:{x}"}"#)],
         ..tools(["x", "y"])
     };
-    let base = Catalogue::from_parts([part("a", offers.clone())]);
+    let base = Catalog::from_parts([part("a", offers.clone())]);
     let before = hashes(&base);
     let changed = |change: &dyn Fn(&mut Offers)| {
         let mut offers = offers.clone();
@@ -220,25 +217,25 @@ fn each_list_tells_when_it_changed() {
     let more = base.with("b", Some(part("b", Offers::default())));
     assert_eq!(hashes(&more), before);
     // The same tools under another server's name are other tools.
-    let other = Catalogue::from_parts([part("b", offers)]);
+    let other = Catalog::from_parts([part("b", offers)]);
     assert_ne!(other.tools_hash(), base.tools_hash());
     assert_eq!(
-        Catalogue::default().tools_hash(),
-        Catalogue::from_parts([]).tools_hash()
+        Catalog::default().tools_hash(),
+        Catalog::from_parts([]).tools_hash()
     );
 }
 
 #[test]
 fn a_wrong_name_is_answered_with_the_right_one() {
-    let catalogue = Catalogue::from_parts([
+    let catalog = Catalog::from_parts([
         part("math", tools(["add", "subtract"])),
         part("files", tools(["read_file"])),
     ]);
-    assert_eq!(catalogue.suggest_tool("math:add"), Some("math__add"));
-    assert_eq!(catalogue.suggest_tool("readFile"), Some("files__read_file"));
-    assert_eq!(catalogue.suggest_tool("book_a_flight"), None);
-    assert_eq!(catalogue.suggest_tool(&"x".repeat(100_000)), None);
-    let math: &ServerPart = catalogue.server("math").unwrap();
+    assert_eq!(catalog.suggest_tool("math:add"), Some("math__add"));
+    assert_eq!(catalog.suggest_tool("readFile"), Some("files__read_file"));
+    assert_eq!(catalog.suggest_tool("book_a_flight"), None);
+    assert_eq!(catalog.suggest_tool(&"x".repeat(100_000)), None);
+    let math: &ServerPart = catalog.server("math").unwrap();
     assert_eq!(math.suggest_tool("substract"), Some("subtract"));
 }
 
@@ -246,21 +243,21 @@ fn a_wrong_name_is_answered_with_the_right_one() {
 fn compact_list_hides_nothing_from_look_ups() {
     let all = || tools(["a", "b", "c d"]);
     let two = part("two", tools(["z"]));
-    let plain = Catalogue::from_parts([part("one", all()), Arc::clone(&two)]);
+    let plain = Catalog::from_parts([part("one", all()), Arc::clone(&two)]);
     let brief = raw(r#"{"name":"b","description":"short","inputSchema":{"type":"object"}}"#);
     let listed = [named("c d"), brief, named("unknown")];
     let one = ServerPart::prepare("one", Arc::new(all()), &|_, _| true).listing(&listed);
-    let catalogue = Catalogue::from_parts([Arc::new(one), two]);
-    let page = catalogue.page(Kind::Tool, None).unwrap();
+    let catalog = Catalog::from_parts([Arc::new(one), two]);
+    let page = catalog.page(Kind::Tool, None).unwrap();
     assert_eq!(
         page.encoded(&[]).as_str(),
         r#"{"tools":[{"name":"one__b","description":"short","inputSchema":{"type":"object"}},{"name":"two__z","inputSchema":{"type":"object"}}]}"#
     );
-    assert_eq!(catalogue.count(Kind::Tool), 2);
-    assert_ne!(catalogue.tools_hash(), plain.tools_hash());
-    let part = catalogue.server("one").unwrap();
+    assert_eq!(catalog.count(Kind::Tool), 2);
+    assert_ne!(catalog.tools_hash(), plain.tools_hash());
+    let part = catalog.server("one").unwrap();
     assert_eq!(part.page(Kind::Tool, None).unwrap().items().count(), 3);
-    assert_eq!(catalogue.tool("one__a").unwrap().name, "a");
-    let found = catalogue.find(Kind::Tool, "one__b").unwrap();
+    assert_eq!(catalog.tool("one__a").unwrap().name, "a");
+    let found = catalog.find(Kind::Tool, "one__b").unwrap();
     assert!(found.raw().member("description").is_none());
 }

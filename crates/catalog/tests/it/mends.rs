@@ -1,7 +1,7 @@
 //! What clients would reject is mended where several servers are shown together, and nowhere else.
 
 use proptest::prelude::*;
-use switchboard_catalog::{Catalogue, Kind, Offers};
+use switchboard_catalog::{Catalog, Kind, Offers};
 
 use crate::{part, raw};
 
@@ -19,14 +19,14 @@ fn offers(kind: Kind, definition: &str) -> Offers {
 
 /// What the direct view shows of a definition. The server's own view has it as it was sent.
 fn shown(kind: Kind, definition: &str) -> String {
-    let catalogue = Catalogue::from_parts([part("s", offers(kind, definition))]);
-    let own = catalogue.server("s").unwrap().page(kind, None).unwrap();
+    let catalog = Catalog::from_parts([part("s", offers(kind, definition))]);
+    let own = catalog.server("s").unwrap().page(kind, None).unwrap();
     assert!(own.encoded(&[]).as_str().contains(definition));
-    let item = catalogue.items(kind).next().unwrap();
+    let item = catalog.items(kind).next().unwrap();
     assert_eq!(item.raw().as_str(), definition);
-    let page = catalogue.page(kind, None).unwrap().encoded(&[]);
+    let page = catalog.page(kind, None).unwrap().encoded(&[]);
     assert!(page.as_str().contains(item.exposed_raw().as_str()));
-    let mended = catalogue.server("s").unwrap().mended().count();
+    let mended = catalog.server("s").unwrap().mended().count();
     assert_eq!(mended, usize::from(item.is_mended()));
     item.shown().as_str().to_owned()
 }

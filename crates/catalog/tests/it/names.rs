@@ -3,23 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::{collection, prelude::*, sample};
-use switchboard_catalog::{Catalogue, Kind, Offers, limits};
+use switchboard_catalog::{Catalog, Kind, Offers, limits};
 
 use crate::{named, part, tools};
 
 /// What each server calls its tools.
 type Servers = BTreeMap<String, BTreeSet<String>>;
 
-fn catalogue(servers: &Servers) -> Catalogue {
-    Catalogue::from_parts(
+fn catalog(servers: &Servers) -> Catalog {
+    Catalog::from_parts(
         servers
             .iter()
             .map(|(server, names)| part(server, tools(names))),
     )
 }
 
-fn exposed(catalogue: &Catalogue) -> Vec<(String, String, String)> {
-    catalogue
+fn exposed(catalog: &Catalog) -> Vec<(String, String, String)> {
+    catalog
         .tools()
         .map(|tool| {
             let (server, name) = (tool.server().to_string(), tool.name().to_owned());
@@ -29,8 +29,8 @@ fn exposed(catalogue: &Catalogue) -> Vec<(String, String, String)> {
 }
 
 fn check(servers: &Servers) {
-    let catalogue = catalogue(servers);
-    let all = exposed(&catalogue);
+    let catalog = catalog(servers);
+    let all = exposed(&catalog);
     assert_eq!(
         all.len(),
         servers.values().map(BTreeSet::len).sum::<usize>()
@@ -42,7 +42,7 @@ fn check(servers: &Servers) {
         "two tools have one name: {all:?}"
     );
     for (server, name, exposed) in &all {
-        let target = catalogue.tool(exposed).unwrap();
+        let target = catalog.tool(exposed).unwrap();
         assert_eq!((&**target.server, target.name), (&**server, &**name));
         assert!(exposed.len() <= limits::NAME_CHARACTERS, "{exposed}");
         let allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
@@ -59,16 +59,16 @@ fn check(servers: &Servers) {
     let grown = servers
         .iter()
         .rev()
-        .fold(Catalogue::default(), |grown, (server, names)| {
+        .fold(Catalog::default(), |grown, (server, names)| {
             grown.with(server, Some(part(server, tools(names))))
         });
     assert_eq!(exposed(&grown), all);
-    assert_eq!(grown.tools_hash(), catalogue.tools_hash());
+    assert_eq!(grown.tools_hash(), catalog.tools_hash());
 }
 
 /// Tools that are called what other tools' exposed names end with, wherever a server's name fits.
 fn imitate(servers: &mut Servers) {
-    for (_, _, exposed) in exposed(&catalogue(servers)) {
+    for (_, _, exposed) in exposed(&catalog(servers)) {
         for (server, names) in &mut *servers {
             if let Some(tail) = exposed.strip_prefix(&format!("{server}__")) {
                 names.insert(tail.to_owned());
@@ -119,7 +119,7 @@ proptest! {
 #[test]
 fn a_clean_name_keeps_its_name_and_a_hashed_one_moves_on() {
     let hashed = part("a b", tools(["x"]));
-    let alone = Catalogue::from_parts([hashed.clone()]);
+    let alone = Catalog::from_parts([hashed.clone()]);
     let first = alone.tools().next().unwrap().exposed().to_owned();
     let tail = first.strip_prefix("a_b__").unwrap();
 
@@ -147,45 +147,40 @@ fn prompts_have_names_of_their_own() {
         prompts: vec![named("x"), named("y z")],
         ..Offers::default()
     };
-    let catalogue = Catalogue::from_parts([part("a", offers)]);
-    assert_eq!(catalogue.tool("a__x").unwrap().name, "x");
-    assert_eq!(catalogue.prompt("a__x").unwrap().name, "x");
-    let second = catalogue.prompts().nth(1).unwrap().exposed();
-    assert_eq!(catalogue.prompt(second).unwrap().name, "y z");
-    assert!(catalogue.tool(second).is_none());
+    let catalog = Catalog::from_parts([part("a", offers)]);
+    assert_eq!(catalog.tool("a__x").unwrap().name, "x");
+    assert_eq!(catalog.prompt("a__x").unwrap().name, "x");
+    let second = catalog.prompts().nth(1).unwrap().exposed();
+    assert_eq!(catalog.prompt(second).unwrap().name, "y z");
+    assert!(catalog.tool(second).is_none());
 }
 
 #[test]
 fn unknown_names_are_unknown() {
-    let catalogue =
-        Catalogue::from_parts([part("a", tools(["x", "y y"])), part("b_", tools(["x"]))]);
+    let catalog = Catalog::from_parts([part("a", tools(["x", "y y"])), part("b_", tools(["x"]))]);
     for name in [
         "", "a", "a__", "a__y", "a__y y", "a__y_y", "b___x", "b__x", "b_", "__", "x", "c__x",
     ] {
-        assert_eq!(catalogue.tool(name), None, "{name}");
+        assert_eq!(catalog.tool(name), None, "{name}");
     }
 }
 
 #[test]
 fn looking_up_a_tool_does_not_allocate() {
-    let catalogue = Catalogue::from_parts([
+    let catalog = Catalog::from_parts([
         part("files", tools(["read", "write", "make a folder"])),
         part("my server", tools(["read"])),
     ]);
-    let names: Vec<_> = catalogue
+    let names: Vec<_> = catalog
         .tools()
         .map(|tool| tool.exposed().to_owned())
         .collect();
     let counted = allocation_counter::measure(|| {
         for name in &names {
-            assert!(catalogue.tool(name).is_some());
+            assert!(catalog.tool(name).is_some());
         }
-        assert!(catalogue.tool("files__none").is_none());
-        assert!(
-            catalogue
-                .resource("switchboard://files/file:///a")
-                .is_some()
-        );
+        assert!(catalog.tool("files__none").is_none());
+        assert!(catalog.resource("switchboard://files/file:///a").is_some());
     });
     assert_eq!((names.len(), counted.count_total), (4, 0));
 }

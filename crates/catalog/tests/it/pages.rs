@@ -1,6 +1,6 @@
 //! Lists page by page.
 
-use switchboard_catalog::{BadCursor, Catalogue, Kind, Offers, Page, limits};
+use switchboard_catalog::{BadCursor, Catalog, Kind, Offers, Page, limits};
 use switchboard_wire::Raw;
 
 use crate::{named, part, raw, tools};
@@ -28,13 +28,13 @@ fn names<'a>(page: &Page<'a>) -> Vec<&'a str> {
 
 #[test]
 fn the_pages_are_the_list() {
-    let catalogue = Catalogue::from_parts([
+    let catalog = Catalog::from_parts([
         part("a", numbered(0..350)),
         part("b", tools([""; 0])),
         part("c", numbered(0..250)),
     ]);
-    let all: Vec<_> = catalogue.tools().map(|tool| tool.exposed_raw()).collect();
-    let pages = walk(|cursor| catalogue.page(Kind::Tool, cursor));
+    let all: Vec<_> = catalog.tools().map(|tool| tool.exposed_raw()).collect();
+    let pages = walk(|cursor| catalog.page(Kind::Tool, cursor));
     assert_eq!(pages.len(), 3);
     let listed: Vec<_> = pages
         .iter()
@@ -55,7 +55,7 @@ fn the_pages_are_the_list() {
         assert_eq!(cursor.as_deref(), page.next_cursor());
     }
 
-    let server = catalogue.server("c").unwrap();
+    let server = catalog.server("c").unwrap();
     let pages = walk(|cursor| server.page(Kind::Tool, cursor));
     let own: Vec<_> = pages
         .iter()
@@ -90,8 +90,8 @@ fn a_page_is_bounded_in_bytes_and_a_giant_has_its_own() {
         ],
         ..Offers::default()
     };
-    let catalogue = Catalogue::from_parts([part("a", offers)]);
-    let pages = walk(|cursor| catalogue.page(Kind::Tool, cursor));
+    let catalog = Catalog::from_parts([part("a", offers)]);
+    let pages = walk(|cursor| catalog.page(Kind::Tool, cursor));
     let names: Vec<_> = pages.iter().map(names).collect();
     assert_eq!(
         names,
@@ -106,14 +106,14 @@ fn a_page_is_bounded_in_bytes_and_a_giant_has_its_own() {
 
 #[test]
 fn an_empty_list_is_one_empty_page() {
-    let catalogue = Catalogue::default();
+    let catalog = Catalog::default();
     for (kind, text) in Kind::ALL.into_iter().zip([
         r#"{"tools":[]}"#,
         r#"{"prompts":[]}"#,
         r#"{"resources":[]}"#,
         r#"{"resourceTemplates":[]}"#,
     ]) {
-        let page = catalogue.page(kind, None).unwrap();
+        let page = catalog.page(kind, None).unwrap();
         assert_eq!(page.encoded(&[]).as_str(), text);
         assert_eq!((page.next_cursor(), page.items().count()), (None, 0));
     }
@@ -121,10 +121,10 @@ fn an_empty_list_is_one_empty_page() {
 
 #[test]
 fn a_page_is_spelled_once() {
-    let catalogue = Catalogue::from_parts([part("a", numbered(0..300))]);
+    let catalog = Catalog::from_parts([part("a", numbered(0..300))]);
     let place = |raw: &Raw| raw.as_bytes().as_ptr();
-    let first = catalogue.page(Kind::Tool, None).unwrap();
-    let second = catalogue.page(Kind::Tool, first.next_cursor()).unwrap();
+    let first = catalog.page(Kind::Tool, None).unwrap();
+    let second = catalog.page(Kind::Tool, first.next_cursor()).unwrap();
     for page in [first, second] {
         assert_eq!(place(&page.encoded(&[])), place(&page.encoded(&[])));
         let members = |ttl| {
@@ -146,25 +146,21 @@ fn a_page_is_spelled_once() {
                 .ends_with(r#""ttlMs":6}"#)
         );
     }
-    let again = catalogue.page(Kind::Tool, None).unwrap();
+    let again = catalog.page(Kind::Tool, None).unwrap();
     assert_eq!(place(&again.encoded(&[])), place(&first.encoded(&[])));
     // One server's pages outlive the catalogue they were first asked of.
-    let own = catalogue
-        .server("a")
-        .unwrap()
-        .page(Kind::Tool, None)
-        .unwrap();
-    let next = catalogue.with("b", Some(part("b", numbered(0..1))));
+    let own = catalog.server("a").unwrap().page(Kind::Tool, None).unwrap();
+    let next = catalog.with("b", Some(part("b", numbered(0..1))));
     let own_again = next.server("a").unwrap().page(Kind::Tool, None).unwrap();
     assert_eq!(place(&own.encoded(&[])), place(&own_again.encoded(&[])));
 }
 
-/// The names on the pages that follow `cursor` in `catalogue`.
-fn rest<'a>(catalogue: &'a Catalogue, cursor: &str) -> Vec<&'a str> {
+/// The names on the pages that follow `cursor` in `catalog`.
+fn rest<'a>(catalog: &'a Catalog, cursor: &str) -> Vec<&'a str> {
     let mut out = Vec::new();
     let mut cursor = Some(cursor.to_owned());
     while let Some(at) = cursor {
-        let page = catalogue.page(Kind::Tool, Some(&at)).unwrap();
+        let page = catalog.page(Kind::Tool, Some(&at)).unwrap();
         out.extend(names(&page));
         cursor = page.next_cursor().map(str::to_owned);
     }
@@ -173,7 +169,7 @@ fn rest<'a>(catalogue: &'a Catalogue, cursor: &str) -> Vec<&'a str> {
 
 #[test]
 fn a_list_that_changes_between_two_pages_goes_on_sensibly() {
-    let base = Catalogue::from_parts([part("m", numbered(0..450)), part("z", numbered(0..3))]);
+    let base = Catalog::from_parts([part("m", numbered(0..450)), part("z", numbered(0..3))]);
     let page = base.page(Kind::Tool, None).unwrap();
     let cursor = page.next_cursor().unwrap();
     let expected: Vec<_> = base.tools().skip(200).map(|tool| tool.exposed()).collect();
@@ -199,7 +195,7 @@ fn a_list_that_changes_between_two_pages_goes_on_sensibly() {
     );
     let gone = base.with("m", None);
     assert_eq!(rest(&gone, cursor), ["z__t00000", "z__t00001", "z__t00002"]);
-    assert_eq!(rest(&Catalogue::default(), cursor), [""; 0]);
+    assert_eq!(rest(&Catalog::default(), cursor), [""; 0]);
 }
 
 #[test]
@@ -208,28 +204,22 @@ fn a_cursor_that_was_not_given_out_is_refused() {
         prompts: (0..300).map(|n| named(&format!("{server}{n}"))).collect(),
         ..numbered(0..300)
     };
-    let catalogue = Catalogue::from_parts([part("a", offers("a")), part("b", offers("b"))]);
-    let cursor = catalogue
+    let catalog = Catalog::from_parts([part("a", offers("a")), part("b", offers("b"))]);
+    let cursor = catalog
         .page(Kind::Tool, None)
         .unwrap()
         .next_cursor()
         .unwrap();
-    let (a, b) = (
-        catalogue.server("a").unwrap(),
-        catalogue.server("b").unwrap(),
-    );
+    let (a, b) = (catalog.server("a").unwrap(), catalog.server("b").unwrap());
     let own = a.page(Kind::Tool, None).unwrap().next_cursor().unwrap();
-    assert!(catalogue.page(Kind::Tool, Some(cursor)).is_ok());
+    assert!(catalog.page(Kind::Tool, Some(cursor)).is_ok());
     assert!(a.page(Kind::Tool, Some(own)).is_ok());
     // Of another kind, another view, another server.
     assert_eq!(
-        catalogue.page(Kind::Prompt, Some(cursor)).unwrap_err(),
+        catalog.page(Kind::Prompt, Some(cursor)).unwrap_err(),
         BadCursor
     );
-    assert_eq!(
-        catalogue.page(Kind::Tool, Some(own)).unwrap_err(),
-        BadCursor
-    );
+    assert_eq!(catalog.page(Kind::Tool, Some(own)).unwrap_err(), BadCursor);
     assert_eq!(a.page(Kind::Tool, Some(cursor)).unwrap_err(), BadCursor);
     assert_eq!(b.page(Kind::Tool, Some(own)).unwrap_err(), BadCursor);
     // Made up, cut, changed, endless.
@@ -249,7 +239,7 @@ fn a_cursor_that_was_not_given_out_is_refused() {
     }
     for cursor in bad {
         assert_eq!(
-            catalogue.page(Kind::Tool, Some(&cursor)).unwrap_err(),
+            catalog.page(Kind::Tool, Some(&cursor)).unwrap_err(),
             BadCursor,
             "{cursor}"
         );

@@ -136,7 +136,7 @@ fn a_read_snapshot_is_one_piece_of_memory() {
 }
 
 #[test]
-fn a_flood_of_tools_is_cut_where_the_catalogue_cuts_it() {
+fn a_flood_of_tools_is_cut_where_the_catalog_cuts_it() {
     let many = snapshot("s", tools((0..=limits::ITEMS).map(|n| n.to_string())));
     let read = Snapshot::decode(many.encode()).unwrap();
     assert_eq!(read.offers.tools, many.offers.tools[..limits::ITEMS]);

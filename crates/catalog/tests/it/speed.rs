@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use switchboard_catalog::{Catalogue, Kind, Offers, ServerPart, Snapshot, load_all, write};
+use switchboard_catalog::{Catalog, Kind, Offers, ServerPart, Snapshot, load_all, write};
 use switchboard_wire::Raw;
 
 use crate::raw;
@@ -65,18 +65,18 @@ fn measure(what: &str, servers: usize, tools: usize, bound: Duration) {
     let prepare = |snapshot: &Snapshot| {
         ServerPart::prepare(&snapshot.server, snapshot.offers.clone(), &|_, _| true).into()
     };
-    let build = median(|| Catalogue::from_parts(snapshots.iter().map(prepare)));
-    let catalogue = Catalogue::from_parts(snapshots.iter().map(prepare));
-    let changed = catalogue.server("server-0").unwrap().clone();
-    let with = median(|| catalogue.with("server-0", Some(changed.clone())));
+    let build = median(|| Catalog::from_parts(snapshots.iter().map(prepare)));
+    let catalog = Catalog::from_parts(snapshots.iter().map(prepare));
+    let changed = catalog.server("server-0").unwrap().clone();
+    let with = median(|| catalog.with("server-0", Some(changed.clone())));
     let look_up = median(|| {
         for _ in 0..1000 {
-            black_box(catalogue.tool(black_box("server-0__tool_7")));
+            black_box(catalog.tool(black_box("server-0__tool_7")));
         }
     });
-    let suggest = median(|| catalogue.suggest_tool("server-0__tol_7"));
+    let suggest = median(|| catalog.suggest_tool("server-0__tol_7"));
     let first_page = median(|| {
-        let fresh = catalogue.with("server-0", Some(changed.clone()));
+        let fresh = catalog.with("server-0", Some(changed.clone()));
         fresh.page(Kind::Tool, None).unwrap().encoded(&[])
     });
     println!(

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use switchboard_catalog::{
-    Catalogue, Kind, Offers, expose_content, expose_read_result, expose_updated, expose_uri,
+    Catalog, Kind, Offers, expose_content, expose_read_result, expose_updated, expose_uri,
 };
 
 use crate::{part, raw};
@@ -10,20 +10,20 @@ use crate::{part, raw};
 proptest! {
     #[test]
     fn an_exposed_uri_leads_back(server in any::<String>(), uri in any::<String>()) {
-        let catalogue = Catalogue::from_parts([
+        let catalog = Catalog::from_parts([
             part(&server, Offers::default()),
             part("other", Offers::default()),
         ]);
         let exposed = expose_uri(&server, &uri);
-        let target = catalogue.resource(&exposed).unwrap();
+        let target = catalog.resource(&exposed).unwrap();
         prop_assert_eq!((&**target.server, target.name), (&*server, &*uri));
-        prop_assert_eq!(catalogue.template(&exposed), Some(target));
+        prop_assert_eq!(catalog.template(&exposed), Some(target));
     }
 
     #[test]
     fn what_is_no_exposed_uri_is_nobody_s(uri in "(switchboard:/{0,3})?[a%/0-9é]{0,8}") {
-        let catalogue = Catalogue::from_parts([part("a", Offers::default())]);
-        let target = catalogue.resource(&uri);
+        let catalog = Catalog::from_parts([part("a", Offers::default())]);
+        let target = catalog.resource(&uri);
         let expected = uri.strip_prefix("switchboard://").and_then(|rest| {
             rest.strip_prefix("a/").or_else(|| rest.strip_prefix("%61/"))
         });
@@ -49,10 +49,10 @@ proptest! {
 
 #[test]
 fn pages_keep_their_scheme() {
-    let catalogue = Catalogue::from_parts([part("my app", Offers::default())]);
+    let catalog = Catalog::from_parts([part("my app", Offers::default())]);
     let exposed = expose_uri("my app", "ui://clock/a.html");
     assert_eq!(exposed, "ui://my%20app/ui://clock/a.html");
-    let target = catalogue.resource(&exposed).unwrap();
+    let target = catalog.resource(&exposed).unwrap();
     assert_eq!(
         (&**target.server, target.name),
         ("my app", "ui://clock/a.html")
@@ -62,7 +62,7 @@ fn pages_keep_their_scheme() {
         "ui://other/ui://clock",
         "ui://my%20app",
     ] {
-        assert_eq!(catalogue.resource(other), None, "{other}");
+        assert_eq!(catalog.resource(other), None, "{other}");
     }
     let read = raw(r#"{"contents":[{"uri":"ui:\/\/clock"},{"uri":"x:y"}]}"#);
     assert_eq!(
@@ -94,14 +94,14 @@ fn pages_of_tools_are_exposed_wherever_they_stand() {
         let part = part("s", offers);
         let own = part.page(Kind::Tool, None).unwrap().encoded(&[]);
         assert_eq!(own.as_str(), format!(r#"{{"tools":[{sent}]}}"#));
-        let catalogue = Catalogue::from_parts([part]);
-        let page = catalogue.page(Kind::Tool, None).unwrap();
+        let catalog = Catalog::from_parts([part]);
+        let page = catalog.page(Kind::Tool, None).unwrap();
         assert_eq!(
             page.encoded(&[]).as_str(),
             format!(r#"{{"tools":[{shown}]}}"#)
         );
         assert_eq!(
-            catalogue.tools().next().unwrap().exposed_raw().as_str(),
+            catalog.tools().next().unwrap().exposed_raw().as_str(),
             shown
         );
     }

@@ -162,7 +162,7 @@ fn again(why: &str) -> Result<(), Failure> {
 }
 
 fn difference(name: &str, before: &str, after: &str) -> String {
-    switchboard_clients::unified(Path::new(name), Some(before), after)
+    switchboard_client_configs::unified(Path::new(name), Some(before), after)
 }
 
 /// A file to edit, for nobody else to read, which goes when it is done.

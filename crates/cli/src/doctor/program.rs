@@ -6,10 +6,12 @@ use std::{
     io::Read as _,
     path::PathBuf,
     process::{Command, Stdio},
-    sync::{Mutex, PoisonError, mpsc},
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 /// How often to look whether a program is done.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -65,7 +67,7 @@ impl Answers {
     /// What a program says if it does so in time and ends well.
     pub(super) fn of(&self, question: Question, time: Duration) -> Option<String> {
         // Held while the program runs, so that others wait for the answer and do not ask again.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some(answer) = known.get(&question) {
             return answer.clone();
         }

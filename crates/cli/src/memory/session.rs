@@ -3,11 +3,12 @@
 use std::{
     io,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use switchboard_admin::status::describe;
@@ -369,7 +370,7 @@ struct Pipe(Mutex<Option<(Reader, Writer)>>);
 
 impl Spawn for Pipe {
     fn spawn(&self) -> Spawning {
-        let ends = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let ends = self.0.lock().take();
         Box::pin(async move {
             let left = || io::Error::new(io::ErrorKind::InvalidInput, "the gateway left");
             let (stdout, stdin) = ends.ok_or_else(left)?;

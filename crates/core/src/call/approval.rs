@@ -228,8 +228,8 @@ impl CallContext<'_> {
     async fn definition(&self) -> Result<Raw, Failure> {
         self.known().await?;
         let (server, tool) = (&self.upstream.name, &self.outgoing.name);
-        let catalogue = self.core.live_catalog.catalogue();
-        let definition = catalogue
+        let catalog = self.core.live_catalog.catalog();
+        let definition = catalog
             .server(server)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
         // Rules go by names: one that a server takes without offering it is none of theirs.
@@ -271,7 +271,7 @@ impl CallContext<'_> {
     /// Waits until it is known what the server offers: rules are about that.
     async fn known(&self) -> Result<(), Failure> {
         let (live_catalog, server) = (&self.core.live_catalog, &self.upstream.name);
-        if live_catalog.catalogue().server(server).is_some() {
+        if live_catalog.catalog().server(server).is_some() {
             return Ok(());
         }
         let until = Instant::now() + self.upstream.request_timeout();

@@ -80,8 +80,8 @@ pub(crate) async fn may_pass(
         verdicts.push((&plain, judge_method(&plain)));
     }
     for (kind, name) in &items {
-        let catalogue = live_catalog.catalogue();
-        let part = catalogue.server(server);
+        let catalog = live_catalog.catalog();
+        let part = catalog.server(server);
         let definition = part.and_then(|part| Some(part.find(*kind, name)?.raw().clone()));
         let of_name = Case {
             kind: match kind {

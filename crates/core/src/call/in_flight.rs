@@ -655,8 +655,8 @@ impl CallContext<'_> {
         if self.outgoing.method != method::TOOLS_CALL || !live.tasks() {
             return false;
         }
-        let catalogue = self.core.live_catalog.catalogue();
-        let tool = catalogue
+        let catalog = self.core.live_catalog.catalog();
+        let tool = catalog
             .server(&self.upstream.name)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, &self.outgoing.name));
         let asks = |params: &Raw| params.member("task").is_some();

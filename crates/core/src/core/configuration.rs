@@ -6,7 +6,7 @@ use std::{
     io,
     path::PathBuf,
     sync::{
-        Arc, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::Duration,
@@ -79,7 +79,7 @@ pub struct Configuration {
     /// Told of every configuration that was applied.
     applied: watch::Sender<()>,
     /// The reason why the file, as it was changed last, is not applied.
-    problem: std::sync::Mutex<Option<Arc<str>>>,
+    problem: parking_lot::Mutex<Option<Arc<str>>>,
 }
 
 impl Default for Configuration {
@@ -87,7 +87,7 @@ impl Default for Configuration {
         Self {
             changing: Arc::default(),
             applied: watch::Sender::new(()),
-            problem: std::sync::Mutex::default(),
+            problem: parking_lot::Mutex::default(),
         }
     }
 }
@@ -101,11 +101,11 @@ impl Configuration {
     /// The reason why the file, as it was changed last, is not applied.
     pub fn problem(&self) -> Option<Arc<str>> {
         let problem = self.problem.lock();
-        problem.unwrap_or_else(PoisonError::into_inner).clone()
+        problem.clone()
     }
 
     fn set_problem(&self, problem: Option<Arc<str>>) {
-        let mut known = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.problem.lock();
         *known = problem;
     }
 

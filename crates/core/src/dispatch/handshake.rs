@@ -83,8 +83,8 @@ pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Failure> {
 /// The name that results have in this view: a server's own where it is alone, as far as it is known, and else the gateway's.
 pub(crate) fn info(core: &Core, view: &View) -> Raw {
     let of_server = |name: &str| {
-        let catalogue = core.live_catalog.catalogue();
-        catalogue.server(name)?.offers().server_info.clone()
+        let catalog = core.live_catalog.catalog();
+        catalog.server(name)?.offers().server_info.clone()
     };
     match view {
         View::Server(name) => of_server(name).unwrap_or_else(own_info),
@@ -93,9 +93,9 @@ pub(crate) fn info(core: &Core, view: &View) -> Raw {
 }
 
 fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction, Failure> {
-    let catalogue = core.live_catalog.catalogue();
+    let catalog = core.live_catalog.catalog();
     let View::Server(name) = view else {
-        let parts: Vec<_> = catalogue.servers().collect();
+        let parts: Vec<_> = catalog.servers().collect();
         let instructions = if menu::is_shown(core, view) {
             Some(menu_instructions(&parts))
         } else {
@@ -112,7 +112,7 @@ fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction,
         let message = format!("there is no server '{}'", cut(name));
         return Err(Failure::invalid_params(message));
     }
-    let offers = catalogue.server(name).map(|part| Arc::clone(part.offers()));
+    let offers = catalog.server(name).map(|part| Arc::clone(part.offers()));
     let offers = offers.as_deref();
     Ok(Introduction {
         capabilities: capabilities(offers, client),

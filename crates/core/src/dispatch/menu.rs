@@ -11,7 +11,7 @@ use switchboard_base::{
     failure::{Failure, cut},
     view::{Face, View},
 };
-use switchboard_catalog::{Catalogue, Item, Kind, Offers, ServerPart};
+use switchboard_catalog::{Catalog, Item, Kind, Offers, ServerPart};
 use switchboard_client::Raw;
 use switchboard_config::Config;
 use switchboard_outbound::{builtin, memory};
@@ -66,7 +66,7 @@ pub(crate) fn is_shown(core: &Core, view: &View) -> bool {
             switchboard_config::View::Direct => false,
             switchboard_config::View::Search => true,
             switchboard_config::View::Auto => {
-                is_large(&core.config.load(), &core.live_catalog.catalogue())
+                is_large(&core.config.load(), &core.live_catalog.catalog())
             }
         },
     }
@@ -79,9 +79,9 @@ const FEW_TOOLS: usize = 40;
 const FEW_BYTES: usize = 24 * 1024;
 
 /// The memory does not count: whoever adds their first servers should see them.
-fn is_large(config: &Config, catalogue: &Catalogue) -> bool {
+fn is_large(config: &Config, catalog: &Catalog) -> bool {
     let memory = memory::among(config);
-    let others = catalogue.servers();
+    let others = catalog.servers();
     let others = others.filter(|part| memory != Some(&**part.name()));
     let (tools, bytes) = others.fold((0, 0), |(tools, bytes), part| {
         (tools + part.count(Kind::Tool), bytes + part.tools_bytes())
@@ -167,10 +167,10 @@ impl Dispatch<'_> {
             let feedback = &core.finder.feedback;
             feedback.asked(self.caller.person, &asked.query, &found.hits);
         }
-        let catalogue = core.live_catalog.catalogue_full();
+        let catalog = core.live_catalog.catalog_full();
         let detail = asked.detail.unwrap_or_default();
         // Schemas may be long, and there may be fifty of them.
-        let writing = move || answer::found(&catalogue, &found, limit, detail);
+        let writing = move || answer::found(&catalog, &found, limit, detail);
         let written = tokio::task::spawn_blocking(writing).await;
         written.map_err(|_| Failure::SearchClosed)
     }
@@ -181,12 +181,10 @@ impl Dispatch<'_> {
             return Ok(wrong);
         }
         let name = text(&arguments, "name")?;
-        let catalogue = self.core.live_catalog.catalogue();
-        Ok(match for_models(&catalogue, &name) {
-            Some(tool) => answer::described(&catalogue, &tool),
-            None => self
-                .held(&name)
-                .unwrap_or_else(|| no_tool(&catalogue, &name)),
+        let catalog = self.core.live_catalog.catalog();
+        Ok(match for_models(&catalog, &name) {
+            Some(tool) => answer::described(&catalog, &tool),
+            None => self.held(&name).unwrap_or_else(|| no_tool(&catalog, &name)),
         })
     }
 
@@ -248,8 +246,8 @@ impl Dispatch<'_> {
     async fn find_named(&self, name: &str) -> Result<(Arc<str>, Arc<str>), Raw> {
         let live_catalog = &self.core.live_catalog;
         let known = {
-            let catalogue = live_catalog.catalogue();
-            for_models(&catalogue, name).map(|tool| (tool.server().clone(), tool.name().into()))
+            let catalog = live_catalog.catalog();
+            for_models(&catalog, name).map(|tool| (tool.server().clone(), tool.name().into()))
         };
         if let Some(known) = known {
             return Ok(known);
@@ -260,15 +258,15 @@ impl Dispatch<'_> {
             if let Err(unapproved) = live_catalog.permits(server, item) {
                 return Err(answer::failed(unapproved.failure(server, item)));
             }
-            let unseen = live_catalog.catalogue().server(server).is_none();
+            let unseen = live_catalog.catalog().server(server).is_none();
             if unseen && let Err(failure) = super::part(self.core, server).await {
                 return Err(answer::failed(failure));
             }
         }
-        let catalogue = live_catalog.catalogue();
-        match for_models(&catalogue, name) {
+        let catalog = live_catalog.catalog();
+        match for_models(&catalog, name) {
             Some(tool) => Ok((tool.server().clone(), tool.name().into())),
-            None => Err(no_tool(&catalogue, name)),
+            None => Err(no_tool(&catalog, name)),
         }
     }
 
@@ -276,8 +274,8 @@ impl Dispatch<'_> {
     /// be used is left to the server.
     async fn fit_arguments(&self, server: &str, tool: &str, arguments: Raw) -> Result<Fit, Raw> {
         let schema = {
-            let catalogue = self.core.live_catalog.catalogue();
-            let part = catalogue.server(server);
+            let catalog = self.core.live_catalog.catalog();
+            let part = catalog.server(server);
             let tool = part.and_then(|part| part.find(Kind::Tool, tool));
             tool.and_then(|tool| tool.raw().member("inputSchema"))
         };
@@ -366,10 +364,10 @@ fn check(with: Option<&(Raw, Checker)>, tool: &str, arguments: &Raw) -> Option<R
     )))
 }
 
-fn no_tool(catalogue: &Catalogue, name: &str) -> Raw {
-    let near = catalogue
+fn no_tool(catalog: &Catalog, name: &str) -> Raw {
+    let near = catalog
         .suggest_tool(name)
-        .and_then(|exposed| for_models(catalogue, exposed))
+        .and_then(|exposed| for_models(catalog, exposed))
         .map(|tool| format!("did you mean \"{}:{}\"? ", tool.server(), tool.name()));
     answer::error(&format!(
         "There is no tool \"{}\"; {}retrieve_tools finds tools by what they do.",
@@ -394,20 +392,20 @@ fn went_well(result: &Raw) -> bool {
 pub const NAME_BYTES: usize = 2_048;
 
 /// The tool that is `server:tool`, or is exposed under this name. Both may have colons of their own.
-pub fn look_up<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'a>> {
+pub fn look_up<'a>(catalog: &'a Catalog, name: &str) -> Option<Item<'a>> {
     if name.len() > NAME_BYTES {
         return None;
     }
     let as_pair = name.match_indices(':').find_map(|(at, _)| {
-        let part = catalogue.server(&name[..at])?;
+        let part = catalog.server(&name[..at])?;
         part.find(Kind::Tool, &name[at + 1..])
     });
-    as_pair.or_else(|| catalogue.find(Kind::Tool, name))
+    as_pair.or_else(|| catalog.find(Kind::Tool, name))
 }
 
 /// The same, unless it is a tool for apps alone.
-fn for_models<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Item<'a>> {
-    look_up(catalogue, name).filter(|tool| !is_for_apps_alone(tool.raw()))
+fn for_models<'a>(catalog: &'a Catalog, name: &str) -> Option<Item<'a>> {
+    look_up(catalog, name).filter(|tool| !is_for_apps_alone(tool.raw()))
 }
 
 /// The server that a name of a tool begins with, in either way of writing it, and what comes after.

@@ -5,12 +5,13 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use bytes::{BufMut, Bytes, BytesMut};
+use parking_lot::{Mutex, MutexGuard};
 use switchboard_base::backchannel::Sink;
 use tokio::{
     sync::Notify,
@@ -96,7 +97,7 @@ impl EventStream {
 
     /// Ready when the stream has begun.
     pub(crate) fn poll_begun(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if inner.begun {
             return Poll::Ready(());
         }
@@ -106,12 +107,12 @@ impl EventStream {
 
     /// Whether the stream has not begun.
     pub(crate) fn is_blank(&self) -> bool {
-        !self.lock().begun
+        !self.inner.lock().begun
     }
 
     /// The last message. It is taken however much is on the stream.
     pub(crate) fn finish(&self, message: &[u8]) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         self.write(&mut inner, message);
         inner.finished = true;
         inner.left = Some(Instant::now());
@@ -120,7 +121,7 @@ impl EventStream {
 
     /// Counts it with the streams that can be played again, unless it is.
     pub(super) fn keep_in(self: &Arc<Self>, stock: &Arc<Stock>) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if matches!(inner.keeping, Keeping::Stock(_)) {
             return;
         }
@@ -132,7 +133,7 @@ impl EventStream {
 
     /// Drops what is on it. One that is being played loses it when it has been played.
     pub(super) fn forget(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.leave_stock();
         inner.keeping = Keeping::Dropped;
         if !inner.playing {
@@ -142,32 +143,32 @@ impl EventStream {
 
     /// Whether it was dropped, and is not played.
     pub(super) fn is_gone(&self) -> bool {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         matches!(inner.keeping, Keeping::Dropped) && !inner.playing
     }
 
     /// Whether it has ended, and has not been played for this long.
     pub(super) fn is_over(&self, now: Instant, long: Duration) -> bool {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let left = inner.left.filter(|_| inner.finished && !inner.playing);
         left.is_some_and(|left| now.duration_since(left) >= long)
     }
 
     /// How much is on it.
     pub(crate) fn bytes(&self) -> usize {
-        self.lock().bytes
+        self.inner.lock().bytes
     }
 
     /// There is nothing more to come.
     pub(crate) fn close(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.finished = true;
         inner.left = Some(Instant::now());
         inner.wake();
     }
 
     fn force(&self, message: &[u8]) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         // Nobody can hear it, now or later.
         if self.name.is_none() && inner.replay > 0 && !inner.playing {
             return;
@@ -178,7 +179,7 @@ impl EventStream {
 
     /// An event of another kind than a message.
     pub(crate) fn announce(&self, kind: &str, data: &str) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let event = format!("event: {kind}\ndata: {data}\n\n");
         inner.push(event.into());
         inner.wake();
@@ -186,13 +187,13 @@ impl EventStream {
 
     /// Plays the stream from what has not been played.
     pub(crate) fn play(self: &Arc<Self>) -> Replay {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         self.begin(&mut inner)
     }
 
     /// Plays the stream from after the event of this number; `None` if that is not on it any more.
     pub(crate) fn replay(self: &Arc<Self>, after: u64) -> Option<Replay> {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let next = after.saturating_add(1);
         if next < inner.first {
             return None;
@@ -227,7 +228,7 @@ impl EventStream {
 
     /// Whether those who answer have to wait.
     pub(crate) fn is_full(&self) -> bool {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         inner.bytes > FULL_BYTES && inner.playing
     }
 
@@ -241,7 +242,7 @@ impl EventStream {
         loop {
             // Made before the look, so that what happens after it is noticed.
             let changed = self.changed.notified();
-            if come(&self.lock()) {
+            if come(&self.inner.lock()) {
                 return;
             }
             changed.await;
@@ -269,10 +270,6 @@ impl EventStream {
         let name = self.name.map(|name| (name, inner.next()));
         inner.push(event(name, message));
     }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Wakes the reader of a stream that was written to, and makes room for what was written.
@@ -290,13 +287,13 @@ fn written(mut inner: MutexGuard<'_, Inner>) {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        self.lock().leave_stock();
+        self.inner.lock().leave_stock();
     }
 }
 
 impl Sink for EventStream {
     fn put(&self, message: Bytes) -> bool {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if inner.finished || inner.bytes > UNPLAYED_BYTES {
             return false;
         }
@@ -306,7 +303,7 @@ impl Sink for EventStream {
     }
 
     fn begin(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         self.prime(&mut inner);
         inner.wake();
     }
@@ -393,7 +390,7 @@ impl Replay {
 
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         {
-            let mut inner = self.events.lock();
+            let mut inner = self.events.inner.lock();
             if inner.replay != self.number {
                 return Poll::Ready(None);
             }
@@ -418,7 +415,7 @@ impl Replay {
 
 impl Drop for Replay {
     fn drop(&mut self) {
-        let mut inner = self.events.lock();
+        let mut inner = self.events.inner.lock();
         if inner.replay == self.number {
             inner.playing = false;
             inner.left = Some(Instant::now());
@@ -548,7 +545,7 @@ mod tests {
         put(&events, "1");
         assert!(next(&mut other).await.is_some());
         drop(one);
-        assert!(events.lock().playing);
+        assert!(events.inner.lock().playing);
     }
 
     #[tokio::test]
@@ -557,7 +554,7 @@ mod tests {
         put(&events, "1");
         let mut replay = events.play();
         next(&mut replay).await.unwrap();
-        assert_eq!(events.lock().bytes, 0);
+        assert_eq!(events.inner.lock().bytes, 0);
         let long = Bytes::from(vec![b'x'; 1024 * 1024]);
         let taken = (0..64).take_while(|_| events.put(long.clone())).count();
         assert!((16..20).contains(&taken), "{taken}");

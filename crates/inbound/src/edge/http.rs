@@ -2,7 +2,7 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::{Arc, LazyLock, PoisonError},
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 
@@ -624,7 +624,7 @@ async fn tell_news(
     loop {
         let now = Shown::now(&inbound.core, &session.session.view);
         let before = {
-            let mut shown = session.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shown = session.shown.lock();
             std::mem::replace(&mut *shown, now)
         };
         for said in now.changes_since(before) {

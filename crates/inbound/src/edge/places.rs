@@ -3,12 +3,9 @@
 //! A connection that has shown nothing never keeps another one out: with no place left, the oldest of them is
 //! closed. So accepting never waits.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::AbortHandle,
@@ -100,9 +97,7 @@ impl Places {
     }
 
     fn strangers(&self) -> MutexGuard<'_, Strangers> {
-        self.strangers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.strangers.lock()
     }
 }
 
@@ -122,7 +117,7 @@ impl Place {
     /// The connection has shown who it is, and keeps its place. `false` if there are too many of those, or another
     /// connection has the place already.
     pub(crate) fn know(&self) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.is_some() {
             return true;
         }

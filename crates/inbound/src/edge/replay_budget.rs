@@ -3,12 +3,13 @@
 use std::{
     collections::{HashSet, VecDeque},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::event_stream::EventStream;
@@ -49,7 +50,7 @@ impl Stock {
 
     /// Takes in a stream, whose bytes have been counted.
     pub(super) fn put(&self, events: &Arc<EventStream>) {
-        let mut streams = self.lock();
+        let mut streams = self.streams.lock();
         if streams.queue.len() >= streams.prune_at {
             streams.queue.retain(|events| events.strong_count() > 0);
             streams.prune_at = PRUNE_MIN.max(2 * streams.queue.len());
@@ -73,7 +74,7 @@ impl Stock {
     /// Drops the oldest streams until the rest is no more than may be. Not to be called with a stream locked.
     pub(super) fn make_room(&self) {
         while self.is_over() {
-            let Some(oldest) = self.lock().queue.pop_front() else {
+            let Some(oldest) = self.streams.lock().queue.pop_front() else {
                 return;
             };
             if let Some(events) = oldest.upgrade() {
@@ -84,10 +85,16 @@ impl Stock {
 
     /// Drops the streams that ended a while before and are not played.
     pub(super) fn sweep(&self, now: Instant) {
-        let mut over: Vec<_> = self.lock().queue.iter().filter_map(Weak::upgrade).collect();
+        let mut over: Vec<_> = self
+            .streams
+            .lock()
+            .queue
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
         over.retain(|events| events.is_over(now, KEPT_FOR));
         let dropped: HashSet<_> = over.iter().map(Arc::as_ptr).collect();
-        let mut streams = self.lock();
+        let mut streams = self.streams.lock();
         streams
             .queue
             .retain(|events| events.strong_count() > 0 && !dropped.contains(&events.as_ptr()));
@@ -95,10 +102,6 @@ impl Stock {
         for events in over {
             events.forget();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Tapes> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -201,7 +204,7 @@ mod tests {
         stock.sweep(now + KEPT_FOR);
         assert_eq!(ended.bytes(), 0);
         assert!(goes_on.bytes() > 0 && played.bytes() > 0);
-        assert_eq!(stock.lock().queue.len(), 2);
+        assert_eq!(stock.streams.lock().queue.len(), 2);
         drop(replay);
     }
 
@@ -211,6 +214,6 @@ mod tests {
         for number in 0..1_000 {
             drop(unread(&stock, number));
         }
-        assert!(stock.lock().queue.len() <= PRUNE_MIN);
+        assert!(stock.streams.lock().queue.len() <= PRUNE_MIN);
     }
 }

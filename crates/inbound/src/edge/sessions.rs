@@ -5,12 +5,13 @@ use std::{
     cmp::Reverse,
     collections::{HashMap, VecDeque},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
 
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     caller::{Caller, Principal},
@@ -60,7 +61,7 @@ impl HttpSession {
     /// The stream is being played, and may have to be played again.
     pub(crate) fn keep(&self, number: u64, events: Arc<EventStream>) {
         events.keep_in(&self.stock);
-        let mut streams = lock(&self.streams);
+        let mut streams = self.streams.lock();
         streams.retain(|(_, events)| !events.is_gone());
         streams.push_back((number, events));
         let crowded = |streams: &VecDeque<(u64, Arc<EventStream>)>| {
@@ -77,7 +78,7 @@ impl HttpSession {
         if number == 0 {
             return Some(Arc::clone(&self.general));
         }
-        let streams = lock(&self.streams);
+        let streams = self.streams.lock();
         let found = streams.iter().find(|(known, _)| *known == number);
         found.map(|(_, events)| Arc::clone(events))
     }
@@ -149,7 +150,7 @@ impl Sessions {
             last_stream: AtomicU64::new(0),
             last_seen: AtomicU64::new(self.now()),
         });
-        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        let mut by_id = self.by_id.write();
         let mut ended = Vec::new();
         let has_room = loop {
             let Some(crowd) = Crowd::of(&by_id, &session) else {
@@ -184,7 +185,7 @@ impl Sessions {
             now.saturating_sub(session.last_seen.load(Relaxed)) < idle
         };
         let ended: Vec<_> = {
-            let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+            let mut by_id = self.by_id.write();
             let ended = by_id.extract_if(|_, session| !stays(session)).collect();
             if by_id.len() < by_id.capacity() / 4 {
                 by_id.shrink_to_fit();
@@ -205,7 +206,7 @@ impl Sessions {
         view: &View,
         principal: Principal,
     ) -> Option<Arc<HttpSession>> {
-        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let by_id = self.by_id.read();
         let session = by_id.get(id).filter(|known| {
             known.session.view == *view && known.session.caller.principal == principal
         })?;
@@ -216,7 +217,7 @@ impl Sessions {
     /// Ends the session, and with it what it has under way.
     pub(crate) fn end(&self, id: &str) {
         let ended = {
-            let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+            let mut by_id = self.by_id.write();
             by_id.remove(id)
         };
         if let Some(ended) = ended {
@@ -232,16 +233,13 @@ impl Sessions {
             let last = session.last_seen.load(Relaxed);
             !session.is_busy() && now.saturating_sub(last) >= SILENT_MS
         };
-        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let by_id = self.by_id.read();
         let silent = by_id.values().filter(|session| is_silent(session));
         silent.map(|session| Arc::clone(&session.session)).collect()
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.by_id
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        self.by_id.read().len()
     }
 
     fn now(&self) -> u64 {
@@ -285,10 +283,6 @@ impl<'a> Crowd<'a> {
 /// The client of a session.
 fn client_of(session: &HttpSession) -> &Caller {
     &session.session.caller
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

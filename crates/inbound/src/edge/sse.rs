@@ -1,13 +1,11 @@
 //! HTTP+SSE, the transport of 2024-11-05: one stream for everything the client is told, which names the
 //! address that its messages go to.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use hyper::{HeaderMap, Response, StatusCode};
+use parking_lot::Mutex;
 use switchboard_base::{caller::Principal, random::secret, view::View};
 use switchboard_client::ErrorObject;
 use switchboard_wire::code;
@@ -103,7 +101,7 @@ pub(crate) async fn message(
 impl Streams {
     fn add(&self, inbox: Inbox) -> Option<String> {
         let name = secret()?;
-        let mut streams = self.lock();
+        let mut streams = self.0.lock();
         let is_own = |known: &&Inbox| known.principal == inbox.principal;
         if streams.values().filter(is_own).count() >= STREAMS_MAX {
             return None;
@@ -113,17 +111,13 @@ impl Streams {
     }
 
     fn get(&self, name: &str, principal: Principal) -> Option<mpsc::Sender<Bytes>> {
-        let streams = self.lock();
+        let streams = self.0.lock();
         let inbox = streams.get(name)?;
         (inbox.principal == principal).then(|| inbox.messages.clone())
     }
 
     fn remove(&self, name: &str) {
-        self.lock().remove(name);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Inbox>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(name);
     }
 }
 

@@ -7,12 +7,13 @@
 
 use std::{
     sync::{
-        Arc, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
     },
     time::Instant,
 };
 
+use parking_lot::MutexGuard;
 use switchboard_catalog::Kind;
 use switchboard_client::{Era, Revision};
 use switchboard_config::Transport;
@@ -198,6 +199,6 @@ impl Upstream {
     }
 
     fn lock_other(&self) -> MutexGuard<'_, Option<Arc<Self>>> {
-        self.other.lock().unwrap_or_else(PoisonError::into_inner)
+        self.other.lock()
     }
 }

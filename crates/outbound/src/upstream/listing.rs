@@ -6,7 +6,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    sync::{Arc, PoisonError, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
 use switchboard_base::uri;
@@ -44,7 +44,7 @@ impl Upstream {
     /// What a server is known to offer, with what its connections list now: the first, this, may just have been asked
     /// again. What only the second lists comes and goes with it.
     pub(super) fn combined(&self, known: Option<&Offers>, learnt: Option<Learnt>) -> Offers {
-        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut added = self.added.lock();
         let nothing = || Offers {
             unlisted: true,
             ..Offers::default()
@@ -74,7 +74,7 @@ impl Upstream {
         let (first, live_catalog) = (Arc::clone(self), Arc::clone(&self.deps.live_catalog));
         let comparing = tokio::task::spawn_blocking(move || {
             // Whoever compares last has seen the last of both.
-            let added = first.added.lock().unwrap_or_else(PoisonError::into_inner);
+            let added = first.added.lock();
             let known = live_catalog.offers(&first.name).unwrap_or_default();
             let agreement = Agreement {
                 alone: added.clone(),

@@ -2,10 +2,11 @@
 //! asked of it for good.
 
 use std::{
-    sync::{Arc, LazyLock, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+    sync::{Arc, LazyLock, atomic::Ordering::Relaxed},
     time::Instant,
 };
 
+use parking_lot::MutexGuard;
 use switchboard_base::{
     apps,
     backchannel::Backchannel,
@@ -43,7 +44,7 @@ impl Upstream {
     /// Somebody wants log messages from this level on, now and of every connection to come.
     pub async fn want_level(&self, level: LogLevel) {
         {
-            let mut wanted = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut wanted = self.level.lock();
             *wanted = Some(wanted.map_or(level, |wanted| wanted.min(level)));
         }
         for live in self.lives() {
@@ -78,7 +79,7 @@ impl Upstream {
     /// again and again is told of once.
     pub(super) fn note_lists(&self, lists: Lists, missing: &Missing) {
         let news = {
-            let mut known = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.missing.lock();
             let before = known.clone();
             known.retain(|(kind, _)| !lists.has(*kind));
             known.extend_from_slice(missing);
@@ -106,7 +107,7 @@ impl Upstream {
     /// The lists that could not be had when they were last asked for.
     pub fn missing(&self) -> Missing {
         let missing = self.missing.lock();
-        missing.unwrap_or_else(PoisonError::into_inner).clone()
+        missing.clone()
     }
 
     /// Why nobody can say if the server, which runs, has an item of this kind: the list could not be had. It is asked for
@@ -355,7 +356,7 @@ impl Upstream {
 
     fn announced(&self) -> MutexGuard<'_, Lists> {
         let announced = self.announced.lock();
-        announced.unwrap_or_else(PoisonError::into_inner)
+        announced
     }
 }
 
@@ -383,10 +384,7 @@ pub(super) fn capabilities() -> Raw {
 
 /// Asks a new connection for what was asked of the one before.
 pub(super) fn restore(upstream: &Arc<Upstream>, live: &Arc<Live>) {
-    let level = *upstream
-        .level
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let level = *upstream.level.lock();
     if level.is_none() && upstream.watched.is_empty() {
         return;
     }

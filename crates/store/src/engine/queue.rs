@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::engine::question::Question;
 use crate::engine::write::Write;
@@ -52,7 +53,7 @@ pub(crate) struct Work {
 
 impl Queue {
     pub(crate) fn push(&self, activity: Activity) -> bool {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if waiting.closing || waiting.records.len() >= QUEUED_RECORDS {
             drop(waiting);
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -71,14 +72,13 @@ impl Queue {
 
     /// Waits for so long, or until somebody asks, writes or wants to close.
     pub(crate) fn rest(&self, time: Duration) {
-        let waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let nobody = |waiting: &mut Waiting| !waiting.is_urgent();
-        // Poisoned or not, the wait is over.
-        drop(self.stirred.wait_timeout_while(waiting, time, nobody));
+        self.stirred.wait_while_for(&mut waiting, nobody, time);
     }
 
     pub(crate) fn ask(&self, question: Box<dyn Question>) -> Result<(), StoreError> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if waiting.closing {
             return Err(StoreError::Closed);
         }
@@ -99,7 +99,7 @@ impl Queue {
                 most: QUEUED_WRITE_BYTES,
             });
         }
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if waiting.closing {
             return Err(StoreError::Closed);
         }
@@ -115,7 +115,7 @@ impl Queue {
     }
 
     pub(crate) fn close(&self) {
-        self.lock().closing = true;
+        self.waiting.lock().closing = true;
         self.stirred.notify_one();
     }
 
@@ -125,32 +125,32 @@ impl Queue {
 
     /// Sleeps until there is something to do.
     pub(crate) fn next(&self) -> Work {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         loop {
             if waiting.is_urgent() || waiting.records.len() >= RECORDS_PER_COMMIT {
                 return waiting.take();
             }
             let Some(since) = waiting.since else {
-                waiting = self.sleep(waiting, None);
+                self.sleep(&mut waiting, None);
                 continue;
             };
             let waited = since.elapsed();
             if waited >= GROUP_WAIT {
                 return waiting.take();
             }
-            waiting = self.sleep(waiting, Some(GROUP_WAIT.saturating_sub(waited)));
+            self.sleep(&mut waiting, Some(GROUP_WAIT.saturating_sub(waited)));
         }
     }
 
     /// What there is to do, without sleeping.
     pub(crate) fn next_now(&self) -> Work {
-        self.lock().take()
+        self.waiting.lock().take()
     }
 
     /// Puts back what could not be done. It may take the queue past its bounds by one commit's
     /// worth, which is better than losing what was accepted.
     pub(crate) fn put_back(&self, work: Work) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         for activity in work.records.into_iter().rev() {
             waiting.records.push_front(activity);
         }
@@ -167,7 +167,7 @@ impl Queue {
 
     /// Puts back what could not be answered.
     pub(crate) fn ask_again(&self, questions: Vec<Box<dyn Question>>) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let newer = mem::replace(&mut waiting.questions, questions);
         waiting.questions.extend(newer);
     }
@@ -177,14 +177,14 @@ impl Queue {
     /// Says whether the store was closed meanwhile.
     pub(crate) fn refuse_for(&self, pause: Duration, error: &StoreError) -> bool {
         let start = Instant::now();
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         loop {
             waiting.refuse(error);
             let left = pause.saturating_sub(start.elapsed());
             if waiting.closing || left.is_zero() {
                 return waiting.closing;
             }
-            waiting = self.sleep(waiting, Some(left));
+            self.sleep(&mut waiting, Some(left));
         }
     }
 
@@ -195,7 +195,7 @@ impl Queue {
         until: Instant,
         error: &StoreError,
     ) -> Option<Vec<Box<dyn Question>>> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         loop {
             waiting.refuse_writes(error);
             let left = until.saturating_duration_since(Instant::now());
@@ -205,13 +205,13 @@ impl Queue {
             if !waiting.questions.is_empty() || left.is_zero() {
                 return Some(mem::take(&mut waiting.questions));
             }
-            waiting = self.sleep(waiting, Some(left));
+            self.sleep(&mut waiting, Some(left));
         }
     }
 
     /// Takes nothing any more, and counts as dropped what is left.
     pub(crate) fn abandon(&self, error: &StoreError) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         waiting.closing = true;
         let left = mem::take(&mut waiting.records).len();
         waiting.refuse(error);
@@ -220,25 +220,11 @@ impl Queue {
             .fetch_add(u64::try_from(left).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn sleep<'a>(
-        &self,
-        waiting: MutexGuard<'a, Waiting>,
-        longest: Option<Duration>,
-    ) -> MutexGuard<'a, Waiting> {
+    fn sleep(&self, waiting: &mut MutexGuard<'_, Waiting>, longest: Option<Duration>) {
         match longest {
-            None => self
-                .stirred
-                .wait(waiting)
-                .unwrap_or_else(PoisonError::into_inner),
+            None => self.stirred.wait(waiting),
             Some(longest) => {
-                self.stirred
-                    .wait_timeout(waiting, longest)
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0
+                self.stirred.wait_for(waiting, longest);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Files that nobody should have written.
 
 use proptest::prelude::*;
-use switchboard_clients::{Client, Error, ErrorKind, plan_connect, read, read_file};
+use switchboard_client_configs::{Client, Error, ErrorKind, plan_connect, read, read_file};
 
 use super::{Machine, gateway, text};
 

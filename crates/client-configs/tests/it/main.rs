@@ -16,7 +16,7 @@ mod surroundings;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use switchboard_clients::{Client, Dirs, Found, GatewayEntry, Os, Plan, read_file};
+use switchboard_client_configs::{Client, Dirs, Found, GatewayEntry, Os, Plan, read_file};
 use tempfile::TempDir;
 
 /// A machine with nothing on it.
@@ -52,15 +52,15 @@ impl Machine {
     }
 
     fn connect(&self, client: Client) -> Plan {
-        switchboard_clients::plan_connect(client, &self.dirs, &gateway()).unwrap()
+        switchboard_client_configs::plan_connect(client, &self.dirs, &gateway()).unwrap()
     }
 
     fn disconnect(&self, client: Client) -> Plan {
-        switchboard_clients::plan_disconnect(client, &self.dirs, &gateway()).unwrap()
+        switchboard_client_configs::plan_disconnect(client, &self.dirs, &gateway()).unwrap()
     }
 
-    fn apply(&self, plan: &Plan) -> switchboard_clients::Applied {
-        switchboard_clients::apply(plan, &self.backups()).unwrap()
+    fn apply(&self, plan: &Plan) -> switchboard_client_configs::Applied {
+        switchboard_client_configs::apply(plan, &self.backups()).unwrap()
     }
 
     /// What a text says when it is in a file of this name.

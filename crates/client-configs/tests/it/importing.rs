@@ -1,7 +1,7 @@
 //! Taking servers over, in every form there is.
 
 use serde_json::{Value, json};
-use switchboard_clients::{Client, ErrorKind, Found, read, read_file, read_project};
+use switchboard_client_configs::{Client, ErrorKind, Found, read, read_file, read_project};
 
 use super::{Machine, entries};
 

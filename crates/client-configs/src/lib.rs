@@ -2,21 +2,21 @@
 //! them.
 //!
 //! ```no_run
-//! use switchboard_clients::{Client, Dirs, GatewayEntry, Which};
-//! # fn run() -> Result<(), switchboard_clients::Error> {
+//! use switchboard_client_configs::{Client, Dirs, GatewayEntry, Which};
+//! # fn run() -> Result<(), switchboard_client_configs::Error> {
 //! let dirs = Dirs::current()?;
-//! for found in switchboard_clients::read(Client::Cursor, &dirs)? {
+//! for found in switchboard_client_configs::read(Client::Cursor, &dirs)? {
 //!     for server in found.servers {
 //!         println!("{}: {}", server.name, server.entry);
 //!     }
 //! }
 //!
 //! let gateway = GatewayEntry::new("switchboard", "/usr/local/bin/switchboard");
-//! let plan = switchboard_clients::plan_connect(Client::Cursor, &dirs, &gateway)?;
+//! let plan = switchboard_client_configs::plan_connect(Client::Cursor, &dirs, &gateway)?;
 //! println!("{}", plan.diff);
 //! let backups = std::path::Path::new("backups");
-//! switchboard_clients::apply(&plan, backups)?;
-//! switchboard_clients::undo(Which::Last, backups)?;
+//! switchboard_client_configs::apply(&plan, backups)?;
+//! switchboard_client_configs::undo(Which::Last, backups)?;
 //! # Ok(())
 //! # }
 //! ```

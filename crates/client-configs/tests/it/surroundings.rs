@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use switchboard_clients::{Client, How, Which, undo};
+use switchboard_client_configs::{Client, How, Which, undo};
 
 use super::{Machine, text};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use switchboard_clients::{Client, Dirs, Os};
+use switchboard_client_configs::{Client, Dirs, Os};
 
 fn check(client: Client, os: Os, expected: &[&str]) {
     let dirs = Dirs::new("/h".into(), "/p".into(), os);

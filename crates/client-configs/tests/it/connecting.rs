@@ -1,7 +1,9 @@
 //! Putting the gateway in and taking it out, with everything else untouched.
 
 use serde_json::json;
-use switchboard_clients::{Client, Error, ErrorKind, GatewayEntry, plan_connect, plan_disconnect};
+use switchboard_client_configs::{
+    Client, Error, ErrorKind, GatewayEntry, plan_connect, plan_disconnect,
+};
 
 use super::{Machine, gateway, text};
 
@@ -176,7 +178,7 @@ fn every_client_starts_from_nothing_and_reads_back_what_was_written() {
             let plan = machine.connect(client);
             assert_eq!(plan.before.as_deref(), before);
             machine.apply(&plan);
-            let found = &switchboard_clients::read(client, &machine.dirs).unwrap()[0];
+            let found = &switchboard_client_configs::read(client, &machine.dirs).unwrap()[0];
             assert!(found.servers.is_empty());
             assert_eq!(
                 found.notes,

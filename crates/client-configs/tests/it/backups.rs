@@ -1,6 +1,6 @@
 //! Writing with a backup, and taking it back.
 
-use switchboard_clients::{Client, Error, ErrorKind, How, Which, apply, undo};
+use switchboard_client_configs::{Client, Error, ErrorKind, How, Which, apply, undo};
 
 use super::{Machine, text};
 

@@ -1,4 +1,4 @@
-//! [`Catalogue`]: what all servers offer, together.
+//! [`Catalog`]: what all servers offer, together.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
 ///
 /// Servers come in the order of their names, and what a server offers in the order in which it
 /// lists it. Nothing depends on who came first.
-pub struct Catalogue {
+pub struct Catalog {
     /// In the order of their names.
     parts: Vec<Arc<ServerPart>>,
     lists: [Merged; 4],
@@ -29,7 +29,7 @@ pub struct Target<'a> {
     pub name: &'a str,
 }
 
-impl Catalogue {
+impl Catalog {
     /// Merges these parts. Of two parts of one name the last counts.
     pub fn from_parts(parts: impl IntoIterator<Item = Arc<ServerPart>>) -> Self {
         let mut parts: Vec<_> = parts.into_iter().collect();
@@ -163,14 +163,14 @@ impl Catalogue {
     }
 
     fn merge(parts: Vec<Arc<ServerPart>>) -> Self {
-        let mut catalogue = Self {
+        let mut catalog = Self {
             parts,
             lists: Default::default(),
         };
         for kind in Kind::ALL {
-            catalogue.lists[kind.index()] = catalogue.merge_list(kind);
+            catalog.lists[kind.index()] = catalog.merge_list(kind);
         }
-        catalogue
+        catalog
     }
 
     fn merge_list(&self, kind: Kind) -> Merged {
@@ -282,14 +282,14 @@ impl Catalogue {
     }
 }
 
-impl Default for Catalogue {
+impl Default for Catalog {
     /// No servers.
     fn default() -> Self {
         Self::merge(Vec::new())
     }
 }
 
-impl fmt::Debug for Catalogue {
+impl fmt::Debug for Catalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.parts).finish()
     }
