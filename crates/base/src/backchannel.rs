@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use switchboard_client::{ErrorObject, Id, Raw, Reason};
 use switchboard_wire::{Outcome, Response, code, encode, method};
 use tokio::sync::oneshot;
@@ -228,7 +228,7 @@ impl Asks {
         if elicitation.len() > ELICITATION_ID_BYTES {
             return;
         }
-        let mut elicitations = self.elicitations();
+        let mut elicitations = self.elicitations.lock();
         if elicitations.len() >= ELICITATIONS_MAX {
             elicitations.pop_front();
         }
@@ -241,14 +241,10 @@ impl Asks {
         let Some(elicitation) = elicitation else {
             return false;
         };
-        let mut elicitations = self.elicitations();
+        let mut elicitations = self.elicitations.lock();
         let is_it = |(by, name): &(Arc<str>, Box<str>)| **by == *server && **name == *elicitation;
         let known = elicitations.iter().position(is_it);
         known.is_some_and(|at| elicitations.remove(at).is_some())
-    }
-
-    fn elicitations(&self) -> MutexGuard<'_, VecDeque<(Arc<str>, Box<str>)>> {
-        self.elicitations.lock()
     }
 
     /// The client has answered something.

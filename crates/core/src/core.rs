@@ -15,8 +15,14 @@ use std::{
 
 use arc_swap::ArcSwap;
 use switchboard_base::{
-    audit::Audit, caller::Caller, events::Events, metrics::Metrics, signed_token::TokenSigner,
+    audit::Audit,
+    caller::Caller,
+    events::Events,
+    failure::{Failure, cut},
+    metrics::Metrics,
+    signed_token::TokenSigner,
 };
+use switchboard_catalog::Kind;
 use switchboard_client::{Asked, Raw};
 use switchboard_config::{Config, Environment, Home};
 use switchboard_outbound::{
@@ -232,6 +238,23 @@ impl Core {
         let _ = tokio::time::timeout(CLOSE_PATIENCE, self.store.closed()).await;
         self.lifecycle.end();
         tracing::info!("Stopped.");
+    }
+
+    /// Decides what a client may use of a server: this item, or with `None` anything at all. It is approved, and the
+    /// settings of the server show it.
+    pub(crate) fn may_use(
+        &self,
+        upstream: &Upstream,
+        item: Option<(Kind, &str)>,
+    ) -> Result<(), Failure> {
+        self.live_catalog.permits(&upstream.name, item)?;
+        match item {
+            Some((Kind::Tool, tool)) if !upstream.settings().tools.permits(tool) => {
+                let message = format!("there is no tool '{}'", cut(tool));
+                Err(Failure::invalid_params(message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A client says that its roots have changed: the servers that it sees are told.

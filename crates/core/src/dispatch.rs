@@ -26,7 +26,7 @@ use switchboard_catalog::{BadCursor, Catalog, Kind, Page, ServerPart, Target};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_outbound::{builtin, upstream::Upstream};
 use switchboard_results::Structured;
-use switchboard_wire::{Era, Name, code, header::ParamHeaders, meta, method};
+use switchboard_wire::{Era, Name, header::ParamHeaders, method};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
@@ -34,7 +34,7 @@ use crate::{
     call::{self, UpstreamRequest},
     core::Core,
     session::Session,
-    translate,
+    translate::{self, Listing},
 };
 
 /// A request, as the edges hand it in: everything that is known of it.
@@ -52,8 +52,6 @@ pub struct ClientRequest {
     pub params: Option<Raw>,
 }
 
-/// How long a client may keep a list before asking again (2026-07-28), if its server does not say.
-pub(crate) const LIST_TTL: Duration = Duration::from_secs(5);
 /// A list that is out of date is waited for so long.
 const REFRESH_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the wish for a log level waits for servers to hear of it.
@@ -68,17 +66,10 @@ pub async fn answer(
 ) -> Result<Raw, ErrorObject> {
     let era = incoming.guest.era();
     let is_call = incoming.method == method::TOOLS_CALL;
-    match serve(core, view, caller, incoming).await {
-        Ok(result) => Ok(result),
-        Err(failure @ Failure::Input { .. }) if is_call && era == Era::Legacy => {
-            failure.into_tool_result()
-        }
-        Err(failure) if is_call && era == Era::Modern => {
-            let result = failure.into_tool_result()?;
-            Ok(translate::modern(result, || handshake::info(core, view)))
-        }
-        Err(failure) => Err(failure.into_error(era)),
-    }
+    let served = serve(core, view, caller, incoming).await;
+    served.or_else(|failure| {
+        translate::failure(failure, is_call, era, || handshake::info(core, view))
+    })
 }
 
 /// Answers one request, or says what became of it.
@@ -218,7 +209,7 @@ impl Dispatch<'_> {
         let hints = self.core.upstreams();
         let hints = hints.values().map(|upstream| {
             let fresh = upstream.freshness.of(kind);
-            fresh.map_or((LIST_TTL, false), |fresh| fresh.hints())
+            fresh.map_or((translate::LIST_TTL, false), |fresh| fresh.hints())
         });
         hints.reduce(|(one, all), (other, public)| (one.min(other), all && public))
     }
@@ -230,31 +221,17 @@ impl Dispatch<'_> {
         hints: Option<(Duration, bool)>,
         params: Option<&Raw>,
     ) -> Raw {
-        let list = self.spell(kind, page, hints);
+        let listing = Listing {
+            kind,
+            with_tasks: matches!(self.view, View::Server(_)),
+            hints,
+            info: &|| handshake::info(self.core, self.view),
+        };
+        let list = translate::list(page, self.guest.era(), &listing);
         match (self.view, kind) {
             (View::All(_), Kind::Tool) => apps::list_for(list, || self.guest.capabilities(params)),
             _ => list,
         }
-    }
-
-    fn spell(&self, kind: Kind, page: Page<'_>, hints: Option<(Duration, bool)>) -> Raw {
-        if self.guest.era() == Era::Legacy {
-            let list = page.encoded(&[]);
-            return match kind {
-                Kind::Tool => readable(list, matches!(self.view, View::Server(_))),
-                _ => list,
-            };
-        }
-        let info = handshake::info(self.core, self.view);
-        let info = Raw::object([(meta::SERVER_INFO, info)]);
-        let (ttl, public) = hints.unwrap_or((LIST_TTL, false));
-        let scope = if public { "public" } else { "private" };
-        page.encoded(&[
-            ("ttlMs", Raw::number(coarse_millis(ttl))),
-            ("cacheScope", Raw::string(scope)),
-            ("resultType", Raw::string("complete")),
-            (meta::META, info),
-        ])
     }
 
     async fn call_tool(&self, params: Option<Raw>) -> Result<Raw, Failure> {
@@ -282,16 +259,6 @@ impl Dispatch<'_> {
                 self.deliver(&server, result, None, Structured::Keep).await
             }
             View::Server(server) => {
-                let upstream = upstream(self.core, server)?;
-                let live_catalog = &self.core.live_catalog;
-                let item = Some((Kind::Tool, exposed.as_str()));
-                live_catalog
-                    .permits(server, item)
-                    .map_err(|unapproved| unapproved.failure(server, item))?;
-                if !upstream.settings().tools.permits(&exposed) {
-                    let message = format!("there is no tool '{}'", cut(&exposed));
-                    return Err(Failure::invalid_params(message));
-                }
                 let name = exposed.as_str().into();
                 let result = self
                     .outgoing(server, method::TOOLS_CALL, name, params)
@@ -333,9 +300,7 @@ impl Dispatch<'_> {
         };
         let server = &upstream.name;
         let live_catalog = &self.core.live_catalog;
-        live_catalog
-            .permits(server, tool)
-            .map_err(|unapproved| unapproved.failure(server, tool))?;
+        live_catalog.permits(server, tool)?;
         if live_catalog.catalog().server(server).is_none() {
             part(self.core, server).await?;
             match self.find_tool(exposed, params) {
@@ -352,7 +317,7 @@ impl Dispatch<'_> {
             builtin::READ_RESULT => self.read_result(params).await?,
             _ => return Err(Failure::invalid_params("there is no such tool")),
         };
-        Ok(self.own_result(result))
+        Ok(translate::own_result(self.guest.era(), result))
     }
 
     fn get_status(&self) -> Raw {
@@ -527,17 +492,12 @@ impl Dispatch<'_> {
             ask_signal: None,
             returns: false,
         };
-        let live_catalog = &self.core.live_catalog;
-        let permitted = |item| {
-            let permitted = live_catalog.permits(server, item);
-            permitted.map_err(|unapproved| unapproved.failure(server, item))
-        };
         let items = outgoing.items();
         if items.iter().all(Option::is_none) {
-            permitted(None)?;
+            self.core.may_use(&upstream, None)?;
         }
         for (kind, name) in items.iter().flatten() {
-            permitted(Some((*kind, &**name)))?;
+            self.core.may_use(&upstream, Some((*kind, name)))?;
         }
         let carrying = call::carry(self.core, self.caller, &upstream, outgoing);
         let result = carrying.await?;
@@ -584,40 +544,8 @@ pub fn locate_resource(
         }
     };
     let item = Some((Kind::Resource, own.as_str()));
-    let permitted = core.live_catalog.permits(&upstream.name, item);
-    permitted.map_err(|unapproved| unapproved.failure(&upstream.name, item))?;
+    core.may_use(&upstream, item)?;
     Ok((upstream, own))
-}
-
-/// Milliseconds, not to the last one: pages that say the same are spelled once.
-pub(crate) fn coarse_millis(time: Duration) -> u64 {
-    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    if millis > 1_000 {
-        millis / 1_000 * 1_000
-    } else {
-        millis / 100 * 100
-    }
-}
-
-/// A list of tools as older clients can read it.
-fn readable(list: Raw, with_tasks: bool) -> Raw {
-    static OUTPUT_SCHEMA: Name = Name::new("outputSchema");
-    static TASK_SUPPORT: Name = Name::new("taskSupport");
-    if !list.may_name(&OUTPUT_SCHEMA) && (with_tasks || !list.may_name(&TASK_SUPPORT)) {
-        return list;
-    }
-    let Some(tools) = list.member("tools").and_then(|tools| tools.elements()) else {
-        return list;
-    };
-    let readable: Vec<Raw> = tools
-        .iter()
-        .map(|tool| translate::tool(tool.clone(), with_tasks))
-        .collect();
-    if readable == tools {
-        return list;
-    }
-    list.with_member("tools", &Raw::array(readable))
-        .unwrap_or(list)
 }
 
 /// What one server offers. One that has never been seen is waited for as long as for the answer to a call.
@@ -696,16 +624,10 @@ fn unknown_tool(catalog: &Catalog, exposed: &str) -> Failure {
 
 /// Nothing is called this.
 fn unknown(era: Era, member: &str, name: &str) -> Failure {
-    if member != "uri" {
-        return Failure::invalid_params(format!("there is no prompt '{}'", cut(name)));
+    if member == "uri" {
+        return Failure::Refused(translate::no_resource(era, name));
     }
-    let code = match era {
-        Era::Legacy => code::RESOURCE_NOT_FOUND,
-        Era::Modern => code::INVALID_PARAMS,
-    };
-    let message = format!("there is no resource '{}'", cut(name));
-    let data = Raw::object([("uri", Raw::string(name))]);
-    Failure::Refused(ErrorObject::new(code, message).with_data(data))
+    Failure::invalid_params(format!("there is no prompt '{}'", cut(name)))
 }
 
 #[cfg(test)]
@@ -722,16 +644,5 @@ mod tests {
             r#"{"inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-\u0068eader":"A"}}}}"#,
         );
         assert!(!headers_of(&tool).unwrap().is_empty());
-    }
-
-    #[test]
-    fn escaped_output_schema_is_removed_for_older_clients() {
-        let list = raw(
-            r#"{"tools":[{"name":"a","output\u0053chema":{"type":"array"}},{"name":"b","\u0065xecution":{"task\u0053upport":"required"}}]}"#,
-        );
-        assert_eq!(
-            readable(list, false).as_str(),
-            r#"{"tools":[{"name":"a"},{"name":"b"}]}"#
-        );
     }
 }

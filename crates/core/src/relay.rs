@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use switchboard_base::{backchannel::Backchannel, caller::Logs};
 use switchboard_client::{Raw, Revision};
 use switchboard_wire::{Era, meta, method};
@@ -50,7 +50,7 @@ impl Told {
 
     /// The progress to show as a sign of life; `None` if there is no larger number.
     pub(crate) fn sign(&self) -> Option<f64> {
-        let mut told = self.lock();
+        let mut told = self.0.lock();
         told.signs = true;
         let last = told.last.max(0.0);
         let next = (last + Self::SIGN).max(last.next_up());
@@ -62,7 +62,7 @@ impl Told {
 
     /// Whether a report of the server may be handed on.
     fn admit(&self, params: &Raw, grows: bool) -> bool {
-        let mut told = self.lock();
+        let mut told = self.0.lock();
         let progress = params.member("progress").and_then(|n| n.read().ok());
         let progress: f64 = progress.unwrap_or(f64::NEG_INFINITY);
         let admitted = progress > told.last;
@@ -70,10 +70,6 @@ impl Told {
             told.last = progress;
         }
         admitted || !(grows || told.signs)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock()
     }
 }
 
@@ -100,7 +96,7 @@ impl Relay {
 
     /// Nobody hears, until somebody does again.
     pub(crate) fn hang_up(&self) {
-        self.lock().backchannel = None;
+        self.0.lock().backchannel = None;
     }
 
     /// The client is back, on another line.
@@ -111,7 +107,7 @@ impl Relay {
         told: Option<Arc<Told>>,
         logs: Logs,
     ) {
-        let mut listener = self.lock();
+        let mut listener = self.0.lock();
         listener.backchannel = backchannel;
         listener.token = token;
         listener.told = told;
@@ -120,7 +116,7 @@ impl Relay {
 
     /// When the server last reported progress.
     pub(crate) fn heard(&self) -> Option<Instant> {
-        self.lock().heard
+        self.0.lock().heard
     }
 
     pub(crate) fn progress(&self, params: &Raw) {
@@ -128,7 +124,7 @@ impl Relay {
         if params.distinct_member(&[meta::PROGRESS_TOKEN]).is_err() {
             return;
         }
-        let mut listener = self.lock();
+        let mut listener = self.0.lock();
         listener.heard = Some(Instant::now());
         if let Some(told) = &listener.told
             && !told.admit(params, listener.grows)
@@ -143,16 +139,12 @@ impl Relay {
     }
 
     pub(crate) fn log(&self, params: &Raw) {
-        let listener = self.lock();
+        let listener = self.0.lock();
         if let Some(backchannel) = &listener.backchannel
             && listener.logs.wants(params)
         {
             backchannel.tell(method::LOG_MESSAGE, params);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Listener> {
-        self.0.lock()
     }
 }
 

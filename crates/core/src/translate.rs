@@ -2,9 +2,15 @@
 //!
 //! What both sides say alike is not looked at. Everything here keeps every byte that it need not change.
 
-use switchboard_base::caller::{Guest, asks_for_url, with_person};
+use std::time::Duration;
+
+use switchboard_base::{
+    caller::{Guest, asks_for_url, with_person},
+    failure::{Failure, cut},
+};
+use switchboard_catalog::{Kind, Page};
 use switchboard_client::{ErrorObject, Raw, Revision};
-use switchboard_wire::{Era, Name, code, is_alike, meta, method};
+use switchboard_wire::{Era, Name, RawError, code, is_alike, meta, method};
 
 /// What a request of 2026-07-28 says of itself, and an older server has no use for.
 const MODERN_META: [&str; 4] = [
@@ -239,6 +245,29 @@ pub(crate) fn own_info() -> Raw {
     ])
 }
 
+/// A result of the gateway's own, for a client of this era.
+pub(crate) fn own_result(client: Era, result: Raw) -> Raw {
+    match client {
+        Era::Legacy => result,
+        Era::Modern => modern(result, own_info),
+    }
+}
+
+/// Tests if a result hands over a task, as the client's era spells it.
+pub(crate) fn is_task(result: &Raw, era: Era) -> Result<bool, RawError> {
+    static TASK: Name = Name::new("task");
+    if !result.may_name(&TASK) {
+        return Ok(false);
+    }
+    Ok(match era {
+        Era::Legacy => result.member("task").is_some_and(|task| task.is_object()),
+        Era::Modern => {
+            let kind = result.distinct_member(&["resultType"])?;
+            kind.and_then(|kind| kind.to_text()).as_deref() == Some("task")
+        }
+    })
+}
+
 /// Content without what the client's revision does not have, which is told in words instead. For results
 /// whose addresses are those that the client knows.
 pub(crate) fn content(result: Raw, client: Revision) -> Raw {
@@ -305,6 +334,71 @@ fn text(text: &str) -> Raw {
     Raw::object([("type", Raw::string("text")), ("text", Raw::string(text))])
 }
 
+/// How long a client may keep a list before asking again (2026-07-28), if its server does not say.
+pub(crate) const LIST_TTL: Duration = Duration::from_secs(5);
+
+/// The parts of a list that are not in its page.
+pub(crate) struct Listing<'a> {
+    pub(crate) kind: Kind,
+    /// Keeps what tools say of tasks, for a view of one server.
+    pub(crate) with_tasks: bool,
+    /// How long the list may be kept, and whether for everyone.
+    pub(crate) hints: Option<(Duration, bool)>,
+    /// The name that a client of 2026-07-28 is told.
+    pub(crate) info: &'a dyn Fn() -> Raw,
+}
+
+/// One page of a list, for a client of this era.
+pub(crate) fn list(page: Page<'_>, client: Era, listing: &Listing<'_>) -> Raw {
+    if client == Era::Legacy {
+        let list = page.encoded(&[]);
+        return match listing.kind {
+            Kind::Tool => readable(list, listing.with_tasks),
+            _ => list,
+        };
+    }
+    let info = Raw::object([(meta::SERVER_INFO, (listing.info)())]);
+    let (ttl, public) = listing.hints.unwrap_or((LIST_TTL, false));
+    let scope = if public { "public" } else { "private" };
+    page.encoded(&[
+        ("ttlMs", Raw::number(coarse_millis(ttl))),
+        ("cacheScope", Raw::string(scope)),
+        ("resultType", Raw::string("complete")),
+        (meta::META, info),
+    ])
+}
+
+/// Milliseconds, not to the last one: pages that say the same are spelled once.
+pub(crate) fn coarse_millis(time: Duration) -> u64 {
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    if millis > 1_000 {
+        millis / 1_000 * 1_000
+    } else {
+        millis / 100 * 100
+    }
+}
+
+/// A list of tools as older clients can read it.
+fn readable(list: Raw, with_tasks: bool) -> Raw {
+    static OUTPUT_SCHEMA: Name = Name::new("outputSchema");
+    static TASK_SUPPORT: Name = Name::new("taskSupport");
+    if !list.may_name(&OUTPUT_SCHEMA) && (with_tasks || !list.may_name(&TASK_SUPPORT)) {
+        return list;
+    }
+    let Some(tools) = list.member("tools").and_then(|tools| tools.elements()) else {
+        return list;
+    };
+    let readable: Vec<Raw> = tools
+        .iter()
+        .map(|it| tool(it.clone(), with_tasks))
+        .collect();
+    if readable == tools {
+        return list;
+    }
+    list.with_member("tools", &Raw::array(readable))
+        .unwrap_or(list)
+}
+
 /// A tool as an older client can read it: an output schema describes an object, or is not there; and a view
 /// without tasks has no tools that want one, since the gateway sees to it.
 pub(crate) fn tool(tool: Raw, with_tasks: bool) -> Raw {
@@ -322,6 +416,32 @@ pub(crate) fn tool(tool: Raw, with_tasks: bool) -> Raw {
     } else {
         tool
     }
+}
+
+/// What a client of this era hears of a request that failed. Failed calls are results where a model is to read them.
+pub(crate) fn failure(
+    failure: Failure,
+    is_call: bool,
+    client: Era,
+    info: impl FnOnce() -> Raw,
+) -> Result<Raw, ErrorObject> {
+    match client {
+        Era::Legacy if is_call && matches!(failure, Failure::Input { .. }) => {
+            failure.into_tool_result()
+        }
+        Era::Modern if is_call => Ok(modern(failure.into_tool_result()?, info)),
+        Era::Legacy | Era::Modern => Err(failure.into_error(client)),
+    }
+}
+
+/// The error for a resource that does not exist.
+pub(crate) fn no_resource(client: Era, uri: &str) -> ErrorObject {
+    let code = match client {
+        Era::Legacy => code::RESOURCE_NOT_FOUND,
+        Era::Modern => code::INVALID_PARAMS,
+    };
+    let message = format!("there is no resource '{}'", cut(uri));
+    ErrorObject::new(code, message).with_data(Raw::object([("uri", Raw::string(uri))]))
 }
 
 /// The error of a server, for a client of this era.
@@ -593,5 +713,30 @@ mod tests {
             let same = error(ErrorObject::new(code, "no"), read, Era::Modern).code;
             assert_eq!(same, code);
         }
+    }
+
+    #[test]
+    fn escaped_output_schema_is_removed_for_older_clients() {
+        let list = raw(
+            r#"{"tools":[{"name":"a","output\u0053chema":{"type":"array"}},{"name":"b","\u0065xecution":{"task\u0053upport":"required"}}]}"#,
+        );
+        assert_eq!(
+            readable(list, false).as_str(),
+            r#"{"tools":[{"name":"a"},{"name":"b"}]}"#
+        );
+    }
+
+    #[test]
+    fn escaped_kind_marks_a_task() {
+        let is_task = |json: &'static str, era| is_task(&Raw::parse(json).unwrap(), era);
+        let legacy = r#"{"\u0074ask":{"taskId":"t"}}"#;
+        let modern = r#"{"resultType":"t\u0061sk","taskId":"t"}"#;
+        // A server may call anything a task.
+        assert!(!is_task(r#"{"task":"build","error":"boom"}"#, Era::Legacy).unwrap());
+        assert!(is_task(legacy, Era::Legacy).unwrap());
+        assert!(is_task(modern, Era::Modern).unwrap());
+        assert!(!is_task(r#"{"content":[]}"#, Era::Legacy).unwrap());
+        let unclear = r#"{"resultType":"task","resulttype":"complete"}"#;
+        assert!(is_task(unclear, Era::Modern).is_err());
     }
 }

@@ -5,13 +5,14 @@
 //! is judged before it is shown: tools that nobody has approved are held back.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     path::PathBuf,
     sync::Arc,
 };
 
 use arc_swap::ArcSwap;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use switchboard_base::{extensions, failure::Failure, uri};
 use switchboard_catalog::{
     Catalog, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
@@ -87,24 +88,6 @@ struct Withhold {
     schemes: HashSet<Option<String>>,
     /// Whether also what was never seen is held back.
     unseen: bool,
-}
-
-/// Something is not to be used: nobody has approved it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unapproved {
-    /// Whether nothing of the server is approved.
-    all: bool,
-}
-
-impl Unapproved {
-    /// The failure that a caller hears who asked for this item, or for anything of the server.
-    pub fn failure(self, server: &str, item: Option<(Kind, &str)>) -> Failure {
-        let item = item.filter(|_| !self.all);
-        Failure::Unapproved {
-            server: server.into(),
-            item: item.map(|(kind, name)| item_kind(kind).key(name).into()),
-        }
-    }
 }
 
 impl LiveCatalog {
@@ -199,23 +182,28 @@ impl LiveCatalog {
         held.values().map(|of| of.held.items.len()).sum()
     }
 
-    /// Whether something of a server may be used: this item, or with `None` anything at all.
-    pub fn permits(&self, server: &str, item: Option<(Kind, &str)>) -> Result<(), Unapproved> {
+    /// Decides if something of a server is approved: this item, or with `None` anything at all.
+    pub fn permits(&self, server: &str, item: Option<(Kind, &str)>) -> Result<(), Failure> {
         let held = self.held.load();
         let Some(of) = held.get(server) else {
             return Ok(());
         };
+        let unapproved = |item: Option<Cow<'_, str>>| Failure::Unapproved {
+            server: server.into(),
+            item: item.map(Into::into),
+        };
         if of.held.all {
-            return Err(Unapproved { all: true });
+            return Err(unapproved(None));
         }
         let Some((kind, name)) = item else {
             return Ok(());
         };
-        let is_held = of.held.items.contains(&*item_kind(kind).key(name))
+        let key = item_kind(kind).key(name);
+        let is_held = of.held.items.contains(&*key)
             || kind == Kind::Resource && self.may_be_held(server, of, name);
         let is_named = matches!(kind, Kind::Tool | Kind::Prompt);
         if is_held || of.unseen && is_named && !self.lists(server, kind, name) {
-            return Err(Unapproved { all: false });
+            return Err(unapproved(Some(key)));
         }
         Ok(())
     }
@@ -375,7 +363,7 @@ impl LiveCatalog {
             self.place(name, None);
         }
         self.held.rcu(|held| without(held, name));
-        self.announcements().remove(name);
+        self.announced.lock().remove(name);
         let (live_catalog, name) = (Arc::clone(self), name.to_owned());
         tokio::task::spawn_blocking(move || {
             let turn = live_catalog.turns.of(&name);
@@ -502,7 +490,7 @@ impl LiveCatalog {
         if lists == Lists::NONE || self.permits(name, None).is_err() {
             return;
         }
-        let mut announced = self.announcements();
+        let mut announced = self.announced.lock();
         let counts = announced.entry(name.to_owned()).or_default();
         for kind in lists.kinds() {
             counts[kind as usize] += 1;
@@ -511,11 +499,7 @@ impl LiveCatalog {
 
     /// How often the server has announced changes.
     pub fn announced(&self, name: &str) -> Announced {
-        self.announcements().get(name).copied().unwrap_or_default()
-    }
-
-    fn announcements(&self) -> MutexGuard<'_, HashMap<String, Announced>> {
-        self.announced.lock()
+        self.announced.lock().get(name).copied().unwrap_or_default()
     }
 
     fn withhold(&self, name: &str, server: &Server, held: &Held, offers: Option<&Offers>) {

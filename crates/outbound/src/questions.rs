@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use switchboard_base::{
     backchannel::Backchannel,
@@ -212,7 +212,7 @@ impl Questions {
             is_answered: AtomicBool::new(false),
             count: OnceLock::new(),
         });
-        self.lock().insert(tag, Arc::clone(&open));
+        self.open.lock().insert(tag, Arc::clone(&open));
         CallQuestions {
             questions: Arc::clone(self),
             tag,
@@ -233,7 +233,7 @@ impl Questions {
 
     /// Whether no call is under way.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.open.lock().is_empty()
     }
 
     /// Takes note of whose calls there are.
@@ -249,14 +249,16 @@ impl Questions {
         if self.is_for_owner(principal) {
             return false;
         }
-        let open = self.lock();
+        let open = self.open.lock();
         open.values().all(|call| call.caller.principal == principal)
     }
 
     /// Finds the call that a question of the server is asked for, among those that were under way
     /// when it was read.
     pub async fn locate(&self, asked: &Asked, under_way: UnderWay) -> Located {
-        let tagged = asked.tag.and_then(|tag| self.lock().get(&tag).cloned());
+        let tagged = asked
+            .tag
+            .and_then(|tag| self.open.lock().get(&tag).cloned());
         let task = asked.params.as_ref().and_then(related_task);
         let is_named = tagged.is_some() || task.is_some();
         let is_sure = is_named || under_way.is_one_call;
@@ -310,7 +312,7 @@ impl Questions {
             // From here on a change is noticed.
             changed.as_mut().enable();
             let (left, gone): (Vec<_>, Vec<_>) = {
-                let open = self.lock();
+                let open = self.open.lock();
                 let is_left = |(tag, _): &&(u64, Arc<Open>)| open.contains_key(tag);
                 candidates.iter().partition(is_left)
             };
@@ -338,7 +340,7 @@ impl Questions {
             // From here on a change is noticed.
             changed.as_mut().enable();
             let (found, may_come) = {
-                let open = self.lock();
+                let open = self.open.lock();
                 let is_it = |call: &Open| call.task.get().is_some_and(|own| own == task);
                 let mut found: Vec<_> = open.iter().filter(|(_, call)| is_it(call)).collect();
                 // The oldest first: what asks for the result waits longer than what asks how the task is.
@@ -362,7 +364,7 @@ impl Questions {
     /// The calls under way at this instant. Taken when a question is read, before the connection reads on: an answer
     /// that the server sent after the question has ended none of them.
     pub(crate) fn under_way(&self) -> UnderWay {
-        let open = self.lock();
+        let open = self.open.lock();
         let mut calls: Vec<_> = open
             .iter()
             .map(|(tag, call)| (*tag, Arc::clone(call)))
@@ -384,10 +386,6 @@ impl Questions {
             is_one_client,
             candidates: calls,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FxHashMap<u64, Arc<Open>>> {
-        self.open.lock()
     }
 }
 
@@ -438,7 +436,7 @@ fn only_one(calls: &[Arc<Open>]) -> Owner {
         return Owner::Nobody;
     };
     let mut hearing = std::iter::once(first).chain(hearing);
-    let free = hearing.find(|call| call.lock().is_empty());
+    let free = hearing.find(|call| call.asked.lock().is_empty());
     Owner::Call(Arc::clone(free.unwrap_or(first)))
 }
 
@@ -451,12 +449,8 @@ impl Open {
 
     /// Puts a question to its client, or to the person who answers in the client's place.
     pub fn ask(&self, question: Question) {
-        self.lock().push_back(question);
+        self.asked.lock().push_back(question);
         self.rung.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Question>> {
-        self.asked.lock()
     }
 }
 
@@ -506,7 +500,7 @@ impl CallQuestions {
     /// The next question.
     pub async fn next(&self) -> Question {
         loop {
-            if let Some(question) = self.open.lock().pop_front() {
+            if let Some(question) = self.open.asked.lock().pop_front() {
                 return question;
             }
             self.open.rung.notified().await;
@@ -516,10 +510,10 @@ impl CallQuestions {
 
 impl Drop for CallQuestions {
     fn drop(&mut self) {
-        self.questions.lock().remove(&self.tag);
+        self.questions.open.lock().remove(&self.tag);
         self.questions.changed.notify_waiters();
         // Whoever asked is told that nobody answers.
-        self.open.lock().clear();
+        self.open.asked.lock().clear();
     }
 }
 
@@ -597,7 +591,7 @@ mod tests {
                 reply,
             });
         }
-        assert!(opened.iter().all(|call| call.lock().len() == 1));
+        assert!(opened.iter().all(|call| call.asked.lock().len() == 1));
     }
 
     /// What two programs say of themselves over HTTP can be the same.

@@ -266,8 +266,7 @@ async fn locate(admin: &Admin, name: &str, patience: Duration) -> Result<(View, 
         return Err(unknown_tool(admin, &catalog, name));
     };
     let item = Some((Kind::Tool, tool));
-    let permitted = live_catalog.permits(server, item);
-    permitted.map_err(|unapproved| unapproved.failure(server, item))?;
+    live_catalog.permits(server, item)?;
     let part = dispatch::part_within(&admin.core, server, patience).await?;
     let catalog = live_catalog.catalog_full();
     if let Some(found) = look_up(&catalog, name) {

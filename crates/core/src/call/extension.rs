@@ -31,8 +31,7 @@ pub(crate) async fn may_pass(
 ) -> Result<(), Failure> {
     let server = &upstream.name;
     let live_catalog = &core.live_catalog;
-    let permitted = live_catalog.permits(server, None);
-    permitted.map_err(|unapproved| unapproved.failure(server, None))?;
+    core.may_use(upstream, None)?;
     let plain = plain(method);
     let tools = &upstream.settings().tools;
     if !tools.permits(method) || tools.denies(&plain) {
@@ -40,9 +39,7 @@ pub(crate) async fn may_pass(
     }
     let named = Named::read(params)?;
     if let Some(uri) = &named.uri {
-        let item = Some((Item::Resource, &**uri));
-        let permitted = live_catalog.permits(server, item);
-        permitted.map_err(|unapproved| unapproved.failure(server, item))?;
+        core.may_use(upstream, Some((Item::Resource, uri)))?;
     }
     let mut items = Vec::new();
     for kind in [Item::Tool, Item::Prompt] {

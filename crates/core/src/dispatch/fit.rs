@@ -12,7 +12,7 @@ use switchboard_client::{Raw, throttle::Limited};
 use switchboard_config::Config;
 use switchboard_outbound::builtin;
 use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structured, fit};
-use switchboard_wire::{Era, Name, RawError, with_hint};
+use switchboard_wire::{RawError, with_hint};
 
 use super::{Dispatch, menu};
 use crate::{answer, core::Core, translate};
@@ -148,7 +148,7 @@ impl Dispatch<'_> {
 
     /// Tests if the result of a call is a task to come back for.
     fn is_task(&self, server: &str, result: &Raw) -> Result<bool, Failure> {
-        let is_task = is_task(result, self.guest.era());
+        let is_task = translate::is_task(result, self.guest.era());
         is_task.map_err(|error| tasks::unclear(server, &error))
     }
 
@@ -254,21 +254,6 @@ impl Dispatch<'_> {
     }
 }
 
-/// The same, by the client's era.
-fn is_task(result: &Raw, era: Era) -> Result<bool, RawError> {
-    static TASK: Name = Name::new("task");
-    if !result.may_name(&TASK) {
-        return Ok(false);
-    }
-    Ok(match era {
-        Era::Legacy => result.member("task").is_some_and(|task| task.is_object()),
-        Era::Modern => {
-            let kind = result.distinct_member(&["resultType"])?;
-            kind.and_then(|kind| kind.to_text()).as_deref() == Some("task")
-        }
-    })
-}
-
 /// What is shown of a result; `None` if all of it is.
 fn cut(
     core: &Core,
@@ -300,24 +285,5 @@ fn owner(principal: Principal) -> &'static str {
     match principal {
         Principal::Owner => "owner",
         Principal::Anyone => "anyone",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn escaped_kind_marks_a_task() {
-        let is_task = |json: &'static str, era| is_task(&Raw::parse(json).unwrap(), era);
-        let legacy = r#"{"\u0074ask":{"taskId":"t"}}"#;
-        let modern = r#"{"resultType":"t\u0061sk","taskId":"t"}"#;
-        // A server may call anything a task.
-        assert!(!is_task(r#"{"task":"build","error":"boom"}"#, Era::Legacy).unwrap());
-        assert!(is_task(legacy, Era::Legacy).unwrap());
-        assert!(is_task(modern, Era::Modern).unwrap());
-        assert!(!is_task(r#"{"content":[]}"#, Era::Legacy).unwrap());
-        let unclear = r#"{"resultType":"task","resulttype":"complete"}"#;
-        assert!(is_task(unclear, Era::Modern).is_err());
     }
 }

@@ -14,7 +14,7 @@ use switchboard_client::{ErrorObject, Raw, Revision};
 use switchboard_outbound::builtin;
 use switchboard_wire::{Era, code, meta};
 
-use super::{LIST_TTL, coarse_millis, menu};
+use super::menu;
 use crate::{
     core::Core,
     translate::{self, own_info},
@@ -71,7 +71,10 @@ pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Failure> {
     let mut members = vec![
         ("supportedVersions", Raw::array(versions)),
         ("capabilities", introduction.capabilities),
-        ("ttlMs", Raw::number(coarse_millis(LIST_TTL))),
+        (
+            "ttlMs",
+            Raw::number(translate::coarse_millis(translate::LIST_TTL)),
+        ),
         ("cacheScope", Raw::string("private")),
     ];
     members.extend(introduction.instructions.map(|text| ("instructions", text)));

@@ -18,7 +18,7 @@ use switchboard_outbound::{builtin, memory};
 use switchboard_results::Structured;
 use switchboard_schema::{Checker, Fit, Mismatches, shape};
 use switchboard_search::Found;
-use switchboard_wire::{Era, method};
+use switchboard_wire::method;
 
 use super::{Dispatch, text};
 use crate::{
@@ -118,15 +118,7 @@ impl Dispatch<'_> {
             builtin::GET_STATUS => Ok(self.get_status()),
             _ => return None,
         };
-        Some(result.map(|result| self.own_result(result)))
-    }
-
-    /// A result of the gateway's own, as the client's revision wants it.
-    pub(super) fn own_result(&self, result: Raw) -> Raw {
-        match self.guest.era() {
-            Era::Legacy => result,
-            Era::Modern => translate::modern(result, translate::own_info),
-        }
+        Some(result.map(|result| translate::own_result(self.guest.era(), result)))
     }
 
     async fn retrieve(&self, params: &Raw) -> Result<Raw, Failure> {
@@ -153,7 +145,7 @@ impl Dispatch<'_> {
         if let Some(server) = &asked.server
             && let Err(unapproved) = core.live_catalog.permits(server, None)
         {
-            return Ok(answer::failed(unapproved.failure(server, None)));
+            return Ok(answer::failed(unapproved));
         }
         let wish = Wish {
             text: asked.query.clone(),
@@ -192,13 +184,13 @@ impl Dispatch<'_> {
     async fn call_found(&self, params: &Raw) -> Result<Raw, Failure> {
         let outer = own_arguments(params);
         if let Some(wrong) = check(MENU_CHECKS[2].as_ref(), CALL, &outer) {
-            return Ok(self.own_result(wrong));
+            return Ok(translate::own_result(self.guest.era(), wrong));
         }
         let called = text(&outer, "name")?;
         let arguments = outer.member("arguments").unwrap_or_else(Raw::empty_object);
         let (server, tool) = match self.find_named(&called).await {
             Ok(found) => found,
-            Err(wrong) => return Ok(self.own_result(wrong)),
+            Err(wrong) => return Ok(translate::own_result(self.guest.era(), wrong)),
         };
         if *server == *builtin::SERVER {
             let inner = params
@@ -209,7 +201,7 @@ impl Dispatch<'_> {
         // What is sent is what rules judge and people are asked about.
         let fit = match self.fit_arguments(&server, &tool, arguments).await {
             Ok(fit) => fit,
-            Err(wrong) => return Ok(self.own_result(wrong)),
+            Err(wrong) => return Ok(translate::own_result(self.guest.era(), wrong)),
         };
         let inner = params
             .with_member("name", &Raw::string(&tool))
@@ -256,7 +248,7 @@ impl Dispatch<'_> {
         if let Some((server, tool)) = server {
             let item = Some((Kind::Tool, tool));
             if let Err(unapproved) = live_catalog.permits(server, item) {
-                return Err(answer::failed(unapproved.failure(server, item)));
+                return Err(answer::failed(unapproved));
             }
             let unseen = live_catalog.catalog().server(server).is_none();
             if unseen && let Err(failure) = super::part(self.core, server).await {
@@ -307,8 +299,7 @@ impl Dispatch<'_> {
         let (server, tool) = split(name, |server| self.core.upstream(server).is_some())?;
         let item = Some((Kind::Tool, tool));
         let permitted = self.core.live_catalog.permits(server, item);
-        let unapproved = permitted.err()?;
-        Some(answer::failed(unapproved.failure(server, item)))
+        permitted.err().map(answer::failed)
     }
 
     fn no_server(&self, name: &str) -> Raw {

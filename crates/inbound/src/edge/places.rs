@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::AbortHandle,
@@ -63,7 +63,7 @@ impl Places {
         F: Future<Output = ()> + Send + 'static,
     {
         let number = {
-            let mut strangers = self.strangers();
+            let mut strangers = self.strangers.lock();
             if strangers.by_age.len() >= self.strangers_max {
                 strangers.evict();
             }
@@ -79,14 +79,14 @@ impl Places {
             known: Mutex::default(),
         }));
         // It may be known, or at its end, by now.
-        if let Some(stranger) = self.strangers().by_age.get_mut(&number) {
+        if let Some(stranger) = self.strangers.lock().by_age.get_mut(&number) {
             *stranger = Some(task.abort_handle());
         }
     }
 
     /// Closes the oldest stranger, to have its file descriptor.
     pub(crate) fn evict(&self) {
-        self.strangers().evict();
+        self.strangers.lock().evict();
     }
 
     /// Waits until every connection is closed.
@@ -94,10 +94,6 @@ impl Places {
         let mut count = self.count.subscribe();
         // The sender is here.
         let _ = count.wait_for(|count| *count == 0).await;
-    }
-
-    fn strangers(&self) -> MutexGuard<'_, Strangers> {
-        self.strangers.lock()
     }
 }
 
@@ -126,7 +122,8 @@ impl Place {
         };
         let is_here = self
             .places
-            .strangers()
+            .strangers
+            .lock()
             .by_age
             .remove(&self.number)
             .is_some();
@@ -137,7 +134,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.strangers().by_age.remove(&self.number);
+        self.places.strangers.lock().by_age.remove(&self.number);
         self.places.count.send_modify(|count| *count -= 1);
     }
 }

@@ -13,7 +13,6 @@ use std::{
     time::Instant,
 };
 
-use parking_lot::MutexGuard;
 use switchboard_catalog::Kind;
 use switchboard_client::{Era, Revision};
 use switchboard_config::Transport;
@@ -166,18 +165,18 @@ impl Upstream {
     }
 
     pub(super) fn other(&self) -> Option<Arc<Self>> {
-        self.lock_other().clone()
+        self.other.lock().clone()
     }
 
     /// Lets the second connection go, if it is of this era, or whatever it is. Calls under way on it are answered.
     pub(super) fn close_other(&self, era: Option<Era>) -> Option<Arc<Self>> {
-        let mut other = self.lock_other();
+        let mut other = self.other.lock();
         other.take_if(|other| era.is_none() || other.era == era)
     }
 
     /// Opens the second connection; `None` if the server is to end.
     fn open_other(self: &Arc<Self>, era: Era) -> Option<Arc<Self>> {
-        let mut other = self.lock_other();
+        let mut other = self.other.lock();
         if self.ending.load(Relaxed) {
             return None;
         }
@@ -196,9 +195,5 @@ impl Upstream {
         );
         *other = Some(Arc::clone(&opened));
         Some(opened)
-    }
-
-    fn lock_other(&self) -> MutexGuard<'_, Option<Arc<Self>>> {
-        self.other.lock()
     }
 }

@@ -6,7 +6,6 @@ use std::{
     time::Instant,
 };
 
-use parking_lot::MutexGuard;
 use switchboard_base::{
     apps,
     backchannel::Backchannel,
@@ -157,8 +156,7 @@ impl Upstream {
                 return Ok(Admission::Elsewhere);
             }
             let item = Some((*kind, &**name));
-            let permitted = self.deps.live_catalog.permits(&self.name, item);
-            permitted.map_err(|unapproved| unapproved.failure(&self.name, item))?;
+            self.deps.live_catalog.permits(&self.name, item)?;
             // A name that is not listed has never been judged.
             let word = match kind {
                 Kind::Tool => "tool",
@@ -291,7 +289,7 @@ impl Upstream {
                 self.deps.reads.forget(&self.name);
             }
             if self.is_announced(params) {
-                let mut announced = self.announced();
+                let mut announced = self.announced.lock();
                 *announced = announced.and(lists);
             }
             judgements.change(lists);
@@ -348,15 +346,10 @@ impl Upstream {
 
     /// Takes the announced changes of these lists, which have been asked for since.
     pub(super) fn take_announced(&self, lists: Lists) -> Lists {
-        let mut announced = self.announced();
+        let mut announced = self.announced.lock();
         let taken = announced.within(lists);
         *announced = announced.without(lists);
         taken
-    }
-
-    fn announced(&self) -> MutexGuard<'_, Lists> {
-        let announced = self.announced.lock();
-        announced
     }
 }
 
