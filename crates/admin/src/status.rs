@@ -12,7 +12,7 @@ use switchboard_client::Raw;
 use switchboard_config::{Memory, Server, Start, Transport};
 use switchboard_core::core;
 use switchboard_inbound::console_auth::{NO_CONSOLE_HINT, no_console};
-use switchboard_outbound::{discovery::list_method, upstream::Upstream};
+use switchboard_outbound::{discovery::list_method, memory::Host, upstream::Upstream};
 use switchboard_store::Status as StoreStatus;
 
 use crate::admin::Admin;
@@ -128,7 +128,8 @@ impl Admin {
             state: server.health.part(),
             note: note(server),
         }));
-        if let Some((message, action)) = core.deps().memory.problem() {
+        let memory = core.deps().memory.as_ref();
+        if let Some((message, action)) = memory.and_then(Host::problem) {
             parts.push(Part {
                 name: Memory::NAME.to_owned(),
                 state: PartState::Error { message },

@@ -189,7 +189,7 @@ pub struct PeerProcess {
 
 /// Room in the queue for what is recorded of one act.
 #[derive(Debug)]
-pub struct Room {
+pub struct Reservation {
     place: mpsc::OwnedPermit<Order>,
     repeats: Arc<Mutex<Repeats>>,
 }
@@ -201,7 +201,7 @@ pub struct Room {
 )]
 pub struct NoRoom;
 
-impl Room {
+impl Reservation {
     /// Records the act.
     pub fn record(self, events: impl IntoIterator<Item = Event>) {
         let now = Instant::now();
@@ -248,11 +248,11 @@ impl Audit {
     }
 
     /// Takes room for an act of the owner. Waits for it for a bounded time.
-    pub async fn room(&self) -> Result<Room, NoRoom> {
+    pub async fn room(&self) -> Result<Reservation, NoRoom> {
         let place = timeout(ROOM_TIMEOUT, self.queue.clone().reserve_owned());
         // An error means that there is no room in time, or that the gateway ends.
         let place = place.await.ok().and_then(Result::ok).ok_or(NoRoom)?;
-        Ok(Room {
+        Ok(Reservation {
             place,
             repeats: Arc::clone(&self.repeats),
         })

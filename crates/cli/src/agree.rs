@@ -25,12 +25,14 @@ pub(super) const APPROVE: Asking = Asking {
 };
 
 /// Before memories are forgotten.
+#[cfg(feature = "memory")]
 pub(super) const FORGET: Asking = Asking {
     nothing: "nothing was forgotten",
     hint: "give --yes to do it without being asked",
 };
 
 /// Before a damaged file is given up.
+#[cfg(feature = "memory")]
 pub(super) const DISCARD: Asking = Asking {
     nothing: "nothing was discarded",
     hint: "give --yes to do it without being asked",

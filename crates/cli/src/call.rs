@@ -11,7 +11,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use switchboard_base::health::UNREADABLE;
-use switchboard_config::{Home, Memory};
+use switchboard_config::Home;
 use switchboard_schema::Checker;
 use switchboard_terminal::visible::pretty;
 use switchboard_terminal::{failure::Failure, print};
@@ -167,8 +167,9 @@ pub(super) struct Request {
 
 impl Request {
     /// Whether it is about a tool of the memory.
+    #[cfg(feature = "memory")]
     pub(super) fn is_of_memory(&self) -> bool {
-        self.server == Memory::NAME
+        self.server == switchboard_config::Memory::NAME
     }
 
     fn is_about(&self, tool: &str) -> bool {

@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod import;
 pub mod list;
 pub mod logs;
+#[cfg(feature = "memory")]
 pub mod memory;
 pub mod search;
 pub mod secret;

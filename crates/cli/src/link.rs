@@ -114,6 +114,7 @@ impl Link {
 
     /// The same for what takes as long as it takes: the gateway bounds it. The answer is text, to be
     /// handed on as it came.
+    #[cfg(feature = "memory")]
     pub(crate) fn post_and_wait(&self, path: &str, body: &str) -> Result<String, Failure> {
         self.ask("POST", path, Some(body), None)?.text()
     }

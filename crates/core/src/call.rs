@@ -6,17 +6,17 @@
 //! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
 //! suspended until it comes back.
 
-mod answers;
 pub mod approval;
-pub(crate) mod asked;
 pub(crate) mod completion;
 pub(crate) mod extension;
 pub(crate) mod human;
 mod in_flight;
+pub(crate) mod question_rules;
 mod record;
 pub(crate) mod resumable;
 mod rounds;
-pub(crate) mod ruling;
+pub(crate) mod server_requests;
+mod unasked_answers;
 
 use std::{
     borrow::Cow,
@@ -53,7 +53,7 @@ use self::{
 use crate::{
     core::Core,
     dispatch::handshake,
-    relay::Told,
+    relay::LastProgress,
     suspended::{ResumeKey, request_digest},
     translate,
 };
@@ -190,7 +190,7 @@ async fn walk(
             }
         }
         if live.era() == Era::Modern
-            && let Err(failure) = answers::check(&context, &live, &pass).await
+            && let Err(failure) = unasked_answers::check(&context, &live, &pass).await
         {
             return record.finish(Err(failure));
         }
@@ -298,7 +298,7 @@ pub(crate) struct CallContext<'a> {
     /// What had been read when it began.
     reads: u64,
     /// The progress that the client was told of, if it wants to hear of it.
-    told: Option<Arc<Told>>,
+    told: Option<Arc<LastProgress>>,
     /// What a person made of the arguments.
     edited: OnceLock<Raw>,
 }

@@ -40,13 +40,13 @@ use crate::{
     call::{
         SuspendedCall,
         approval::{Round, may_hear},
-        asked,
         resumable::Running,
+        server_requests,
     },
     dispatch::fit::Results,
     finder::Finder,
     session::{Audience, Session},
-    suspended::{Room, SuspendedCalls},
+    suspended::{Limits, SuspendedCalls},
 };
 
 /// The servers, the rules, and the calls between them.
@@ -99,12 +99,12 @@ pub trait Status: std::fmt::Debug + Send + Sync {
 }
 
 /// The most calls that are suspended at a time, and of one server: it must have room for other questions.
-const PARKED: Room = Room {
+const PARKED: Limits = Limits {
     all: 1_024,
     each: 32,
 };
 /// The most calls whose clients are away until a person has answered.
-const WAITING: Room = Room {
+const WAITING: Limits = Limits {
     all: 4_096,
     each: 2_048,
 };
@@ -276,7 +276,9 @@ impl Handler for Core {
 
     fn answer(self: Arc<Self>, from: Source<'_>, asked: Asked, under_way: UnderWay) -> Answering {
         let (questions, server) = (Arc::clone(from.questions), Arc::clone(from.server));
-        Box::pin(async move { asked::answer(&self, &questions, &server, asked, under_way).await })
+        Box::pin(async move {
+            server_requests::answer(&self, &questions, &server, asked, under_way).await
+        })
     }
 
     fn notified(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {

@@ -30,10 +30,10 @@ use switchboard_wire::{Era, Name, header::ParamHeaders, method};
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
-    answer,
     call::{self, UpstreamRequest},
     core::Core,
     session::Session,
+    tool_result,
     translate::{self, Listing},
 };
 
@@ -322,7 +322,7 @@ impl Dispatch<'_> {
 
     fn get_status(&self) -> Raw {
         let status = self.core.status_for_agents();
-        answer::result(status.as_str(), status.clone())
+        tool_result::result(status.as_str(), status.clone())
     }
 
     async fn get_prompt(&self, params: Option<Raw>) -> Result<Raw, Failure> {

@@ -72,7 +72,7 @@ enum Stage {
 
 /// What is asked of the finder.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct ToolQuery {
     /// The words that are searched for.
     pub text: String,
     /// The most tools to find.
@@ -142,7 +142,7 @@ impl Finder {
     }
 
     /// The tools that fit best. Waits for the index, bounded.
-    pub async fn find(self: &Arc<Self>, wish: Wish) -> Result<Found, Failure> {
+    pub async fn find(self: &Arc<Self>, wish: ToolQuery) -> Result<Found, Failure> {
         self.wake();
         let mut stages = self.stage.subscribe();
         let ready = stages.wait_for(|stage| *stage >= Stage::Ready);
@@ -162,7 +162,7 @@ impl Finder {
         })
     }
 
-    fn search(&self, wish: &Wish, learns: bool) -> Found {
+    fn search(&self, wish: &ToolQuery, learns: bool) -> Found {
         let made = self.made.load();
         let query = Query {
             text: &wish.text,

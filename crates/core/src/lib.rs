@@ -1,16 +1,16 @@
 //! The handling of a request: dispatch, rules, calls, approvals.
 
-pub mod answer;
 pub mod approvals;
 pub mod call;
 pub mod core;
 pub mod dispatch;
 pub mod finder;
+pub mod list_fingerprints;
 pub mod question_limits;
 mod relay;
 pub mod search_feedback;
 pub mod session;
-pub mod shown;
 mod suspended;
+pub mod tool_result;
 mod translate;
 pub mod trust_requests;

@@ -17,7 +17,7 @@ struct Listener {
     backchannel: Option<Backchannel>,
     token: Option<Raw>,
     logs: Logs,
-    told: Option<Arc<Told>>,
+    told: Option<Arc<LastProgress>>,
     grows: bool,
     /// When the server last reported progress.
     heard: Option<Instant>,
@@ -26,7 +26,7 @@ struct Listener {
 /// The progress that a client was last told of. It has to grow, even where a request is repeated, and even
 /// where signs of life come in between.
 #[derive(Debug, Default)]
-pub(crate) struct Told(Mutex<Counted>);
+pub(crate) struct LastProgress(Mutex<Counted>);
 
 #[derive(Debug)]
 struct Counted {
@@ -44,7 +44,7 @@ impl Default for Counted {
     }
 }
 
-impl Told {
+impl LastProgress {
     /// So little is added by a sign of life.
     const SIGN: f64 = 1e-6;
 
@@ -79,7 +79,7 @@ impl Relay {
     pub(crate) fn new(
         backchannel: Option<Backchannel>,
         token: Option<Raw>,
-        told: Option<Arc<Told>>,
+        told: Option<Arc<LastProgress>>,
         logs: Logs,
         client: Era,
         upstream: Revision,
@@ -104,7 +104,7 @@ impl Relay {
         &self,
         backchannel: Option<Backchannel>,
         token: Option<Raw>,
-        told: Option<Arc<Told>>,
+        told: Option<Arc<LastProgress>>,
         logs: Logs,
     ) {
         let mut listener = self.0.lock();
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn signs_of_life_and_reports_grow_together_and_stay_numbers() {
-        let told = Told::default();
+        let told = LastProgress::default();
         let report = |progress: &str| {
             let params = format!(r#"{{"progress":{progress}}}"#);
             told.admit(&Raw::parse(params).unwrap(), false)

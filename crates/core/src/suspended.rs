@@ -22,7 +22,7 @@ pub(crate) struct SuspendedCalls<T> {
     signer: TokenSigner,
     /// Of all that have the same seal, this one: it may outlive the gateway.
     run: u128,
-    room: Room,
+    room: Limits,
     parked: Mutex<HashMap<u128, Parked<T>>>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct ResumeKey {
 
 /// The most calls at a time. Half of the places are for clients with a token only.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct Limits {
     /// Of all servers.
     pub(crate) all: usize,
     /// Of one.
@@ -64,7 +64,7 @@ const PURPOSE: &str = "parked call";
 
 impl<T: Send + 'static> SuspendedCalls<T> {
     /// `None` if there is no randomness.
-    pub(crate) fn new(signer: TokenSigner, room: Room) -> Option<Arc<Self>> {
+    pub(crate) fn new(signer: TokenSigner, room: Limits) -> Option<Arc<Self>> {
         Some(Arc::new(Self {
             signer,
             run: random()?,
@@ -119,7 +119,7 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         server: &Arc<str>,
         principal: Principal,
     ) -> bool {
-        let Room { all, each } = self.room;
+        let Limits { all, each } = self.room;
         let has_room = |counts: fn(&Parked<T>) -> bool, all, each| {
             let counted = || parked.values().filter(|other| counts(other));
             let of_it = counted().filter(|other| other.server == *server);
@@ -231,7 +231,7 @@ mod tests {
         principal: Principal::Owner,
         request: [7; 32],
     };
-    const ROOM: Room = Room { all: 64, each: 8 };
+    const ROOM: Limits = Limits { all: 64, each: 8 };
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn suspended() -> Arc<SuspendedCalls<&'static str>> {

@@ -20,8 +20,8 @@ use switchboard_base::{
 };
 use switchboard_client::Raw;
 use switchboard_outbound::{
-    hold::{self, Waiting},
     pins::{Decision, Seen},
+    start_approval::{self, Waiting},
     start_throttle::AFTER_FIRST_ANSWERS,
     upstream::Upstream,
 };
@@ -125,7 +125,7 @@ fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
     let servers = upstreams.values().filter(|upstream| {
         let settings = upstream.settings();
         settings.enabled
-            && (hold::may_wait(&settings) || live_catalog.holds_something(&upstream.name))
+            && (start_approval::may_wait(&settings) || live_catalog.holds_something(&upstream.name))
     });
     let asked = servers.filter_map(|upstream| {
         let question = question(core, upstream)?;
@@ -138,7 +138,7 @@ fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
 fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
     let live_catalog = &core.live_catalog;
     let settings = upstream.settings();
-    if let Some(waiting) = hold::waiting(&upstream.name, &settings, core.deps()) {
+    if let Some(waiting) = start_approval::waiting(&upstream.name, &settings, core.deps()) {
         return Some(question_to_start(waiting));
     }
     let ledger = live_catalog.ledger(&upstream.name, &settings);

@@ -1,10 +1,6 @@
 //! Why a model cannot be used.
 
-use std::{
-    borrow::Cow,
-    io,
-    path::{Path, PathBuf},
-};
+use std::{borrow::Cow, io, path::PathBuf};
 
 /// Why a model cannot be opened, or gives no vector.
 #[derive(Debug, thiserror::Error)]
@@ -80,15 +76,5 @@ impl ModelError {
             Self::Dimensions { .. } => "compute it with the same model as the others".into(),
             Self::Unsupported { .. } | Self::Vocabulary(_) | Self::Table(_) => return None,
         })
-    }
-
-    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Read { path, source }
-    }
-
-    pub(crate) fn json(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Json { path, source }
     }
 }

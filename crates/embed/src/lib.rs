@@ -7,22 +7,23 @@
 //! [`WordPiece`] cuts texts into the pieces that both work on. A [`Matrix`] keeps the vectors of many texts
 //! in a quarter of their memory and compares one with all of them; a [`Quantised`] is one of them, to be kept.
 //!
+//! Builds without the feature `minilm` have no sentence model: [`MiniLm::open`] fails in them.
+//!
 //! Nothing here reaches for the network, starts a thread or asks for a clock.
 
 mod arithmetic;
 mod characters;
 mod error;
-mod files;
 mod joined;
 pub mod limits;
 mod matrix;
+#[cfg(not(feature = "minilm"))]
+#[path = "minilm/absent.rs"]
 mod minilm;
-mod network;
-mod product;
-mod prompts;
+#[cfg(feature = "minilm")]
+mod minilm;
 mod quantised;
 mod table;
-mod weights;
 mod wordpiece;
 
 use switchboard_text::hex;

@@ -1,18 +1,24 @@
 //! A small sentence model of the BERT family, such as all-MiniLM-L6-v2, from a folder in the published layout.
 
+mod arithmetic;
+mod files;
+mod network;
+mod product;
+mod prompts;
+mod weights;
+
 use std::{fmt, ops::Range, path::Path};
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::{
-    Embedder, ModelError, Role, WordPiece,
-    arithmetic::{count, to_unit},
-    digest_text, files, limits,
+use self::{
+    arithmetic::count,
     network::{Layer, Linear, Network, Norm},
     prompts::Prompts,
     weights::{Directory, Place, Weights},
 };
+use crate::{Embedder, ModelError, Role, WordPiece, arithmetic::to_unit, digest_text, limits};
 
 /// A sentence model: the mean of its vectors of a text's pieces is the vector of the text.
 ///

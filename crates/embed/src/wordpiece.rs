@@ -195,6 +195,7 @@ impl WordPiece {
     }
 
     /// All lines, as they were given.
+    #[cfg(feature = "minilm")]
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

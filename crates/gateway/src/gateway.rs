@@ -19,7 +19,7 @@ use switchboard_outbound::{
     launch,
     live_catalog::LiveCatalog,
     logs::Logs,
-    memory::Host,
+    memory::{self, Host},
     model::Models,
     start_throttle::{AFTER_FIRST_ANSWERS, StartThrottle},
     supervisor::until_deserted,
@@ -79,7 +79,7 @@ impl Gateway {
             &home,
             &environment,
         ));
-        let config = config.with_memory();
+        let config = memory::included(config);
         let live_catalog = Arc::new(LiveCatalog::open(&home, &config));
         let store = Store::open_after(home.database(), AFTER_FIRST_ANSWERS);
         let models = Arc::new(Models::new(home.models(), home.search()));
@@ -103,7 +103,7 @@ impl Gateway {
             first_contact: Arc::new(FirstContact::open(home.first_contact())),
             live_catalog: Arc::clone(&live_catalog),
             reads: Reads::default(),
-            watched: Arc::default(),
+            subscription_budget: Arc::default(),
             memory,
             config,
             handler: HandlerSlot::default(),

@@ -1,7 +1,7 @@
 //! `switchboard stdio`: MCP on standard input and output. Joins the running gateway, or is one.
 
+mod handover;
 mod join;
-mod memory;
 mod pipes;
 
 use std::{

@@ -29,8 +29,8 @@ use crate::{
     edge::{
         body::Answer,
         client_key,
-        places::{Place, Places, Seldom},
-        stall::{Patience, Patient},
+        connection_slots::{ConnectionSlot, ConnectionSlots, LogThrottle},
+        stall::{StallGuard, StallPolicy},
     },
     inbound::Inbound,
     peer::{self, Peer, Stranger},
@@ -57,13 +57,13 @@ pub(crate) struct Entrance {
     pub(crate) inbound: Arc<Inbound>,
     tcp: DoorState,
     socket: DoorState,
-    refusals: Mutex<Seldom>,
+    refusals: Mutex<LogThrottle>,
 }
 
 /// The room at one door. Clients at one do not wait for those at the other.
 #[derive(Debug)]
 struct DoorState {
-    places: Arc<Places>,
+    slots: Arc<ConnectionSlots>,
     lookups: Arc<Semaphore>,
 }
 
@@ -87,8 +87,8 @@ pub(crate) struct Visit {
     pub(crate) door: Door,
     /// Tells the connection from others.
     pub(crate) key: u64,
-    pub(crate) patience: Patience,
-    place: Place,
+    pub(crate) patience: StallPolicy,
+    place: ConnectionSlot,
     far_end: FarEnd,
     peer: OnceCell<Peer>,
 }
@@ -97,7 +97,7 @@ impl Entrance {
     pub(crate) fn new(inbound: Arc<Inbound>) -> Self {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let state = || DoorState {
-            places: Places::for_open_files(limit),
+            slots: ConnectionSlots::for_open_files(limit),
             lookups: Arc::new(Semaphore::new(LOOKUPS)),
         };
         Self {
@@ -111,8 +111,8 @@ impl Entrance {
     /// Waits until the last answers are out, for a bounded time.
     pub(crate) async fn closed(&self) {
         let closed = async {
-            self.tcp.places.empty().await;
-            self.socket.places.empty().await;
+            self.tcp.slots.empty().await;
+            self.socket.slots.empty().await;
         };
         let _ = timeout(LAST_ANSWERS, closed).await;
     }
@@ -258,7 +258,7 @@ async fn accept<S, N, R, F>(
     F: Future<Output = Response<Answer>> + Send,
 {
     let mut stopped = pin!(until(&entrance.inbound, door));
-    let mut errors = Seldom::default();
+    let mut errors = LogThrottle::default();
     loop {
         let accepted = tokio::select! {
             accepted = next() => accepted,
@@ -267,11 +267,11 @@ async fn accept<S, N, R, F>(
         match accepted {
             Ok((stream, far_end)) => {
                 let (served, route) = (Arc::clone(entrance), route.clone());
-                entrance.at(door).places.spawn(|place| async move {
+                entrance.at(door).slots.spawn(|place| async move {
                     let visit = Visit {
                         door,
                         key: client_key(),
-                        patience: Patience::default(),
+                        patience: StallPolicy::default(),
                         place,
                         far_end,
                         peer: OnceCell::new(),
@@ -284,7 +284,7 @@ async fn accept<S, N, R, F>(
                     tracing::warn!(%error, times, door = door.as_str(), "Cannot accept connections.");
                 }
                 // It may be for want of file descriptors, some of which strangers have.
-                entrance.tcp.places.evict();
+                entrance.tcp.slots.evict();
                 sleep(ACCEPT_REST).await;
             }
         }
@@ -316,7 +316,7 @@ where
     R: Fn(Arc<Visit>, Request<Incoming>) -> F,
     F: Future<Output = Response<Answer>> + Send,
 {
-    let stream = Patient::new(stream, visit.patience.clone());
+    let stream = StallGuard::new(stream, visit.patience.clone());
     let service = service_fn(|request| {
         let (visit, route) = (Arc::clone(&visit), &route);
         // Made where it is awaited: a future of this size is not worth moving.

@@ -33,7 +33,7 @@ use crate::{
         http,
         pipe::Hangup,
         sse,
-        stall::Patient,
+        stall::StallGuard,
     },
     inbound::Inbound,
     peer::{Peer, Stranger},
@@ -414,7 +414,7 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
         // That is what is accepted at the socket.
-        let Ok(parts) = upgraded.downcast::<TokioIo<Patient<UnixStream>>>() else {
+        let Ok(parts) = upgraded.downcast::<TokioIo<StallGuard<UnixStream>>>() else {
             return;
         };
         let stream = parts.io.into_inner();

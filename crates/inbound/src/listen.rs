@@ -11,7 +11,8 @@ use switchboard_base::{
 };
 use switchboard_client::{Id, Raw};
 use switchboard_core::{
-    call::approval::may_watch, core::Core, dispatch::locate_resource, shown::Shown,
+    call::approval::may_watch, core::Core, dispatch::locate_resource,
+    list_fingerprints::ListFingerprints,
 };
 use switchboard_outbound::upstream::{Upstream, Watch};
 use switchboard_wire::{encode, meta, method};
@@ -24,7 +25,7 @@ pub(crate) struct Listening {
     view: View,
     id: Id,
     wanted: Wanted,
-    shown: Shown,
+    shown: ListFingerprints,
     changes: watch::Receiver<u64>,
     notifications: Arc<NotificationQueue>,
     _watches: Vec<Watch>,
@@ -92,7 +93,7 @@ impl Listening {
         // Looked at before the servers are asked: what changes in between is told.
         let mut changes = core.live_catalog.changes();
         changes.borrow_and_update();
-        let shown = Shown::now(core, &view);
+        let shown = ListFingerprints::now(core, &view);
         let notifications = Arc::new(NotificationQueue::of_stream(id.raw().clone()));
         if let View::Server(server) = &view
             && wants_more(&filter)
@@ -132,7 +133,7 @@ impl Listening {
                     if changed.is_err() {
                         return Some(self.end());
                     }
-                    let now = Shown::now(&core, &self.view);
+                    let now = ListFingerprints::now(&core, &self.view);
                     for said in now.changes_since(self.shown) {
                         if self.wanted.has(said)
                             && let Some(news) = News::new(None, said, None)

@@ -15,7 +15,7 @@ use switchboard_base::caller::Principal;
 use switchboard_catalog::Kind;
 use switchboard_client::{CacheHints, Raw};
 
-use crate::watch::covers;
+use crate::subscriptions::covers;
 
 /// How fresh the lists of one server are.
 #[derive(Debug, Default)]

@@ -21,7 +21,7 @@ use crate::{
     memory::Host,
     questions::{Questions, UnderWay},
     start_throttle::StartThrottle,
-    watch::{self, Watched},
+    subscriptions::{self, Subscriptions},
 };
 
 /// The dependencies of connections to servers, made once and shared.
@@ -50,9 +50,9 @@ pub struct Deps {
     /// Resources that were read, and may be kept.
     pub reads: Reads,
     /// The room for the resources that clients watch.
-    pub watched: Arc<watch::Room>,
-    /// The built-in memory.
-    pub memory: Host,
+    pub subscription_budget: Arc<subscriptions::Budget>,
+    /// The built-in memory; `None` in a build without it.
+    pub memory: Option<Host>,
     /// The configuration that holds.
     pub config: Arc<ArcSwap<Config>>,
     /// The layer above.
@@ -88,7 +88,7 @@ pub struct Source<'a> {
     /// Its calls under way.
     pub questions: &'a Arc<Questions>,
     /// What clients watch of it.
-    pub watched: &'a Watched,
+    pub watched: &'a Subscriptions,
 }
 
 /// The answer to a request of a server, under way.

@@ -37,10 +37,10 @@ use tokio::task::JoinHandle;
 
 use crate::{
     deps::Deps,
-    hold,
     identity::directory_hash,
     logs::Logs,
     restart::{Fault, NotStarted},
+    start_approval,
     stderr::{LastWords, listen},
 };
 
@@ -65,7 +65,10 @@ pub(crate) async fn connect(
         Err(fault.into())
     });
     match prepared? {
-        Prepared::BuiltIn => Ok(builder.connect(deps.memory.connector())),
+        Prepared::BuiltIn => match &deps.memory {
+            Some(memory) => Ok(builder.connect(memory.connector())),
+            None => Err(permanent("this build of Switchboard has no memory").into()),
+        },
         Prepared::Remote(remote) => match remote.kind {
             RemoteKind::Auto | RemoteKind::Http => {
                 let mut http = Http::new(&remote.url).map_err(permanent)?;
@@ -213,7 +216,7 @@ fn container_launch(
 fn check_file(server: &Server, file: Option<&Path>) -> Result<(), NotStarted> {
     match file {
         Some(file) if server.is_other_file(file) => {
-            let reason = hold::other_file(server, file);
+            let reason = start_approval::other_file(server, file);
             Err(NotStarted::Held(Reason::plain(&reason)))
         }
         _ => Ok(()),

@@ -26,9 +26,9 @@ use crate::{
     builtin,
     discovery::Lists,
     identity::fingerprint,
+    keyed_locks::KeyedLocks,
     memory,
     pins::{Decision, Ledgers, Undecided, item_kind},
-    turns::Turns,
 };
 
 /// The catalogue as it stands.
@@ -43,7 +43,7 @@ pub struct LiveCatalog {
     dir: PathBuf,
     /// Held by server while its offers are judged and its snapshot is written: what is on disk at the end is
     /// what was known last, and no server waits for another.
-    turns: Turns,
+    turns: KeyedLocks,
     ledgers: Ledgers,
     /// Counts changes, for whoever tells clients of them.
     changes: watch::Sender<u64>,
@@ -123,7 +123,7 @@ impl LiveCatalog {
                 expected: HashMap::new(),
             }),
             dir,
-            turns: Turns::default(),
+            turns: KeyedLocks::default(),
             ledgers: Ledgers::new(Arc::clone(home)),
             changes: watch::Sender::new(0),
             announced: Mutex::default(),

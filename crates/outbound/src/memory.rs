@@ -1,122 +1,23 @@
-//! The built-in memory, hosted as one of the servers.
+//! The built-in memory among the servers. Builds without the feature `memory` have none.
 
-use std::sync::Arc;
+#[cfg(not(feature = "memory"))]
+#[path = "memory/absent.rs"]
+mod host;
+#[cfg(feature = "memory")]
+mod host;
 
-use arc_swap::ArcSwap;
-use switchboard_catalog::{Held, Offers, Snapshot};
-use switchboard_client::{Raw, memory::Memory as Connector};
-use switchboard_config::{Config, Embeddings, Memory as Wanted, Server, Transport};
-use switchboard_memory::{Memory, Settings};
-use switchboard_store::{Store, StoreError, memory::Salvaged};
-use tokio::{sync::Mutex, time::timeout};
+use switchboard_catalog::Snapshot;
+use switchboard_client::Raw;
+use switchboard_config::{Config, Memory, Server, Transport};
 
-use crate::model::Models;
+pub use host::Host;
 
-/// So many messages wait for it, and for the gateway: what it is given at a time, and some more.
-const DEPTH: usize = 128;
-
-/// The memory, and how it is connected to.
-#[derive(Debug)]
-pub struct Host {
-    memory: Memory,
-    models: Arc<Models>,
-    /// Which model is wanted.
-    wanted: Arc<ArcSwap<Embeddings>>,
-    /// Held while a damaged file is mended.
-    mending: Arc<Mutex<()>>,
-}
-
-impl Host {
-    /// The memory over this store.
-    pub fn new(store: Store, config: &Config, models: Arc<Models>) -> Self {
-        let wanted = Arc::new(ArcSwap::from_pointee(config.search.embeddings.clone()));
-        let (source, best) = (Arc::clone(&models), Arc::clone(&wanted));
-        let model = move || source.best(&best.load()).map(|model| model.alone());
-        let memory = Memory::new(store, settings(config), model);
-        let looking = memory.clone();
-        tokio::spawn(async move { looking.look_for_damage().await });
-        Self {
-            memory,
-            models,
-            wanted,
-            mending: Arc::default(),
-        }
-    }
-
-    /// Connects to the memory as to any other server.
-    pub(crate) fn connector(&self) -> Connector {
-        let (connector, connections) = Connector::new(DEPTH);
-        let serving = self.memory.clone().serve(connections);
-        let (memory, models) = (self.memory.clone(), Arc::clone(&self.models));
-        let wanted = Arc::clone(&self.wanted);
-        tokio::spawn(async move {
-            let mut changes = models.changes();
-            let following = async {
-                // The sender lives as long as the models.
-                while changes.changed().await.is_ok() {
-                    memory.model_changed();
-                }
-            };
-            let mut wishes = models.changes();
-            let fetching = async {
-                loop {
-                    let pause = models.fetch(&wanted.load_full()).await;
-                    // Something else may be wanted by then.
-                    let changed = wishes.changed();
-                    let is_over = match pause {
-                        Some(pause) => timeout(pause, changed)
-                            .await
-                            .is_ok_and(|told| told.is_err()),
-                        None => changed.await.is_err(),
-                    };
-                    if is_over {
-                        return;
-                    }
-                }
-            };
-            tokio::select! {
-                () = serving => {}
-                () = following => {}
-                () = fetching => {}
-            }
-        });
-        connector
-    }
-
-    /// Brings back what can be read of a damaged file, or begins without it.
-    pub async fn repair(&self, discard: bool) -> Result<Salvaged, StoreError> {
-        let memory = self.memory.clone();
-        let one_at_a_time = Arc::clone(&self.mending);
-        // On its own, so that it is carried through even if whoever asked for it leaves.
-        let mending = tokio::spawn(async move {
-            let _alone = one_at_a_time.lock().await;
-            if discard {
-                memory.discard_damaged().await?;
-                return Ok(Salvaged::default());
-            }
-            memory.repair().await
-        });
-        mending.await.unwrap_or(Err(StoreError::Closed))
-    }
-
-    /// What is wrong with it, that is not wrong with the store as a whole, and what to do.
-    pub fn problem(&self) -> Option<(Arc<str>, Arc<str>)> {
-        self.memory.problem()
-    }
-
-    /// The configuration has changed.
-    pub fn set(&self, config: &Config) {
-        self.memory.set(settings(config));
-        self.wanted
-            .store(Arc::new(config.search.embeddings.clone()));
-        self.memory.model_changed();
-    }
-}
-
-fn settings(config: &Config) -> Settings {
-    Settings {
-        extract: config.memory.extract,
-        wait: config.wait,
+/// The configuration with the memory among its servers, if it is wanted and this build has it.
+pub fn included(config: Config) -> Config {
+    if cfg!(feature = "memory") {
+        config.with_memory()
+    } else {
+        config
     }
 }
 
@@ -127,38 +28,18 @@ pub fn is_built_in(server: &Server) -> bool {
 
 /// The definitions that merged views list of a server in place of all its tools, if it has such.
 pub(crate) fn compact(server: &Server) -> Option<&'static [Raw]> {
-    match server.transport {
-        Transport::BuiltIn if server.compact => Some(&switchboard_memory::offers().compact),
-        _ => None,
-    }
+    (is_built_in(server) && server.compact)
+        .then(host::compact)
+        .flatten()
 }
 
 /// What the built-in memory is called, if it is among the servers.
 pub fn among(config: &Config) -> Option<&'static str> {
-    let server = config.servers.get(Wanted::NAME)?;
-    is_built_in(server).then_some(Wanted::NAME)
+    let server = config.servers.get(Memory::NAME)?;
+    is_built_in(server).then_some(Memory::NAME)
 }
 
-/// What the memory offers, which is known without asking it, if it is among the servers.
+/// The memory's definitions, if it is among the servers.
 pub(crate) fn snapshot(config: &Config, fingerprint: fn(&Server) -> String) -> Option<Snapshot> {
-    let server = config.servers.get(among(config)?)?;
-    let offers = switchboard_memory::offers().clone();
-    Some(Snapshot {
-        server: Wanted::NAME.to_owned(),
-        fingerprint: fingerprint(server),
-        held: Held::default(),
-        offers: Arc::new(Offers {
-            meta: None,
-            tools: offers.tools,
-            prompts: offers.prompts,
-            resources: offers.resources,
-            templates: offers.templates,
-            capabilities: Some(offers.capabilities),
-            server_info: Some(offers.server_info),
-            instructions: Some(offers.instructions.to_owned()),
-            era: Some(offers.revision.era()),
-            revision: Some(offers.revision),
-            unlisted: false,
-        }),
-    })
+    host::snapshot(config.servers.get(among(config)?)?, fingerprint)
 }

@@ -50,6 +50,7 @@ impl Model {
 
     /// The model by itself, without what is beside it for tools: the products of its vectors tell how alike two
     /// texts are.
+    #[cfg(feature = "memory")]
     pub(crate) fn alone(&self) -> Arc<dyn Embedder> {
         match self {
             Self::BuiltIn(table) => Arc::new(*table),
@@ -216,6 +217,9 @@ impl Models {
 
     /// The folder of the sentence model that these settings want, and from where it can be had.
     fn wanted(&self, settings: &Embeddings) -> Option<(PathBuf, Option<fetch::Source>)> {
+        if !cfg!(feature = "model") {
+            return None;
+        }
         let own = || self.folder.join(fetch::MINILM);
         match settings {
             Embeddings::Off | Embeddings::BuiltIn => None,
@@ -318,12 +322,13 @@ impl Models {
             None if *settings == Embeddings::Off => "words alone",
             None => "the built-in vectors",
         };
-        if let Some(message) = &state.problem {
+        let wants_sentences = matches!(settings, Embeddings::MiniLm | Embeddings::Folder(_));
+        let missing = (wants_sentences && !cfg!(feature = "model"))
+            .then(|| "this build of Switchboard has no sentence model".into());
+        if let Some(message) = state.problem.clone().or(missing) {
             return Part {
                 name,
-                state: PartState::Error {
-                    message: Arc::clone(message),
-                },
+                state: PartState::Error { message },
                 note: Some(format!("tools are found with {uses} meanwhile").into()),
             };
         }

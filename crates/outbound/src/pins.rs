@@ -21,7 +21,7 @@ use switchboard_wire::with_hint;
 
 use crate::{
     identity::{directory_hash, identity},
-    turns::Turns,
+    keyed_locks::KeyedLocks,
 };
 
 /// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
@@ -30,7 +30,7 @@ pub(crate) struct Ledgers {
     home: Arc<Home>,
     dir: PathBuf,
     /// Held by server while its ledger is read, changed and written.
-    turns: Turns,
+    turns: KeyedLocks,
 }
 
 /// What a person says of tools that are held back.
@@ -91,7 +91,7 @@ impl Ledgers {
         Self {
             dir: home.trust(),
             home,
-            turns: Turns::default(),
+            turns: KeyedLocks::default(),
         }
     }
 

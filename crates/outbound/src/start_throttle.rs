@@ -35,7 +35,7 @@ pub struct StartThrottle {
 
 /// When the turn of a server comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum Priority {
     First,
     /// It was tried before, in vain: the others come first.
     Last,
@@ -43,7 +43,7 @@ pub(crate) enum Order {
 
 /// The right to use the machine for one start. Given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StartPermit {
     _permit: Option<OwnedSemaphorePermit>,
     /// When it has to be given back.
     pub(crate) until: Instant,
@@ -81,8 +81,8 @@ impl StartThrottle {
 
     /// Waits for a place. Unless starts are put off meanwhile, the first to wait is the first to get one; a server that gives up waiting costs the
     /// others nothing. `begin` is called as by [`open`](Self::open).
-    pub(crate) async fn turn(&self, order: Order, begin: impl Fn()) -> Place {
-        let hope = (order == Order::First).then(|| Hope::new(&self.hopeful));
+    pub(crate) async fn turn(&self, order: Priority, begin: impl Fn()) -> StartPermit {
+        let hope = (order == Priority::First).then(|| Hope::new(&self.hopeful));
         self.opened().await;
         loop {
             self.resumed().await;
@@ -94,7 +94,7 @@ impl StartThrottle {
             // The semaphore is never closed.
             let permit = Arc::clone(&self.places).acquire_owned().await.ok();
             if self.begins(&begin) {
-                return Place {
+                return StartPermit {
                     _permit: permit,
                     until: Instant::now() + PLACE_LIMIT,
                 };
@@ -161,8 +161,8 @@ mod tests {
 
     use super::*;
 
-    async fn turn(start_throttle: &StartThrottle) -> Place {
-        start_throttle.turn(Order::First, || ()).await
+    async fn turn(start_throttle: &StartThrottle) -> StartPermit {
+        start_throttle.turn(Priority::First, || ()).await
     }
 
     #[tokio::test(start_paused = true)]
@@ -202,9 +202,9 @@ mod tests {
             move || order.borrow_mut().push(name)
         };
         tokio::join!(
-            async { drop(start_throttle.turn(Order::First, note("a")).await) },
-            async { drop(start_throttle.turn(Order::Last, note("tried")).await) },
-            async { drop(start_throttle.turn(Order::First, note("b")).await) },
+            async { drop(start_throttle.turn(Priority::First, note("a")).await) },
+            async { drop(start_throttle.turn(Priority::Last, note("tried")).await) },
+            async { drop(start_throttle.turn(Priority::First, note("b")).await) },
             async { drop(held) },
         );
         assert_eq!(order.into_inner(), ["a", "b", "tried"]);
@@ -218,13 +218,13 @@ mod tests {
         let begin = || begun.set(begun.get() + 1);
         let starts = async {
             tokio::join!(
-                start_throttle.turn(Order::First, begin),
+                start_throttle.turn(Priority::First, begin),
                 start_throttle.open(begin)
             );
         };
         let mut starts = std::pin::pin!(starts);
         // One waits for a place already.
-        let mut waiting = std::pin::pin!(start_throttle.turn(Order::First, begin));
+        let mut waiting = std::pin::pin!(start_throttle.turn(Priority::First, begin));
         assert!(timeout(Duration::ZERO, &mut waiting).await.is_err());
         start_throttle.pause();
         drop(held);

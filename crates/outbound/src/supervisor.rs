@@ -11,14 +11,14 @@ pub use self::learning::until_deserted;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use switchboard_base::audit::{Actor, Room};
+use switchboard_base::audit::{Actor, Reservation};
 use switchboard_config::{Config, Server};
 use tokio::{sync::Mutex, task::JoinSet, time::timeout};
 
 use crate::{
     changes,
     deps::Deps,
-    hold,
+    start_approval,
     upstream::{Known, Upstream},
 };
 
@@ -136,7 +136,7 @@ impl Supervisor {
     }
 
     /// Makes the servers what this configuration wants, and records what has changed: in this room, if there is any.
-    pub async fn apply(&self, config: Config, actor: Option<&Actor>, room: Option<Room>) {
+    pub async fn apply(&self, config: Config, actor: Option<&Actor>, room: Option<Reservation>) {
         let phase = self.reconciling.lock().await;
         if *phase == Phase::Stopping {
             return;
@@ -188,7 +188,7 @@ impl Supervisor {
             }
         }
         self.upstreams.store(Arc::new(next));
-        let held = |config: &Config| config.servers.values().any(hold::may_wait);
+        let held = |config: &Config| config.servers.values().any(start_approval::may_wait);
         if held(&old) || held(&new) {
             self.deps.live_catalog.ask_again();
         }

@@ -52,7 +52,7 @@ use crate::{
     limiter::Limiter,
     live::Live,
     questions::Questions,
-    watch::Watched,
+    subscriptions::Subscriptions,
 };
 
 /// A server, for whoever calls it.
@@ -72,7 +72,7 @@ pub struct Upstream {
     /// Its tasks that clients have begun.
     pub begun: tasks::Begun,
     /// What clients watch of it.
-    pub(crate) watched: Watched,
+    pub(crate) watched: Subscriptions,
     /// Notifications of clients that go to it.
     pub outbound: Outbound,
     /// How fresh its lists are.
@@ -228,7 +228,7 @@ impl Upstream {
             settings: ArcSwap::new(parts.server),
             questions: parts.questions,
             begun: tasks::Begun::default(),
-            watched: Watched::default(),
+            watched: Subscriptions::default(),
             outbound: Outbound::default(),
             freshness: Freshness::default(),
             eras: Eras::new(known.era.filter(|_| parts.era.is_none())),

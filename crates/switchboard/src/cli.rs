@@ -208,6 +208,7 @@ Examples:
   switchboard memory list
   switchboard memory export memories.jsonl
   switchboard memory serve                   the memory alone, for a client")]
+    #[cfg(feature = "memory")]
     Memory(switchboard_cli::memory::MemoryArgs),
     #[command(after_long_help = "\
 Examples:
@@ -325,6 +326,7 @@ fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
         Command::Trust(args) => switchboard_cli::trust::run(&home, args),
         Command::Approvals(args) => switchboard_cli::approvals::run(&home, args),
         Command::Audit(args) => switchboard_cli::audit::run(&home, args),
+        #[cfg(feature = "memory")]
         Command::Memory(args) => switchboard_cli::memory::run(home, args),
         Command::Call(args) => switchboard_cli::call::run(&home, args),
         Command::Describe(args) => switchboard_cli::describe::run(&home, args),

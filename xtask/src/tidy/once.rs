@@ -10,7 +10,7 @@ const UNSAFE: Rule = Rule {
     words: &["unsafe"],
     home: &[
         "crates/contain/src/guard/signals.rs",
-        "crates/embed/src/product.rs",
+        "crates/embed/src/minilm/product.rs",
     ],
     known: &[],
     advice: "find a safe way, or a crate that has one",

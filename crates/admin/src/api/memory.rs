@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 use switchboard_inbound::problem::Problem;
 
@@ -31,7 +31,11 @@ pub(super) async fn repair(
     State(admin): State<Arc<Admin>>,
     MaySay(wish): MaySay<Wish>,
 ) -> Result<Json<Mended>, Problem> {
-    let salvaged = admin.core.deps().memory.repair(wish.discard).await?;
+    let Some(memory) = &admin.core.deps().memory else {
+        let detail = "this build of Switchboard has no memory";
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+    };
+    let salvaged = memory.repair(wish.discard).await?;
     Ok(Json(Mended {
         versions: salvaged.versions,
         entities: salvaged.entities,

@@ -6,7 +6,7 @@ use axum::{Json, extract::State};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
-use switchboard_core::{answer, finder::Wish};
+use switchboard_core::{finder::ToolQuery, tool_result};
 use switchboard_inbound::problem::Problem;
 use switchboard_search::{Hit, Why};
 
@@ -87,7 +87,7 @@ pub(super) async fn search(
         return Err(unknown_server(&admin, name));
     }
     let core = &admin.core;
-    let wish = Wish {
+    let wish = ToolQuery {
         text: question.q,
         limit: question.limit.clamp(1, MOST),
         server,
@@ -108,7 +108,7 @@ pub(super) async fn search(
             .unwrap_or_default();
         Some(Tool {
             name: format!("{}:{}", hit.server, hit.name),
-            summary: answer::summary(&described, SUMMARY_BYTES),
+            summary: tool_result::summary(&described, SUMMARY_BYTES),
             score: hit.score,
             why: hit.why.map(Reasons::from),
             server: hit.server,

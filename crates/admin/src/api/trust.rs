@@ -14,8 +14,8 @@ use switchboard_client::Raw;
 use switchboard_config::shell_word;
 use switchboard_inbound::problem::Problem;
 use switchboard_outbound::{
-    hold::{self, Waiting},
     pins::{Decision, Seen, Undecided, item_kind},
+    start_approval::{self, Waiting},
     upstream::Upstream,
 };
 use switchboard_trust::{
@@ -406,7 +406,7 @@ fn server_trust(
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
-        start: hold::waiting(name, &upstream.settings(), admin.core.deps()),
+        start: start_approval::waiting(name, &upstream.settings(), admin.core.deps()),
         approved,
         held,
         flagged: Vec::new(),

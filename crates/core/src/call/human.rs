@@ -32,9 +32,9 @@ use tokio::{
 
 use super::{
     CallContext,
-    ruling::{self, Asker, REJECTED},
+    question_rules::{self, Asker, REJECTED},
 };
-use crate::{approvals::question::About, core::Core, relay::Told};
+use crate::{approvals::question::About, core::Core, relay::LastProgress};
 
 /// How often a client is shown that its call is alive.
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
@@ -166,14 +166,14 @@ pub(crate) struct Person {
 pub(super) struct Client {
     backchannel: Option<Backchannel>,
     token: Option<Raw>,
-    told: Option<Arc<Told>>,
+    told: Option<Arc<LastProgress>>,
 }
 
 impl Client {
     pub(super) fn new(
         backchannel: Option<&Backchannel>,
         token: Option<Raw>,
-        told: Option<Arc<Told>>,
+        told: Option<Arc<LastProgress>>,
     ) -> Self {
         Self {
             backchannel: backchannel.cloned(),
@@ -412,7 +412,7 @@ impl CallContext<'_> {
             tool: self.tool().map(|tool| &**tool),
             caller: Some(self.caller),
         };
-        ruling::judge(self.core, asker, asked, params).await
+        question_rules::judge(self.core, asker, asked, params).await
     }
 
     /// Whether the server is told that a person answers what the client does not. In a server's own view nothing

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     core::Core,
     dispatch::handshake,
-    relay::Told,
+    relay::LastProgress,
     suspended::{Origin, ResumeKey},
     translate,
 };
@@ -67,7 +67,8 @@ pub(super) async fn carry(
                 let running = core.waiting.take(&state, waits.ticket);
                 let running = running.map_err(Failure::Refused)?;
                 let token = progress_token(outgoing.params.as_ref());
-                let told = names_progress(outgoing.params.as_ref())?.then(Arc::<Told>::default);
+                let told =
+                    names_progress(outgoing.params.as_ref())?.then(Arc::<LastProgress>::default);
                 let client = Client::new(outgoing.backchannel, token, told);
                 return Box::pin(waits.hold(running, &client)).await;
             }

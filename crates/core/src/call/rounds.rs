@@ -21,7 +21,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{CallContext, Record, approval::Pass, human::Answerer, ruling::is_ruled};
+use super::{CallContext, Record, approval::Pass, human::Answerer, question_rules::is_ruled};
 use crate::translate;
 
 /// The rounds of one request of an older client to a server of 2026-07-28.

@@ -14,11 +14,14 @@ use std::{
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use switchboard_base::{
-    audit::{Actor, NoRoom, Room},
+    audit::{Actor, NoRoom, Reservation},
     scrub,
 };
 use switchboard_config::{Config, ConfigError, ConfigLock, EditError, LockError, Written};
-use switchboard_outbound::hold::{self, Waiting};
+use switchboard_outbound::{
+    memory,
+    start_approval::{self, Waiting},
+};
 use switchboard_wire::with_hint;
 use tokio::{
     sync::{Mutex, OwnedMutexGuard, mpsc, watch},
@@ -123,9 +126,9 @@ impl Core {
     }
 
     /// The same on behalf of an actor.
-    async fn apply_as(&self, config: Config, actor: Option<Actor>, room: Option<Room>) {
+    async fn apply_as(&self, config: Config, actor: Option<Actor>, room: Option<Reservation>) {
         self.configuration.set_problem(None);
-        let config = config.with_memory();
+        let config = memory::included(config);
         let embeddings = config.search.embeddings.clone();
         let before = self.config.load().search.embeddings.clone();
         // On its own, so that it is carried through even if whoever asked for it leaves.
@@ -134,7 +137,9 @@ impl Core {
         let applying = tokio::spawn(applying);
         // An error means that the runtime ends.
         let _ = applying.await;
-        self.deps().memory.set(&self.config.load());
+        if let Some(memory) = &self.deps().memory {
+            memory.set(&self.config.load());
+        }
         if embeddings != before {
             self.finder.settings_changed();
         }
@@ -318,7 +323,7 @@ impl Core {
         self.change_config_as(actor, move |text| {
             let config = switchboard_config::parse(text, "switchboard.json").ok();
             let server = config.as_ref().and_then(|config| config.servers.get(&name));
-            let waiting = server.and_then(|server| hold::waiting(&name, server, &deps));
+            let waiting = server.and_then(|server| start_approval::waiting(&name, server, &deps));
             let Some(waiting) = waiting.filter(|waiting| waiting.fingerprint == fingerprint) else {
                 return Ok(text.to_owned());
             };

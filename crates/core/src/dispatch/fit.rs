@@ -15,7 +15,7 @@ use switchboard_results::{Budget, Fit, Limits, Reader, ResultId, Store, Structur
 use switchboard_wire::{RawError, with_hint};
 
 use super::{Dispatch, menu};
-use crate::{answer, core::Core, translate};
+use crate::{core::Core, tool_result, translate};
 
 /// The results that were cut, whole. Clients without a token have a store of their own: what they keep makes room for
 /// nothing but their own.
@@ -202,12 +202,12 @@ impl Dispatch<'_> {
         let asked = arguments.and_then(|arguments| arguments.read_owned::<Asked>().ok());
         let Some(asked) = asked else {
             let text = "`read_result` takes the `id` that the cut result names, an `offset` and a `limit` in bytes: {\"id\": \"r_…\", \"offset\": 0}";
-            return Ok(answer::error(text));
+            return Ok(tool_result::error(text));
         };
         let Some(id) = ResultId::parse(&asked.id) else {
             let text =
                 "This is no id of a result; the last lines of a result that was cut name it.";
-            return Ok(answer::error(text));
+            return Ok(tool_result::error(text));
         };
         let budget = self.budget(None, None);
         let core = Arc::clone(self.core);
@@ -221,8 +221,8 @@ impl Dispatch<'_> {
         });
         Ok(match reading.await {
             Ok(Ok(page)) => page,
-            Ok(Err(error)) => answer::error(&with_hint(&error, error.hint())),
-            Err(_) => answer::error("the result could not be read; ask again"),
+            Ok(Err(error)) => tool_result::error(&with_hint(&error, error.hint())),
+            Err(_) => tool_result::error("the result could not be read; ask again"),
         })
     }
 

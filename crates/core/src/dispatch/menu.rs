@@ -22,9 +22,9 @@ use switchboard_wire::method;
 
 use super::{Dispatch, text};
 use crate::{
-    answer::{self, Detail},
     core::Core,
-    finder::{LANGUAGE, Wish},
+    finder::{LANGUAGE, ToolQuery},
+    tool_result::{self, Detail},
     translate,
 };
 
@@ -127,12 +127,14 @@ impl Dispatch<'_> {
             return Ok(wrong);
         }
         let Ok(asked) = arguments.read_owned::<Retrieve>() else {
-            return Ok(answer::error(
+            return Ok(tool_result::error(
                 "`query` has to be a string: what you want to do",
             ));
         };
         if asked.query.trim().is_empty() {
-            return Ok(answer::error("`query` is empty: say what you want to do."));
+            return Ok(tool_result::error(
+                "`query` is empty: say what you want to do.",
+            ));
         }
         let limit = asked.limit.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
@@ -145,14 +147,14 @@ impl Dispatch<'_> {
         if let Some(server) = &asked.server
             && let Err(unapproved) = core.live_catalog.permits(server, None)
         {
-            return Ok(answer::failed(unapproved));
+            return Ok(tool_result::failed(unapproved));
         }
-        let wish = Wish {
+        let wish = ToolQuery {
             text: asked.query.clone(),
             limit,
             server: asked.server,
             read_only: asked.read_only.unwrap_or_default(),
-            ..Wish::default()
+            ..ToolQuery::default()
         };
         let found: Found = core.finder.find(wish).await?;
         if core.config.load().search.learn {
@@ -162,7 +164,7 @@ impl Dispatch<'_> {
         let catalog = core.live_catalog.catalog_full();
         let detail = asked.detail.unwrap_or_default();
         // Schemas may be long, and there may be fifty of them.
-        let writing = move || answer::found(&catalog, &found, limit, detail);
+        let writing = move || tool_result::found(&catalog, &found, limit, detail);
         let written = tokio::task::spawn_blocking(writing).await;
         written.map_err(|_| Failure::SearchClosed)
     }
@@ -175,7 +177,7 @@ impl Dispatch<'_> {
         let name = text(&arguments, "name")?;
         let catalog = self.core.live_catalog.catalog();
         Ok(match for_models(&catalog, &name) {
-            Some(tool) => answer::described(&catalog, &tool),
+            Some(tool) => tool_result::described(&catalog, &tool),
             None => self.held(&name).unwrap_or_else(|| no_tool(&catalog, &name)),
         })
     }
@@ -221,7 +223,7 @@ impl Dispatch<'_> {
             .member("max_bytes")
             .and_then(|most| most.read_owned().ok());
         let result = self.deliver(&server, result, own_limit, Structured::MayGo);
-        Ok(answer::noted(result.await?, &remarks(&fit)))
+        Ok(tool_result::noted(result.await?, &remarks(&fit)))
     }
 
     /// The call that followed a question went well.
@@ -248,11 +250,11 @@ impl Dispatch<'_> {
         if let Some((server, tool)) = server {
             let item = Some((Kind::Tool, tool));
             if let Err(unapproved) = live_catalog.permits(server, item) {
-                return Err(answer::failed(unapproved));
+                return Err(tool_result::failed(unapproved));
             }
             let unseen = live_catalog.catalog().server(server).is_none();
             if unseen && let Err(failure) = super::part(self.core, server).await {
-                return Err(answer::failed(failure));
+                return Err(tool_result::failed(failure));
             }
         }
         let catalog = live_catalog.catalog();
@@ -299,13 +301,13 @@ impl Dispatch<'_> {
         let (server, tool) = split(name, |server| self.core.upstream(server).is_some())?;
         let item = Some((Kind::Tool, tool));
         let permitted = self.core.live_catalog.permits(server, item);
-        permitted.err().map(answer::failed)
+        permitted.err().map(tool_result::failed)
     }
 
     fn no_server(&self, name: &str) -> Raw {
         let servers = self.core.upstreams();
         let names: Vec<&str> = servers.keys().map(String::as_str).take(50).collect();
-        answer::error(&format!(
+        tool_result::error(&format!(
             "There is no server \"{}\". The servers are: {}.",
             cut(name),
             names.join(", ")
@@ -323,7 +325,7 @@ fn misfit(name: &str, schema: &Raw, wrong: &Mismatches) -> Raw {
         "The arguments do not fit {name}, which was not called.\n{wrong}\nThe right shape of `arguments`:\n{}",
         shape.text
     );
-    answer::error(&text)
+    tool_result::error(&text)
 }
 
 /// What an agent should know about its arguments: what was replaced, and what the server may not have understood.
@@ -349,7 +351,7 @@ fn check(with: Option<&(Raw, Checker)>, tool: &str, arguments: &Raw) -> Option<R
     let (schema, checker) = with?;
     let wrong = checker.check(arguments).err()?;
     let shape = shape(schema, SHAPE_BYTES);
-    Some(answer::error(&format!(
+    Some(tool_result::error(&format!(
         "The arguments do not fit {tool}.\n{wrong}\nThe right shape:\n{}",
         shape.text
     )))
@@ -360,7 +362,7 @@ fn no_tool(catalog: &Catalog, name: &str) -> Raw {
         .suggest_tool(name)
         .and_then(|exposed| for_models(catalog, exposed))
         .map(|tool| format!("did you mean \"{}:{}\"? ", tool.server(), tool.name()));
-    answer::error(&format!(
+    tool_result::error(&format!(
         "There is no tool \"{}\"; {}retrieve_tools finds tools by what they do.",
         cut(name),
         near.unwrap_or_default()

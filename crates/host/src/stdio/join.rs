@@ -21,7 +21,7 @@ use tokio::{
 
 use super::{
     Client, Hosted,
-    memory::Memory,
+    handover::Handover,
     pipes::{self, Reader, Writer},
 };
 use crate::runtime::Lock;
@@ -121,7 +121,7 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), 
         incoming: Splitter::new(limits::FRAME_BYTES),
         reader,
         writer,
-        memory: RefCell::new(Memory::new()?),
+        memory: RefCell::new(Handover::new()?),
     };
     let mut link = Some(link);
     loop {
@@ -213,7 +213,7 @@ struct Relay {
     reader: Reader,
     writer: Writer,
     incoming: Splitter,
-    memory: RefCell<Memory>,
+    memory: RefCell<Handover>,
 }
 
 impl Relay {
@@ -292,7 +292,7 @@ async fn up(
     reader: &mut Reader,
     incoming: &mut Splitter,
     mut writer: Writer,
-    memory: &RefCell<Memory>,
+    memory: &RefCell<Handover>,
     complaints: mpsc::Sender<Bytes>,
     mut repeated: mpsc::Receiver<Bytes>,
 ) -> Over {
@@ -339,7 +339,7 @@ async fn down(
     mut reader: Reader,
     rest: BytesMut,
     writer: &mut Writer,
-    memory: &RefCell<Memory>,
+    memory: &RefCell<Handover>,
     mut complaints: mpsc::Receiver<Bytes>,
     refused: &Notify,
 ) -> Over {
@@ -379,7 +379,7 @@ async fn down(
 
 /// Has the gateway asked again for what it was not ready for.
 async fn repeat(
-    memory: &RefCell<Memory>,
+    memory: &RefCell<Handover>,
     refused: &Notify,
     repeats: mpsc::Sender<Bytes>,
 ) -> Infallible {

@@ -25,8 +25,8 @@ use switchboard_client::{ErrorObject, Id, Reason};
 use switchboard_core::{
     core::Core,
     dispatch::{self, ClientRequest, handshake},
+    list_fingerprints::ListFingerprints,
     session::Session,
-    shown::Shown,
 };
 use switchboard_wire::{
     Era, Frame, Message, Notification, Request, Response, code, encode, meta, method,
@@ -165,7 +165,7 @@ impl<S: Writer> Conversation<S> {
     /// Serves the client until it leaves.
     pub(crate) async fn run(mut self, mut source: impl Source) {
         let mut changes = self.core.live_catalog.changes();
-        let mut shown = Shown::now(&self.core, &self.view);
+        let mut shown = ListFingerprints::now(&self.core, &self.view);
         let core = Arc::clone(&self.core);
         let mut stopped = pin!(core.lifecycle.stopped());
         let sink = Arc::clone(&self.sink);
@@ -184,7 +184,7 @@ impl<S: Writer> Conversation<S> {
                     if changed.is_err() {
                         break;
                     }
-                    let now = Shown::now(&core, &self.view);
+                    let now = ListFingerprints::now(&core, &self.view);
                     // A client that has not opened yet asks for the lists anyway.
                     if session.is_some() {
                         for said in now.changes_since(shown) {

@@ -23,8 +23,8 @@ use switchboard_base::{
 use switchboard_client::{ErrorObject, Id, Raw, Revision};
 use switchboard_core::{
     dispatch::{self, ClientRequest, handshake},
+    list_fingerprints::ListFingerprints,
     session::{NotTaken, Session},
-    shown::Shown,
 };
 use switchboard_wire::{Era, Frame, Message, Request, code, encode, header, limits, meta, method};
 use tokio::{task::JoinSet, time::timeout};
@@ -203,7 +203,7 @@ impl Visitor<'_> {
         let caller = Caller::new(super::client_key(), nameless(), self.principal).over_http();
         let session = Session::open(self.view.clone(), caller, params);
         let core = &self.inbound.core;
-        let shown = Shown::now(core, &self.view);
+        let shown = ListFingerprints::now(core, &self.view);
         core.audience.join(&session);
         let Some(session) = self.inbound.sessions.open(session, shown) else {
             let message = "there are too many sessions; try again later";
@@ -622,7 +622,7 @@ async fn tell_news(
 ) {
     let mut changes = inbound.core.live_catalog.changes();
     loop {
-        let now = Shown::now(&inbound.core, &session.session.view);
+        let now = ListFingerprints::now(&inbound.core, &session.session.view);
         let before = {
             let mut shown = session.shown.lock();
             std::mem::replace(&mut *shown, now)

@@ -5,11 +5,11 @@
 
 pub mod auth;
 pub(crate) mod body;
+pub(crate) mod connection_slots;
 pub(crate) mod conversation;
 pub(crate) mod event_stream;
 pub mod http;
 pub(crate) mod pipe;
-pub(crate) mod places;
 pub(crate) mod replay_budget;
 pub(crate) mod sessions;
 pub(crate) mod sse;

@@ -18,7 +18,9 @@ use switchboard_base::{
     random::secret,
     view::View,
 };
-use switchboard_core::{dispatch::handshake, session::Session, shown::Shown};
+use switchboard_core::{
+    dispatch::handshake, list_fingerprints::ListFingerprints, session::Session,
+};
 use tokio::time::Instant;
 
 use super::{
@@ -32,7 +34,7 @@ pub(crate) struct HttpSession {
     pub(crate) id: Arc<str>,
     pub(crate) session: Arc<Session>,
     /// What the client has been shown, which its stream goes by.
-    pub(crate) shown: Mutex<Shown>,
+    pub(crate) shown: Mutex<ListFingerprints>,
     /// The stream of what belongs to no request. Its number is 0.
     pub(crate) general: Arc<EventStream>,
     /// The streams of the last requests, the oldest first.
@@ -133,7 +135,11 @@ impl Sessions {
     }
 
     /// Opens a session; `None` if there are too many, or no randomness for its name.
-    pub(crate) fn open(&self, session: Arc<Session>, shown: Shown) -> Option<Arc<HttpSession>> {
+    pub(crate) fn open(
+        &self,
+        session: Arc<Session>,
+        shown: ListFingerprints,
+    ) -> Option<Arc<HttpSession>> {
         let id: Arc<str> = secret()?.into();
         let primes = session.about().revision.facts().priming_events;
         let stock = match session.caller.principal {
@@ -307,7 +313,7 @@ mod tests {
         let params = serde_json::json!({ "clientInfo": { "name": client, "version": "1" } });
         let params = Raw::from_value(&params).unwrap();
         let session = Session::open(View::All(Face::Direct), caller, Some(&params));
-        sessions.open(session, Shown::default())
+        sessions.open(session, ListFingerprints::default())
     }
 
     #[test]

@@ -22,9 +22,9 @@ const STUCK: Duration = Duration::from_secs(30);
 
 /// Whether a connection is closed when nothing moves. All are, unless they are kept.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patience(Arc<AtomicBool>);
+pub(crate) struct StallPolicy(Arc<AtomicBool>);
 
-impl Patience {
+impl StallPolicy {
     /// The connection is kept, however long nothing moves.
     pub(crate) fn keep(&self) {
         self.0.store(true, Relaxed);
@@ -37,15 +37,15 @@ impl Patience {
 
 /// A connection that is closed when there is something to be read and nothing moves.
 #[derive(Debug)]
-pub(crate) struct Patient<S> {
+pub(crate) struct StallGuard<S> {
     stream: S,
-    patience: Patience,
+    patience: StallPolicy,
     /// Runs while there is something to be read and the other side does not.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
-    pub(crate) const fn new(stream: S, patience: Patience) -> Self {
+impl<S> StallGuard<S> {
+    pub(crate) const fn new(stream: S, patience: StallPolicy) -> Self {
         Self {
             stream,
             patience,
@@ -71,13 +71,13 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsFd> AsFd for Patient<S> {
+impl<S: AsFd> AsFd for StallGuard<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for StallGuard<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -87,7 +87,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -131,7 +131,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn connection_without_a_reader_is_closed() {
         let (near, mut far) = duplex(4);
-        let mut near = Patient::new(near, Patience::default());
+        let mut near = StallGuard::new(near, StallPolicy::default());
         near.write_all(b"full").await.unwrap();
         let started = Instant::now();
         let error = near.write_all(b"more").await.unwrap_err();
@@ -143,9 +143,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn kept_connection_waits_for_its_reader() {
         let (near, _far) = duplex(4);
-        let patience = Patience::default();
+        let patience = StallPolicy::default();
         patience.keep();
-        let mut near = Patient::new(near, patience);
+        let mut near = StallGuard::new(near, patience);
         near.write_all(b"full").await.unwrap();
         let long = Duration::from_hours(1);
         timeout(long, near.write_all(b"more")).await.unwrap_err();
@@ -154,7 +154,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn slow_reader_keeps_its_connection() {
         let (near, mut far) = duplex(1);
-        let mut near = Patient::new(near, Patience::default());
+        let mut near = StallGuard::new(near, StallPolicy::default());
         let reading = tokio::spawn(async move {
             let mut read = Vec::new();
             for _ in 0..10 {

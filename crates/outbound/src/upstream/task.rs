@@ -20,13 +20,13 @@ use tokio::{
 use super::{Answer, Control, Known, Upstream, advice, talk};
 use crate::{
     discovery::{self, Curiosity, Lists, Missing},
-    hold,
     judgement::Judgements,
     launch,
     live::Live,
     questions::unanswerable,
     restart::{Fault, NotStarted, Restart, Settings, State},
-    start_throttle::{Order, Place},
+    start_approval,
+    start_throttle::{Priority, StartPermit},
     stderr::{self, LastWords},
 };
 
@@ -65,7 +65,7 @@ struct Run {
     /// How many calls there had been before.
     uses: u64,
     /// Held while it is started only to be learnt from, until it is.
-    place: Option<Place>,
+    place: Option<StartPermit>,
 }
 
 /// Whether the server is to run.
@@ -207,7 +207,7 @@ impl Task {
     }
 
     /// Starts the server; one that no call waits for, in its place.
-    async fn launch(&mut self, place: Option<Place>) {
+    async fn launch(&mut self, place: Option<StartPermit>) {
         let settings = self.upstream.settings();
         let era = self.opening_era();
         self.runs += 1;
@@ -450,7 +450,7 @@ impl Task {
         // It is started as soon as other settings say that it may.
         self.is_off = true;
         self.tell(Health {
-            action: Some(hold::action(&self.upstream.name).into()),
+            action: Some(start_approval::action(&self.upstream.name).into()),
             ..self.unwell()
         });
         self.upstream.deps.live_catalog.ask_again();
@@ -728,8 +728,8 @@ pub(super) fn off(name: &str, settings: &Server) -> Option<Health> {
         return Some(Health::new(ServerState::Disabled));
     }
     Some(Health {
-        reason: Some(Reason::plain(hold::REASON)),
-        action: Some(hold::action(name).into()),
+        reason: Some(Reason::plain(start_approval::REASON)),
+        action: Some(start_approval::action(name).into()),
         ..Health::new(ServerState::Parked)
     })
 }
@@ -740,7 +740,7 @@ pub(super) fn is_kept_up(settings: &Server) -> bool {
 }
 
 /// Waits for the turn of a server that no call waits for, and for a place if it is to run on this machine.
-async fn turn(upstream: Arc<Upstream>, known: bool) -> Option<Place> {
+async fn turn(upstream: Arc<Upstream>, known: bool) -> Option<StartPermit> {
     let settings = upstream.settings();
     upstream.set_launched(false);
     let begin = || upstream.set_launched(true);
@@ -748,9 +748,9 @@ async fn turn(upstream: Arc<Upstream>, known: bool) -> Option<Place> {
         Transport::Command(_) | Transport::Container(_) => {
             let contact = &upstream.deps.first_contact;
             let order = if !known && contact.was_tried(&upstream.name, &settings) {
-                Order::Last
+                Priority::Last
             } else {
-                Order::First
+                Priority::First
             };
             Some(upstream.deps.start_throttle.turn(order, begin).await)
         }

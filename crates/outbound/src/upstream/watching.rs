@@ -13,7 +13,7 @@ use switchboard_wire::code;
 use tokio::time::timeout;
 
 use super::{Admission, Upstream};
-use crate::{live::Live, watch::Place};
+use crate::{live::Live, subscriptions::Reservation};
 
 /// How long the second connection is waited for.
 const OTHER_PATIENCE: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ pub struct Watch {
     upstream: Weak<Upstream>,
     uri: String,
     number: u64,
-    _place: Place,
+    _place: Reservation,
 }
 
 impl Upstream {
@@ -42,7 +42,7 @@ impl Upstream {
         if self.admit(&live, &resource, until).await? != Admission::Yes {
             return Err(self.initializing());
         }
-        let place = self.deps.watched.take(caller.principal, uri);
+        let place = self.deps.subscription_budget.take(caller.principal, uri);
         let place = place.ok_or_else(|| {
             Failure::invalid_params(
                 "clients watch too many resources already; unsubscribe from some",

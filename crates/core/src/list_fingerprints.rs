@@ -7,7 +7,7 @@ use crate::{core::Core, dispatch::menu};
 
 /// Fingerprints of what a client has been shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Shown {
+pub struct ListFingerprints {
     tools: Look,
     prompts: Look,
     resources: Look,
@@ -24,7 +24,7 @@ struct Look {
 /// Stands for the menu.
 const MENU: u64 = 1;
 
-impl Shown {
+impl ListFingerprints {
     /// The state of this view at this moment.
     pub fn now(core: &Core, view: &View) -> Self {
         let catalog = core.live_catalog.catalog();

@@ -5,7 +5,8 @@ use std::{borrow::Cow, collections::BTreeMap, path::Path};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::{ModelError, Role, files, limits};
+use super::files;
+use crate::{ModelError, Role, limits};
 
 /// The words in front of queries and of passages; most models have none.
 #[derive(Debug, Default)]

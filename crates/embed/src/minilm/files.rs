@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{ErrorKind, Read},
+    io::{self, ErrorKind, Read},
     path::Path,
 };
 
@@ -31,5 +31,17 @@ pub(crate) fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, M
         Ok(bytes) => Ok(Some(bytes)),
         Err(ModelError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+impl ModelError {
+    pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Read { path, source }
+    }
+
+    pub(super) fn json(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Json { path, source }
     }
 }

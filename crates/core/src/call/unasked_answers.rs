@@ -12,8 +12,8 @@ use super::{
     CallContext,
     approval::{Pass, until_rules_are_known},
     in_flight::without_progress_token,
+    question_rules::is_ruled,
     rounds::{judge, leave_to_client, unclear},
-    ruling::is_ruled,
 };
 use crate::translate;
 

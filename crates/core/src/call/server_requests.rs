@@ -16,7 +16,7 @@ use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     human::{Answerer, Person},
-    ruling::{self, Asker},
+    question_rules::{self, Asker},
 };
 use crate::core::Core;
 
@@ -64,8 +64,8 @@ pub(crate) async fn answer(
         caller: call.map(|call| &call.caller).filter(|_| is_of_one),
     };
     let params = asked.params.as_ref();
-    let ruling = ruling::judge(core, asker, &asked.method, params).await;
-    let ruling = ruling.map_err(ruling::untold)?;
+    let ruling = question_rules::judge(core, asker, &asked.method, params).await;
+    let ruling = ruling.map_err(question_rules::untold)?;
     let owner = match owner {
         Owner::Call(owner) => owner,
         Owner::Several | Owner::Nobody if answerer(false, &ruling) == Answerer::Person => {

@@ -26,7 +26,7 @@ const TRIES_MAX: u32 = 60;
 const NOT_NOW: RangeInclusive<i64> = -32006..=-32002;
 
 /// The state of a conversation.
-pub(super) struct Memory {
+pub(super) struct Handover {
     /// The parameters of the `initialize` that the gateway has accepted.
     opened: Option<Raw>,
     /// An `initialize` that is not answered yet: it is repeated as the client sent it.
@@ -72,7 +72,7 @@ pub(super) struct Lost {
     pub(super) questions: Vec<Id>,
 }
 
-impl Memory {
+impl Handover {
     pub(super) fn new() -> Result<Self, Failure> {
         let mut token = [0; 16];
         getrandom::fill(&mut token).context("the system gives no random numbers")?;
@@ -323,17 +323,17 @@ mod tests {
     const QUESTION: &str = r#"{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}"#;
     const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"action":"accept"}}"#;
 
-    fn sends(memory: &mut Memory, text: &str) -> Option<String> {
+    fn sends(memory: &mut Handover, text: &str) -> Option<String> {
         let on = memory.client_says(Bytes::copy_from_slice(text.as_bytes()))?;
         Some(String::from_utf8(on.to_vec()).unwrap())
     }
 
-    fn sees(memory: &mut Memory, text: &str) -> bool {
+    fn sees(memory: &mut Handover, text: &str) -> bool {
         memory.gateway_says(&Bytes::copy_from_slice(text.as_bytes()))
     }
 
     /// A request and its answer.
-    fn does(memory: &mut Memory, id: u64, method: &str, params: &str) {
+    fn does(memory: &mut Handover, id: u64, method: &str, params: &str) {
         let request =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         assert!(sends(memory, &request).is_some());
@@ -341,8 +341,8 @@ mod tests {
         assert!(sees(memory, &answer));
     }
 
-    fn opened() -> Memory {
-        let mut memory = Memory::new().unwrap();
+    fn opened() -> Handover {
+        let mut memory = Handover::new().unwrap();
         assert!(memory.opening().is_none());
         does(
             &mut memory,
@@ -354,7 +354,7 @@ mod tests {
     }
 
     /// The method, the id and the parameters of each line.
-    fn repeated(memory: &mut Memory) -> Vec<(String, Option<Id>, String)> {
+    fn repeated(memory: &mut Handover) -> Vec<(String, Option<Id>, String)> {
         let lines = memory.opening().unwrap();
         let lines = std::str::from_utf8(&lines).unwrap().lines();
         let read = |line: &str| match Frame::parse(line.to_owned()) {
@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn unanswered_opening_is_repeated_as_it_was() {
-        let mut memory = Memory::new().unwrap();
+        let mut memory = Handover::new().unwrap();
         sends(&mut memory, INITIALIZE);
         assert!(memory.lost().requests.is_empty());
         let opening = memory.opening().unwrap();
@@ -476,7 +476,7 @@ mod tests {
         lines.filter_map(read).collect()
     }
 
-    fn refuses(memory: &mut Memory, id: &Id, error: &str) {
+    fn refuses(memory: &mut Handover, id: &Id, error: &str) {
         let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
         assert!(!sees(memory, &answer));
     }

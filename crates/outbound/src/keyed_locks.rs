@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 
 /// The locks that are in use, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Turns(Mutex<HashMap<String, Arc<Mutex<()>>>>);
+pub(crate) struct KeyedLocks(Mutex<HashMap<String, Arc<Mutex<()>>>>);
 
-impl Turns {
+impl KeyedLocks {
     /// The lock of this name. Locks that are not in use are dropped.
     pub(crate) fn of(&self, name: &str) -> Arc<Mutex<()>> {
         let mut turns = self.0.lock();
@@ -23,7 +23,7 @@ mod tests {
 
     #[test]
     fn a_name_has_one_lock_while_it_is_used() {
-        let turns = Turns::default();
+        let turns = KeyedLocks::default();
         let (one, other) = (turns.of("a"), turns.of("b"));
         let held = one.lock();
         assert!(turns.of("a").try_lock().is_none());

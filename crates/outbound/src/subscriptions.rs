@@ -19,7 +19,7 @@ use switchboard_wire::method;
 
 /// What is watched of one server.
 #[derive(Debug, Default)]
-pub struct Watched {
+pub struct Subscriptions {
     last: AtomicU64,
     by_uri: Mutex<BTreeMap<String, Vec<Watcher>>>,
     /// Held while the server is asked, so that what it was asked last is what is wanted.
@@ -37,7 +37,7 @@ struct Watcher {
 
 /// The room for what clients watch of all servers, in bytes.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct Budget {
     owner: AtomicUsize,
     strangers: AtomicUsize,
 }
@@ -51,15 +51,15 @@ const PLACE_BYTES: usize = 512;
 const _: () =
     assert!(STRANGERS_BYTES / PLACE_BYTES < WATCHED_MAX && STRANGERS_BYTES < WATCHED_BYTES);
 
-impl Room {
+impl Budget {
     /// Takes a place for a resource; `None` if there is none left for this principal.
-    pub(crate) fn take(self: &Arc<Self>, principal: Principal, uri: &str) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Self>, principal: Principal, uri: &str) -> Option<Reservation> {
         let bytes = PLACE_BYTES + uri.len();
         let (taken, limit) = self.of(principal);
         let more = |taken: usize| Some(taken + bytes).filter(|sum| *sum <= limit);
         taken.try_update(Relaxed, Relaxed, more).ok()?;
-        Some(Place {
-            room: Arc::clone(self),
+        Some(Reservation {
+            budget: Arc::clone(self),
             principal,
             bytes,
         })
@@ -75,15 +75,15 @@ impl Room {
 
 /// A place in the room, given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    room: Arc<Room>,
+pub(crate) struct Reservation {
+    budget: Arc<Budget>,
     principal: Principal,
     bytes: usize,
 }
 
-impl Drop for Place {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        let (taken, _) = self.room.of(self.principal);
+        let (taken, _) = self.budget.of(self.principal);
         taken.fetch_sub(self.bytes, Relaxed);
     }
 }
@@ -93,7 +93,7 @@ const WATCHED_MAX: usize = 10_000;
 /// The most bytes of their URIs.
 const WATCHED_BYTES: usize = 16 * 1024 * 1024;
 
-impl Watched {
+impl Subscriptions {
     pub(crate) fn is_empty(&self) -> bool {
         self.by_uri.lock().is_empty()
     }
@@ -203,14 +203,14 @@ mod tests {
 
     #[test]
     fn room_is_given_back_and_kept_apart() {
-        let room = Arc::new(Room::default());
+        let budget = Arc::new(Budget::default());
         let long = "x".repeat(STRANGERS_BYTES / 2 - PLACE_BYTES);
-        let one = room.take(Principal::Anyone, &long).unwrap();
-        let _two = room.take(Principal::Anyone, &long).unwrap();
-        assert!(room.take(Principal::Anyone, "").is_none());
-        assert!(room.take(Principal::Owner, &long).is_some());
+        let one = budget.take(Principal::Anyone, &long).unwrap();
+        let _two = budget.take(Principal::Anyone, &long).unwrap();
+        assert!(budget.take(Principal::Anyone, "").is_none());
+        assert!(budget.take(Principal::Owner, &long).is_some());
         drop(one);
-        assert!(room.take(Principal::Anyone, &long).is_some());
+        assert!(budget.take(Principal::Anyone, &long).is_some());
     }
 
     #[test]

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use crate::{
-    arithmetic::{gelu, normalise_rows, soften_rows},
+use super::{
+    arithmetic::{count, gelu, normalise_rows, soften_rows},
     product::{View, multiply},
 };
 
@@ -78,7 +78,7 @@ impl Network {
     ) {
         let dimensions = self.embedding_norm.scale.len();
         let width = dimensions / self.heads;
-        let factor = 1.0 / crate::arithmetic::count(width).sqrt();
+        let factor = 1.0 / count(width).sqrt();
         let length = text.len();
         let step = 3 * dimensions;
         for head in 0..self.heads {

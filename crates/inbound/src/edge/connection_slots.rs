@@ -1,6 +1,6 @@
 //! Places for connections: few for those that have not shown who they are, many for the others.
 //!
-//! A connection that has shown nothing never keeps another one out: with no place left, the oldest of them is
+//! A connection that has shown nothing never keeps another one out: with no slot left, the oldest of them is
 //! closed. So accepting never waits.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -21,7 +21,7 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// The connections of one door.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionSlots {
     strangers: Mutex<Strangers>,
     strangers_max: usize,
     known: Arc<Semaphore>,
@@ -37,13 +37,13 @@ struct Strangers {
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Arc<Places>,
+pub(crate) struct ConnectionSlot {
+    slots: Arc<ConnectionSlots>,
     number: u64,
     known: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-impl Places {
+impl ConnectionSlots {
     /// Places for a process that may have this many open files. Servers, the store and the other door need some.
     pub(crate) fn for_open_files(limit: Option<u64>) -> Arc<Self> {
         let limit = limit.map_or(usize::MAX, |limit| {
@@ -57,8 +57,8 @@ impl Places {
         })
     }
 
-    /// Serves a new connection in a task of its own. It may cost the oldest stranger its place.
-    pub(crate) fn spawn<F>(self: &Arc<Self>, serve: impl FnOnce(Place) -> F)
+    /// Serves a new connection in a task of its own. It may cost the oldest stranger its slot.
+    pub(crate) fn spawn<F>(self: &Arc<Self>, serve: impl FnOnce(ConnectionSlot) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -73,8 +73,8 @@ impl Places {
             number
         };
         self.count.send_modify(|count| *count += 1);
-        let task = tokio::spawn(serve(Place {
-            places: Arc::clone(self),
+        let task = tokio::spawn(serve(ConnectionSlot {
+            slots: Arc::clone(self),
             number,
             known: Mutex::default(),
         }));
@@ -103,25 +103,25 @@ impl Strangers {
             && oldest.get().is_some()
             && let Some(task) = oldest.remove()
         {
-            // In place of a signal that each connection would have to look at all the time.
+            // In slot of a signal that each connection would have to look at all the time.
             task.abort();
         }
     }
 }
 
-impl Place {
-    /// The connection has shown who it is, and keeps its place. `false` if there are too many of those, or another
-    /// connection has the place already.
+impl ConnectionSlot {
+    /// The connection has shown who it is, and keeps its slot. `false` if there are too many of those, or another
+    /// connection has the slot already.
     pub(crate) fn know(&self) -> bool {
         let mut known = self.known.lock();
         if known.is_some() {
             return true;
         }
-        let Ok(permit) = Arc::clone(&self.places.known).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.slots.known).try_acquire_owned() else {
             return false;
         };
         let is_here = self
-            .places
+            .slots
             .strangers
             .lock()
             .by_age
@@ -132,21 +132,21 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.places.strangers.lock().by_age.remove(&self.number);
-        self.places.count.send_modify(|count| *count -= 1);
+        self.slots.strangers.lock().by_age.remove(&self.number);
+        self.slots.count.send_modify(|count| *count -= 1);
     }
 }
 
 /// Errors that come in crowds, logged now and then.
 #[derive(Debug, Default)]
-pub(crate) struct Seldom {
+pub(crate) struct LogThrottle {
     last: Option<Instant>,
     unsaid: u64,
 }
 
-impl Seldom {
+impl LogThrottle {
     /// Counts one. If it is time to log: how many there were since the last time.
     pub(crate) fn count(&mut self) -> Option<u64> {
         self.unsaid += 1;
@@ -170,20 +170,20 @@ mod tests {
 
     /// A connection that lasts until it is evicted or closed.
     struct Connection {
-        place: Arc<Place>,
+        slot: Arc<ConnectionSlot>,
         close: oneshot::Sender<()>,
     }
 
-    async fn connect(places: &Arc<Places>) -> Connection {
-        let (started, place) = oneshot::channel();
+    async fn connect(slots: &Arc<ConnectionSlots>) -> Connection {
+        let (started, slot) = oneshot::channel();
         let (close, closed) = oneshot::channel();
-        places.spawn(|place| async move {
-            let place = Arc::new(place);
-            let _ = started.send(Arc::clone(&place));
+        slots.spawn(|slot| async move {
+            let slot = Arc::new(slot);
+            let _ = started.send(Arc::clone(&slot));
             let _ = closed.await;
         });
-        let place = place.await.unwrap();
-        Connection { place, close }
+        let slot = slot.await.unwrap();
+        Connection { slot, close }
     }
 
     async fn is_evicted(connection: &mut Connection) -> bool {
@@ -193,45 +193,45 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn oldest_stranger_makes_room() {
-        let places = Places::for_open_files(Some(24));
-        let mut known = connect(&places).await;
-        assert!(known.place.know());
+        let slots = ConnectionSlots::for_open_files(Some(24));
+        let mut known = connect(&slots).await;
+        assert!(known.slot.know());
         let mut first = [
-            connect(&places).await,
-            connect(&places).await,
-            connect(&places).await,
+            connect(&slots).await,
+            connect(&slots).await,
+            connect(&slots).await,
         ];
         assert!(!is_evicted(&mut first[0]).await);
-        let _next = connect(&places).await;
+        let _next = connect(&slots).await;
         assert!(is_evicted(&mut first[0]).await);
-        assert!(!first[0].place.know());
+        assert!(!first[0].slot.know());
         assert!(!is_evicted(&mut first[1]).await);
         assert!(!is_evicted(&mut known).await);
-        places.evict();
+        slots.evict();
         assert!(is_evicted(&mut first[1]).await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn known_connections_are_bounded_and_counted() {
-        let places = Places::for_open_files(Some(8));
-        let first = connect(&places).await;
-        assert!(first.place.know() && first.place.know());
-        let second = connect(&places).await;
-        assert!(second.place.know());
-        let third = connect(&places).await;
-        assert!(!third.place.know());
+        let slots = ConnectionSlots::for_open_files(Some(8));
+        let first = connect(&slots).await;
+        assert!(first.slot.know() && first.slot.know());
+        let second = connect(&slots).await;
+        assert!(second.slot.know());
+        let third = connect(&slots).await;
+        assert!(!third.slot.know());
         drop(first);
         tokio::task::yield_now().await;
-        assert!(third.place.know());
+        assert!(third.slot.know());
         drop((second, third));
-        timeout(Duration::from_secs(1), places.empty())
+        timeout(Duration::from_secs(1), slots.empty())
             .await
             .unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn many_errors_are_logged_once_with_their_number() {
-        let mut seldom = Seldom::default();
+        let mut seldom = LogThrottle::default();
         assert_eq!(seldom.count(), Some(1));
         for _ in 0..99 {
             assert_eq!(seldom.count(), None);
