@@ -6,7 +6,7 @@ use switchboard_approvals::{Holder, Session};
 use switchboard_client::{Raw, Revision, model::LogLevel};
 use switchboard_wire::{Era, meta, method};
 
-use crate::failure::cut;
+use crate::error::cut;
 
 /// Whose request it is. What belongs to one principal does not exist for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::SystemTime};
 
 use serde::{Serialize, Serializer};
-use switchboard_client::{CallError, Error};
+use switchboard_client::{self as client, CallError};
 use switchboard_config::shell_word;
 use switchboard_wire::{excerpt, visible};
 
@@ -64,17 +64,17 @@ impl Reason {
     }
 
     /// The reason why a server did not give what it was asked for.
-    pub fn of(error: &Error) -> Self {
+    pub fn of(error: &client::Error) -> Self {
         match error {
-            Error::Server(error) => {
+            client::Error::Server(error) => {
                 let public = format!("the server answered with error {}", error.code);
                 let said = Some(excerpt(&error.message)).filter(|said| !said.is_empty());
                 Self::new(&public, said.as_deref())
             }
-            Error::Call(CallError::RequestFailed(failure)) => {
+            client::Error::Call(CallError::RequestFailed(failure)) => {
                 Self::new(&failure.message, failure.said.as_deref())
             }
-            Error::InputRefused { method, reason } => Self::new(
+            client::Error::InputRefused { method, reason } => Self::new(
                 &format!("the server needs input for `{method}` that it did not get"),
                 Some(&excerpt(reason)),
             ),
@@ -257,15 +257,15 @@ mod tests {
         };
         for (error, public) in [
             (
-                Error::Server(ErrorObject::new(-32000, said)),
+                client::Error::Server(ErrorObject::new(-32000, said)),
                 "error -32000",
             ),
             (
-                Error::Call(CallError::RequestFailed(failure)),
+                client::Error::Call(CallError::RequestFailed(failure)),
                 "HTTP 500 Internal",
             ),
             (
-                Error::InputRefused {
+                client::Error::InputRefused {
                     method: "tools/list".to_owned(),
                     reason: "`<IMPORTANT>`: unknown".to_owned(),
                 },

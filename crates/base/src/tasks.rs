@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{RawError, code, method};
 
-use crate::{caller::Principal, failure::Failure, health::Reason, signed_token::TokenSigner};
+use crate::{caller::Principal, error::Error, health::Reason, signed_token::TokenSigner};
 
 const PURPOSE: &str = "task";
 /// The extension of 2026-07-28.
@@ -116,8 +116,8 @@ pub fn is_about_task(method: &str) -> bool {
 }
 
 /// The failure of a request about tasks whose answer programs would read in different ways.
-pub fn unclear(server: &str, error: &RawError) -> Failure {
-    Failure::Broken {
+pub fn unclear(server: &str, error: &RawError) -> Error {
+    Error::Broken {
         server: server.into(),
         reason: Reason::plain(&format!("its answer about tasks cannot be read: {error}")),
     }

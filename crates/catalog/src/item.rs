@@ -127,12 +127,12 @@ impl Entry {
     }
 
     /// Reads an item of a list.
-    pub(crate) fn read(server: &str, kind: Kind, raw: &Raw) -> Result<Self, Fault> {
+    pub(crate) fn read(server: &str, kind: Kind, raw: &Raw) -> Result<Self, ItemError> {
         // It is refused for what the server says, and mended only if it is not.
         let spelled = find_key(raw, kind.key_member())?;
-        let key: String = serde_json::from_str(spelled).map_err(|_| Fault::NotText)?;
+        let key: String = serde_json::from_str(spelled).map_err(|_| ItemError::NotText)?;
         if key.len() > limits::KEY_BYTES {
-            return Err(Fault::TooLong);
+            return Err(ItemError::TooLong);
         }
         let mut span = place(raw, spelled);
         let mended = mend(kind, raw);
@@ -170,7 +170,7 @@ impl Entry {
 
 /// Why an item cannot be offered. The words go after "it".
 #[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum ItemError {
     #[error("is not an object that can be read")]
     NotAnObject,
     #[error("does not say what it is called")]
@@ -193,15 +193,15 @@ fn quoted(name: &str) -> String {
 }
 
 /// The value of the member that names an item, as it is spelled.
-fn find_key<'a>(raw: &'a Raw, member: &str) -> Result<&'a str, Fault> {
+fn find_key<'a>(raw: &'a Raw, member: &str) -> Result<&'a str, ItemError> {
     let mut json = serde_json::Deserializer::from_slice(raw.as_bytes());
     let (value, count) = json
         .deserialize_map(Find(member))
-        .map_err(|_| Fault::NotAnObject)?;
+        .map_err(|_| ItemError::NotAnObject)?;
     match (value, count) {
         (Some(value), 1) => Ok(value.get()),
-        (_, 0) => Err(Fault::NoKey),
-        _ => Err(Fault::TwoKeys),
+        (_, 0) => Err(ItemError::NoKey),
+        _ => Err(ItemError::TwoKeys),
     }
 }
 

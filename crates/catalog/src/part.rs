@@ -11,7 +11,7 @@ use switchboard_wire::Raw;
 use crate::{
     BadCursor, Kind, Offers, Page,
     digest::Digest,
-    item::{Entry, Fault, Item},
+    item::{Entry, Item, ItemError},
     limits, names, nearest,
     page::{Sheets, Source},
     parallel, uris,
@@ -259,7 +259,7 @@ impl List {
         for (position, raw) in taken.iter().enumerate() {
             let entry = Entry::read(server, kind, raw).and_then(|entry| {
                 match index.entry(entry.key.clone()) {
-                    hash_map::Entry::Occupied(taken) => Err(Fault::Taken(taken.key().clone())),
+                    hash_map::Entry::Occupied(taken) => Err(ItemError::Taken(taken.key().clone())),
                     hash_map::Entry::Vacant(_) if !permits(&entry.key) => Ok(None),
                     hash_map::Entry::Vacant(free) => {
                         free.insert(entries.len());

@@ -27,13 +27,13 @@ use std::{
 use switchboard_base::{
     backchannel::Backchannel,
     caller::{Caller, Guest},
+    error::Error,
     extensions::is_foreign,
-    failure::Failure,
     health::Reason,
     view::View,
 };
 use switchboard_catalog::Kind;
-use switchboard_client::{CallError, Error, InputRequired, Raw, Revision};
+use switchboard_client::{self as client, CallError, InputRequired, Raw, Revision};
 use switchboard_outbound::{
     limiter::Permit,
     live::Live,
@@ -127,7 +127,7 @@ pub(crate) async fn carry(
     caller: &Caller,
     upstream: &Arc<Upstream>,
     outgoing: UpstreamRequest<'_>,
-) -> Result<Raw, Failure> {
+) -> Result<Raw, Error> {
     // What can be answered with questions can also be answered with "come back".
     let comes_back = matches!(
         &*outgoing.method,
@@ -144,7 +144,7 @@ async fn walk(
     caller: &Caller,
     upstream: &Arc<Upstream>,
     outgoing: UpstreamRequest<'_>,
-) -> Result<Raw, Failure> {
+) -> Result<Raw, Error> {
     let mut record = Record::new(core, caller, upstream, &outgoing);
     let context = match CallContext::new(core, caller, upstream, &outgoing) {
         Ok(context) => context,
@@ -217,12 +217,12 @@ async fn walk(
         };
         let result = match ended {
             // The server had just been lost, and has not got the request: the next one gets it.
-            Err(Trouble { unsent: true, .. }) => {
+            Err(RequestError { unsent: true, .. }) => {
                 lost = Some(live);
                 continue;
             }
-            Err(Trouble {
-                failure: Failure::Answered(error),
+            Err(RequestError {
+                failure: Error::Answered(error),
                 ..
             }) if error.code == code::URL_ELICITATION_REQUIRED => {
                 match Box::pin(context.open(&mut rounds, error, &mut record)).await {
@@ -244,7 +244,7 @@ async fn walk(
             Ok(result) if outgoing.guest.era() == Era::Modern && pass.asked => {
                 context.with_pass(result, &pass, None)
             }
-            ended => ended.map_err(|trouble| trouble.failure),
+            ended => ended.map_err(|failed| failed.failure),
         };
         return record.finish(context.arrived(&live, result));
     }
@@ -309,7 +309,7 @@ impl<'a> CallContext<'a> {
         caller: &'a Caller,
         upstream: &'a Arc<Upstream>,
         outgoing: &'a UpstreamRequest<'a>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let names_progress = in_flight::names_progress(outgoing.params.as_ref())?;
         Ok(Self {
             core,
@@ -330,7 +330,7 @@ impl CallContext<'_> {
         &self,
         started: Instant,
         mut lost: Option<Arc<Live>>,
-    ) -> Result<(Arc<Live>, Permit), Failure> {
+    ) -> Result<(Arc<Live>, Permit), Error> {
         let upstream = self.upstream;
         let deadline = started + upstream.request_timeout();
         let era = self.outgoing.guest.era();
@@ -385,17 +385,17 @@ impl CallContext<'_> {
     }
 
     /// Waits for a place until then.
-    async fn place(&self, started: Instant, deadline: Instant) -> Result<Permit, Failure> {
+    async fn place(&self, started: Instant, deadline: Instant) -> Result<Permit, Error> {
         let upstream = self.upstream;
         let acquiring = upstream.limiter.acquire(self.caller.key);
-        let acquiring = acquiring.map_err(|full| Failure::Busy {
+        let acquiring = acquiring.map_err(|full| Error::Busy {
             server: Arc::clone(&upstream.name),
             waiting: full.waiting,
         })?;
         let place = timeout_at(deadline.into(), acquiring).await.ok();
         // A place that is free is given late, too.
         let place = place.filter(|_| Instant::now() < deadline);
-        place.ok_or_else(|| Failure::TimedOut {
+        place.ok_or_else(|| Error::TimedOut {
             server: Arc::clone(&upstream.name),
             after: started.elapsed(),
         })
@@ -438,13 +438,13 @@ impl CallContext<'_> {
     }
 
     /// The call that this request comes back to.
-    fn kept(&self, params: Option<&Raw>) -> Result<SuspendedCall, Failure> {
+    fn kept(&self, params: Option<&Raw>) -> Result<SuspendedCall, Error> {
         let state = params
             .and_then(|params| params.member("requestState"))
             .and_then(|state| state.to_text())
-            .ok_or_else(|| Failure::invalid_params("`requestState` has to be a string"))?;
+            .ok_or_else(|| Error::invalid_params("`requestState` has to be a string"))?;
         let kept = self.core.suspended.take(&state, || self.ticket());
-        kept.map_err(Failure::Refused)
+        kept.map_err(Error::Refused)
     }
 
     /// Goes on with a call that was suspended: the server gets its answers.
@@ -453,7 +453,7 @@ impl CallContext<'_> {
         mut in_flight: InFlight,
         place: Permit,
         asked: Vec<(String, Question)>,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, Error> {
         in_flight.take_up(self, place);
         let mut given = rounds::answers_in(self.outgoing.params.as_ref());
         let unanswered = rounds::hand_in(&mut given, asked);
@@ -464,10 +464,8 @@ impl CallContext<'_> {
         match in_flight.until_asked(self).await {
             Next::Asked(asked) => self.suspend(in_flight, asked),
             Next::Ended(ended) => {
-                let ended = match ended.map_err(|trouble| trouble.failure) {
-                    Err(Failure::Answered(error))
-                        if error.code == code::URL_ELICITATION_REQUIRED =>
-                    {
+                let ended = match ended.map_err(|failed| failed.failure) {
+                    Err(Error::Answered(error)) if error.code == code::URL_ELICITATION_REQUIRED => {
                         // Only a call that begins can begin anew, once a person has opened them.
                         let opening = self.permitted(error).await;
                         Err(opening.map_or_else(|failure| failure, Opening::into_failure))
@@ -485,7 +483,7 @@ impl CallContext<'_> {
         &self,
         mut in_flight: InFlight,
         asked: Vec<(String, Question)>,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, Error> {
         in_flight.hang_up();
         let questions = Raw::object(asked.iter().map(|(key, question)| {
             let params = translate::question_for_modern(&question.method, question.params.clone());
@@ -499,7 +497,7 @@ impl CallContext<'_> {
     }
 
     /// Asks the client to have addresses opened, and to come again.
-    fn park_again(&self, elicitations: Vec<(String, Raw)>) -> Result<Raw, Failure> {
+    fn park_again(&self, elicitations: Vec<(String, Raw)>) -> Result<Raw, Error> {
         let questions = Raw::object(elicitations.iter().map(|(key, params)| {
             let params = translate::question_for_modern(method::ELICITATION, Some(params.clone()));
             (&**key, rounds::question(method::ELICITATION, params))
@@ -517,7 +515,7 @@ impl CallContext<'_> {
         rounds: &mut Rounds,
         asked: Vec<(String, Raw)>,
         arguments: Option<Raw>,
-    ) -> Result<(), Result<Raw, Failure>> {
+    ) -> Result<(), Result<Raw, Error>> {
         if let Some(arguments) = arguments {
             let params = approval::with_arguments(rounds.params().as_ref(), &arguments);
             rounds.begin_with(params.map_err(Err)?);
@@ -533,13 +531,13 @@ impl CallContext<'_> {
         Ok(())
     }
 
-    fn keep(&self, questions: Raw, kept: SuspendedCall) -> Result<Raw, Failure> {
+    fn keep(&self, questions: Raw, kept: SuspendedCall) -> Result<Raw, Error> {
         let patience = self.core.config.load().approvals.long_timeout;
         let server = &self.upstream.name;
         let suspended = &self.core.suspended;
         let state = suspended.put(server, self.ticket(), patience, kept);
         // The call is dropped with what could not be kept, and withdrawn by that.
-        let state = state.map_err(|_| Failure::Crowded)?;
+        let state = state.map_err(|_| Error::Crowded)?;
         let asked = Raw::object([
             ("resultType", Raw::string("input_required")),
             ("inputRequests", questions),
@@ -564,7 +562,7 @@ impl CallContext<'_> {
     }
 
     /// What the server said, in the words of the client's revision.
-    fn arrived(&self, live: &Live, result: Result<Raw, Failure>) -> Result<Raw, Failure> {
+    fn arrived(&self, live: &Live, result: Result<Raw, Error>) -> Result<Raw, Error> {
         let (of, client) = (&*self.outgoing.method, self.outgoing.guest.revision());
         match result {
             Ok(result) => {
@@ -572,7 +570,7 @@ impl CallContext<'_> {
                 let info = || self.info();
                 Ok(translate::result(result, of, live.revision(), client, info))
             }
-            Err(Failure::Answered(error))
+            Err(Error::Answered(error))
                 if error.code == code::URL_ELICITATION_REQUIRED && client.era() == Era::Modern =>
             {
                 let Some(elicitations) = rounds::addresses(&error, &self.capabilities()) else {
@@ -580,11 +578,11 @@ impl CallContext<'_> {
                         "the server wants a person to open an address, and this client does not do that: {}",
                         error.message
                     );
-                    return Err(Failure::invalid_params(message));
+                    return Err(Error::invalid_params(message));
                 };
                 self.park_again(elicitations)
             }
-            Err(Failure::Answered(error)) => {
+            Err(Error::Answered(error)) => {
                 if error.code == code::URL_ELICITATION_REQUIRED
                     && let Some(backchannel) = self.outgoing.backchannel
                 {
@@ -592,7 +590,7 @@ impl CallContext<'_> {
                         backchannel.asked_for(&self.upstream.name, Some(&address));
                     }
                 }
-                Err(Failure::Answered(translate::error(error, of, client.era())))
+                Err(Error::Answered(translate::error(error, of, client.era())))
             }
             Err(failure) => Err(failure),
         }
@@ -610,14 +608,14 @@ fn ticket(caller: &Caller, upstream: &Upstream, outgoing: &UpstreamRequest<'_>) 
 
 /// Why a request came to nothing.
 #[derive(Debug)]
-struct Trouble {
-    failure: Failure,
+struct RequestError {
+    failure: Error,
     /// The server cannot have got it.
     unsent: bool,
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
+impl From<Error> for RequestError {
+    fn from(failure: Error) -> Self {
         Self {
             failure,
             unsent: false,
@@ -626,10 +624,10 @@ impl From<Failure> for Trouble {
 }
 
 /// What became of a request, once the connection has said so.
-fn outcome(upstream: &Upstream, result: Result<Raw, Error>) -> Result<Raw, Trouble> {
+fn outcome(upstream: &Upstream, result: Result<Raw, client::Error>) -> Result<Raw, RequestError> {
     if result.as_ref().is_ok_and(|result| !result.is_object()) {
         // Some readers take a list for the members of an object in their order.
-        return Err(Trouble::from(Failure::Broken {
+        return Err(RequestError::from(Error::Broken {
             server: Arc::clone(&upstream.name),
             reason: Reason::plain("its result is not an object"),
         }));
@@ -638,20 +636,20 @@ fn outcome(upstream: &Upstream, result: Result<Raw, Error>) -> Result<Raw, Troub
         let unsent = is_for_the_next(&error);
         let failure = match error {
             // What is wrong with the memory is wrong with a part of the gateway.
-            Error::Server(error) if memory::is_built_in(&upstream.settings()) => {
-                Failure::of_memory(error)
+            client::Error::Server(error) if memory::is_built_in(&upstream.settings()) => {
+                Error::of_memory(error)
             }
-            error => Failure::of(&upstream.name, error),
+            error => Error::of(&upstream.name, error),
         };
-        Trouble { failure, unsent }
+        RequestError { failure, unsent }
     })
 }
 
 /// Whether a server that had just been lost cannot have got the request, so that the next one may.
-fn is_for_the_next(error: &Error) -> bool {
+fn is_for_the_next(error: &client::Error) -> bool {
     matches!(
         error,
-        Error::Call(
+        client::Error::Call(
             error @ (CallError::NotReady { .. }
             | CallError::Failed { .. }
             | CallError::Shutdown { .. }
@@ -667,9 +665,9 @@ mod tests {
 
     #[test]
     fn a_call_that_a_stop_kept_back_goes_on() {
-        let stopped = |sent| Error::Call(CallError::Shutdown { sent });
+        let stopped = |sent| client::Error::Call(CallError::Shutdown { sent });
         assert!(is_for_the_next(&stopped(false)));
         assert!(!is_for_the_next(&stopped(true)));
-        assert!(!is_for_the_next(&Error::Call(CallError::Cancelled)));
+        assert!(!is_for_the_next(&client::Error::Call(CallError::Cancelled)));
     }
 }

@@ -17,8 +17,8 @@ use arc_swap::ArcSwap;
 use switchboard_base::{
     audit::Audit,
     caller::Caller,
+    error::{Error, cut},
     events::Events,
-    failure::{Failure, cut},
     metrics::Metrics,
     signed_token::TokenSigner,
 };
@@ -246,12 +246,12 @@ impl Core {
         &self,
         upstream: &Upstream,
         item: Option<(Kind, &str)>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         self.live_catalog.permits(&upstream.name, item)?;
         match item {
             Some((Kind::Tool, tool)) if !upstream.settings().tools.permits(tool) => {
                 let message = format!("there is no tool '{}'", cut(tool));
-                Err(Failure::invalid_params(message))
+                Err(Error::invalid_params(message))
             }
             _ => Ok(()),
         }

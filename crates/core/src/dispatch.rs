@@ -19,7 +19,7 @@ use switchboard_base::{
     apps,
     backchannel::Backchannel,
     caller::{Caller, Guest, read_level},
-    failure::{Failure, cut},
+    error::{Error, cut},
     view::{Face, View},
 };
 use switchboard_catalog::{BadCursor, Catalog, Kind, Page, ServerPart, Target};
@@ -78,7 +78,7 @@ pub async fn serve(
     view: &View,
     caller: &Caller,
     incoming: ClientRequest,
-) -> Result<Raw, Failure> {
+) -> Result<Raw, Error> {
     let ClientRequest {
         guest,
         session,
@@ -147,7 +147,7 @@ struct Dispatch<'a> {
 type Find = for<'a> fn(&'a Catalog, &'a str) -> Option<Target<'a>>;
 
 impl Dispatch<'_> {
-    async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Failure> {
+    async fn list(&self, kind: Kind, params: Option<Raw>) -> Result<Raw, Error> {
         let cursor = params
             .as_ref()
             .and_then(|params| params.member("cursor"))
@@ -234,7 +234,7 @@ impl Dispatch<'_> {
         }
     }
 
-    async fn call_tool(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+    async fn call_tool(&self, params: Option<Raw>) -> Result<Raw, Error> {
         let params = required(params)?;
         let exposed = distinct_text(&params, &["name", "arguments"])?;
         match self.view {
@@ -269,7 +269,7 @@ impl Dispatch<'_> {
     }
 
     /// Whose tool it is, and what that server calls it.
-    fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Failure> {
+    fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Error> {
         let catalog = self.core.live_catalog.catalog();
         let of_app = || {
             let shows_apps = apps::are_shown(&self.guest.capabilities(Some(params)));
@@ -289,8 +289,8 @@ impl Dispatch<'_> {
         &self,
         exposed: &str,
         params: &Raw,
-        mut unknown: Failure,
-    ) -> Result<(Arc<str>, Arc<str>), Failure> {
+        mut unknown: Error,
+    ) -> Result<(Arc<str>, Arc<str>), Error> {
         let named = exposed.split_once("__").and_then(|(server, tool)| {
             let upstream = self.core.upstream(server)?;
             Some((upstream, Some((Kind::Tool, tool))))
@@ -311,11 +311,11 @@ impl Dispatch<'_> {
         Err(upstream.lacks(Kind::Tool).unwrap_or(unknown))
     }
 
-    async fn own_tool(&self, name: &str, params: &Raw) -> Result<Raw, Failure> {
+    async fn own_tool(&self, name: &str, params: &Raw) -> Result<Raw, Error> {
         let result = match name {
             builtin::GET_STATUS => self.get_status(),
             builtin::READ_RESULT => self.read_result(params).await?,
-            _ => return Err(Failure::invalid_params("there is no such tool")),
+            _ => return Err(Error::invalid_params("there is no such tool")),
         };
         Ok(translate::own_result(self.guest.era(), result))
     }
@@ -325,7 +325,7 @@ impl Dispatch<'_> {
         tool_result::result(status.as_str(), status.clone())
     }
 
-    async fn get_prompt(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+    async fn get_prompt(&self, params: Option<Raw>) -> Result<Raw, Error> {
         let find: Find = |catalog, name| catalog.prompt(name);
         let (server, result) = self
             .named(method::PROMPTS_GET, "name", params, find)
@@ -336,7 +336,7 @@ impl Dispatch<'_> {
         })
     }
 
-    async fn read_resource(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+    async fn read_resource(&self, params: Option<Raw>) -> Result<Raw, Error> {
         let find: Find = |catalog, uri| catalog.resource(uri);
         let (server, result) = self
             .named(method::RESOURCES_READ, "uri", params, find)
@@ -354,7 +354,7 @@ impl Dispatch<'_> {
         member: &str,
         params: Option<Raw>,
         find: Find,
-    ) -> Result<(Option<Arc<str>>, Raw), Failure> {
+    ) -> Result<(Option<Arc<str>>, Raw), Error> {
         let params = required(params)?;
         let exposed = distinct_text(&params, &[member, "arguments"])?;
         let View::Server(server) = self.view else {
@@ -372,19 +372,19 @@ impl Dispatch<'_> {
         Ok((None, self.outgoing(server, method, name, params).await?))
     }
 
-    async fn complete(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+    async fn complete(&self, params: Option<Raw>) -> Result<Raw, Error> {
         let params = required(params)?;
         let of = params
             .distinct_member(&["ref", "argument", "context"])
-            .map_err(|error| Failure::invalid_params(error.to_string()))?
-            .ok_or_else(|| Failure::invalid_params("`ref` is missing"))?;
+            .map_err(|error| Error::invalid_params(error.to_string()))?
+            .ok_or_else(|| Error::invalid_params("`ref` is missing"))?;
         call::completion::check(&params)?;
         let member = match of.member("type").and_then(|kind| kind.to_text()).as_deref() {
             Some("ref/prompt") => "name",
             Some("ref/resource") => "uri",
             _ => {
                 let message = "`ref.type` has to be \"ref/prompt\" or \"ref/resource\"";
-                return Err(Failure::invalid_params(message));
+                return Err(Error::invalid_params(message));
             }
         };
         let others = ["type", "name", "uri"];
@@ -402,7 +402,7 @@ impl Dispatch<'_> {
         of: &Raw,
         member: &str,
         exposed: &str,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, Error> {
         let (server, name) = {
             let catalog = self.core.live_catalog.catalog();
             let target = match member {
@@ -410,14 +410,14 @@ impl Dispatch<'_> {
                 _ => catalog.template(exposed),
             };
             let target = target.ok_or_else(|| {
-                Failure::invalid_params(format!("there is nothing called '{}'", cut(exposed)))
+                Error::invalid_params(format!("there is nothing called '{}'", cut(exposed)))
             })?;
             (Arc::clone(target.server), Arc::<str>::from(target.name))
         };
         let of = renamed(of, member, &name)?;
         let params = params
             .with_member("ref", &of)
-            .map_err(|error| Failure::invalid_params(error.to_string()))?;
+            .map_err(|error| Error::invalid_params(error.to_string()))?;
         self.outgoing(&server, method::COMPLETE, name, params).await
     }
 
@@ -425,11 +425,11 @@ impl Dispatch<'_> {
         &self,
         session: Option<&Arc<Session>>,
         params: Option<Raw>,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, Error> {
         let uri = distinct_text(&required(params)?, &["uri"])?;
         let Some(session) = session else {
             let message = "only a session can subscribe";
-            return Err(Failure::advised(message, "open one with `initialize`"));
+            return Err(Error::advised(message, "open one with `initialize`"));
         };
         let (upstream, own) = locate_resource(self.core, self.view, &uri)?;
         if !session.is_watching(&uri) {
@@ -439,7 +439,7 @@ impl Dispatch<'_> {
             let watching = upstream.watch(self.caller, &own, &session.notifications, exposed);
             if !session.keep_watching(&uri, watching.await?) {
                 let message = "this session watches too many resources already";
-                return Err(Failure::invalid_params(message));
+                return Err(Error::invalid_params(message));
             }
         }
         Ok(Raw::empty_object())
@@ -449,10 +449,10 @@ impl Dispatch<'_> {
         &self,
         session: Option<&Session>,
         params: Option<Raw>,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, Error> {
         let level = required(params)?.member("level");
         let level = level.and_then(|level| read_level(&level)).ok_or_else(|| {
-            Failure::invalid_params("`level` has to be one of debug, info, notice, warning, error, critical, alert, emergency")
+            Error::invalid_params("`level` has to be one of debug, info, notice, warning, error, critical, alert, emergency")
         })?;
         let Some(session) = session else {
             return Ok(Raw::empty_object());
@@ -480,7 +480,7 @@ impl Dispatch<'_> {
         method: impl Into<Cow<'static, str>>,
         name: Arc<str>,
         params: Raw,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, Error> {
         let upstream = upstream(self.core, server)?;
         let outgoing = UpstreamRequest {
             guest: &self.guest,
@@ -532,7 +532,7 @@ pub fn locate_resource(
     core: &Core,
     view: &View,
     uri: &str,
-) -> Result<(Arc<Upstream>, String), Failure> {
+) -> Result<(Arc<Upstream>, String), Error> {
     let (upstream, own) = match view {
         View::Server(server) => (upstream(core, server)?, uri.to_owned()),
         View::All(_) => {
@@ -549,7 +549,7 @@ pub fn locate_resource(
 }
 
 /// What one server offers. One that has never been seen is waited for as long as for the answer to a call.
-pub(crate) async fn part(core: &Core, name: &str) -> Result<Arc<ServerPart>, Failure> {
+pub(crate) async fn part(core: &Core, name: &str) -> Result<Arc<ServerPart>, Error> {
     part_within(core, name, Duration::MAX).await
 }
 
@@ -558,58 +558,58 @@ pub async fn part_within(
     core: &Core,
     name: &str,
     patience: Duration,
-) -> Result<Arc<ServerPart>, Failure> {
+) -> Result<Arc<ServerPart>, Error> {
     let upstream = upstream(core, name)?;
     let until = Instant::now() + upstream.request_timeout().min(patience);
     upstream.offered(until, None).await
 }
 
-fn upstream(core: &Core, name: &str) -> Result<Arc<Upstream>, Failure> {
+fn upstream(core: &Core, name: &str) -> Result<Arc<Upstream>, Error> {
     core.upstream(name)
-        .ok_or_else(|| Failure::invalid_params(format!("there is no server '{}'", cut(name))))
+        .ok_or_else(|| Error::invalid_params(format!("there is no server '{}'", cut(name))))
 }
 
-fn required(params: Option<Raw>) -> Result<Raw, Failure> {
+fn required(params: Option<Raw>) -> Result<Raw, Error> {
     params
         .filter(Raw::is_object)
-        .ok_or_else(|| Failure::invalid_params("`params` has to be an object"))
+        .ok_or_else(|| Error::invalid_params("`params` has to be an object"))
 }
 
-fn text(params: &Raw, member: &str) -> Result<String, Failure> {
+fn text(params: &Raw, member: &str) -> Result<String, Error> {
     params
         .member(member)
         .and_then(|name| name.to_text())
-        .ok_or_else(|| Failure::invalid_params(format!("`{member}` has to be a string")))
+        .ok_or_else(|| Error::invalid_params(format!("`{member}` has to be a string")))
 }
 
 /// The text of the first of these members. Servers that ignore letter case would read another one that differs in
 /// nothing else, or the second of two.
-fn distinct_text(params: &Raw, names: &[&str]) -> Result<String, Failure> {
+fn distinct_text(params: &Raw, names: &[&str]) -> Result<String, Error> {
     let member = params
         .distinct_member(names)
-        .map_err(|error| Failure::invalid_params(error.to_string()))?;
+        .map_err(|error| Error::invalid_params(error.to_string()))?;
     let text = member.and_then(|text| text.to_text());
     text.ok_or_else(|| {
         let name = names.first().unwrap_or(&"");
-        Failure::invalid_params(format!("`{name}` has to be a string"))
+        Error::invalid_params(format!("`{name}` has to be a string"))
     })
 }
 
-fn renamed(params: &Raw, member: &str, name: &str) -> Result<Raw, Failure> {
+fn renamed(params: &Raw, member: &str, name: &str) -> Result<Raw, Error> {
     params
         .with_member(member, &Raw::string(name))
-        .map_err(|error| Failure::invalid_params(error.to_string()))
+        .map_err(|error| Error::invalid_params(error.to_string()))
 }
 
-fn bad_cursor() -> Failure {
-    Failure::advised(BadCursor.to_string(), BadCursor::HINT)
+fn bad_cursor() -> Error {
+    Error::advised(BadCursor.to_string(), BadCursor::HINT)
 }
 
-fn bad_page(_: BadCursor) -> Failure {
+fn bad_page(_: BadCursor) -> Error {
     bad_cursor()
 }
 
-fn unknown_tool(catalog: &Catalog, exposed: &str) -> Failure {
+fn unknown_tool(catalog: &Catalog, exposed: &str) -> Error {
     let message = format!("there is no tool '{}'", cut(exposed));
     let near = catalog.suggest_tool(exposed);
     let is_for_models = |near: &&str| {
@@ -617,17 +617,17 @@ fn unknown_tool(catalog: &Catalog, exposed: &str) -> Failure {
         tool.is_some_and(|tool| !apps::is_for_apps_alone(tool.raw()))
     };
     match near.filter(is_for_models) {
-        Some(near) => Failure::advised(message, &format!("did you mean '{near}'?")),
-        None => Failure::invalid_params(message),
+        Some(near) => Error::advised(message, &format!("did you mean '{near}'?")),
+        None => Error::invalid_params(message),
     }
 }
 
 /// Nothing is called this.
-fn unknown(era: Era, member: &str, name: &str) -> Failure {
+fn unknown(era: Era, member: &str, name: &str) -> Error {
     if member == "uri" {
-        return Failure::Refused(translate::no_resource(era, name));
+        return Error::Refused(translate::no_resource(era, name));
     }
-    Failure::invalid_params(format!("there is no prompt '{}'", cut(name)))
+    Error::invalid_params(format!("there is no prompt '{}'", cut(name)))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use switchboard_base::{
     apps::is_for_apps_alone,
-    failure::Failure,
+    error::Error,
     health::{Part, PartState},
 };
 use switchboard_catalog::{Catalog, Kind, ServerPart};
@@ -142,15 +142,15 @@ impl Finder {
     }
 
     /// The tools that fit best. Waits for the index, bounded.
-    pub async fn find(self: &Arc<Self>, wish: ToolQuery) -> Result<Found, Failure> {
+    pub async fn find(self: &Arc<Self>, wish: ToolQuery) -> Result<Found, Error> {
         self.wake();
         let mut stages = self.stage.subscribe();
         let ready = stages.wait_for(|stage| *stage >= Stage::Ready);
         let wait = self.config.load().wait;
         match tokio::time::timeout(wait, ready).await {
             Ok(Ok(stage)) if *stage == Stage::Ready => {}
-            Ok(_) => return Err(Failure::SearchClosed),
-            Err(_) => return Err(Failure::Indexing { retry_after: PAUSE }),
+            Ok(_) => return Err(Error::SearchClosed),
+            Err(_) => return Err(Error::Indexing { retry_after: PAUSE }),
         }
         let finder = Arc::clone(self);
         let learns = self.config.load().search.learn;
@@ -158,7 +158,7 @@ impl Finder {
         search.await.map_err(|_| {
             tracing::error!("The search index is damaged; it is made anew.");
             self.begin_anew();
-            Failure::Indexing { retry_after: PAUSE }
+            Error::Indexing { retry_after: PAUSE }
         })
     }
 

@@ -16,8 +16,8 @@ use serde_json::json;
 use switchboard_approvals::Usage;
 use switchboard_base::{
     audit::{Audit, Event},
+    error::codes,
     events::Events,
-    failure::codes,
     metrics::label,
     scrub,
 };

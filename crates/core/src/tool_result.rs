@@ -4,7 +4,7 @@
 //! Both together stay within a budget: texts are shortened until they fit.
 
 use serde::Deserialize;
-use switchboard_base::failure::Failure;
+use switchboard_base::error::Error;
 use switchboard_catalog::{Catalog, Item, Kind};
 use switchboard_client::Raw;
 use switchboard_schema::outline;
@@ -118,7 +118,7 @@ pub(crate) fn error(text: &str) -> Raw {
 }
 
 /// A failure that an agent should read.
-pub(crate) fn failed(failure: Failure) -> Raw {
+pub(crate) fn failed(failure: Error) -> Raw {
     match failure.into_tool_result() {
         Ok(result) => result,
         Err(refused) => error(&refused.message),

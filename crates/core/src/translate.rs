@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use switchboard_base::{
     caller::{Guest, asks_for_url, with_person},
-    failure::{Failure, cut},
+    error::{Error, cut},
 };
 use switchboard_catalog::{Kind, Page};
 use switchboard_client::{ErrorObject, Raw, Revision};
@@ -420,13 +420,13 @@ pub(crate) fn tool(tool: Raw, with_tasks: bool) -> Raw {
 
 /// What a client of this era hears of a request that failed. Failed calls are results where a model is to read them.
 pub(crate) fn failure(
-    failure: Failure,
+    failure: Error,
     is_call: bool,
     client: Era,
     info: impl FnOnce() -> Raw,
 ) -> Result<Raw, ErrorObject> {
     match client {
-        Era::Legacy if is_call && matches!(failure, Failure::Input { .. }) => {
+        Era::Legacy if is_call && matches!(failure, Error::Input { .. }) => {
             failure.into_tool_result()
         }
         Era::Modern if is_call => Ok(modern(failure.into_tool_result()?, info)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use switchboard_base::{
     caller::Caller,
-    failure::Failure,
+    error::Error,
     notifications::{News, NotificationQueue},
     view::View,
 };
@@ -55,11 +55,11 @@ impl Listening {
         caller: &Caller,
         id: Id,
         params: Option<&Raw>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let filter = params
             .and_then(|params| params.member("notifications"))
             .filter(Raw::is_object)
-            .ok_or_else(|| Failure::invalid_params("`notifications` has to be an object"))?;
+            .ok_or_else(|| Error::invalid_params("`notifications` has to be an object"))?;
         let says = |name: &str| {
             filter
                 .member(name)
@@ -73,12 +73,12 @@ impl Listening {
         let uris: Vec<String> = match filter.member("resourceSubscriptions") {
             None => Vec::new(),
             Some(uris) => uris.read().map_err(|_| {
-                Failure::invalid_params("`resourceSubscriptions` has to be an array of strings")
+                Error::invalid_params("`resourceSubscriptions` has to be an array of strings")
             })?,
         };
         if uris.len() > URIS_MAX {
             let message = format!("a stream watches at most {URIS_MAX} resources");
-            return Err(Failure::invalid_params(message));
+            return Err(Error::invalid_params(message));
         }
         let bytes: usize = uris.iter().map(String::len).sum();
         if bytes + id.raw().as_bytes().len() > KEPT_BYTES {
@@ -86,7 +86,7 @@ impl Listening {
                 "the URIs of a stream and its id have at most {} KiB",
                 KEPT_BYTES / 1024
             );
-            return Err(Failure::invalid_params(message));
+            return Err(Error::invalid_params(message));
         }
         // On its own: the stream may be open long after the frame that it came in.
         let id = id.detached();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use switchboard_base::health::Reason;
 use switchboard_catalog::{Kind, Offers};
-use switchboard_client::{CacheHints, Client, Error, Lossless, Pages, Raw, model};
+use switchboard_client::{self as client, CacheHints, Client, Lossless, Pages, Raw, model};
 use switchboard_wire::{code, meta, method};
 
 /// A set of lists, by the kind of what they hold.
@@ -293,10 +293,10 @@ pub(crate) async fn learn(client: &Client, lists: Lists) -> Option<Learnt> {
             .resource_templates()),
     );
     let mut missing = Missing::new();
-    let mut list = |kind: Kind, result: Option<Result<Listed, Error>>| match result? {
+    let mut list = |kind: Kind, result: Option<Result<Listed, client::Error>>| match result? {
         Ok(items) => Some(items),
         // A server may say that it has a kind of thing and not know how to list it.
-        Err(Error::Server(error)) if error.code == code::METHOD_NOT_FOUND => {
+        Err(client::Error::Server(error)) if error.code == code::METHOD_NOT_FOUND => {
             Some((Vec::new(), None))
         }
         Err(error) => {
@@ -333,7 +333,7 @@ fn said_beside(answer: &Raw) -> Option<Raw> {
 async fn gather<T: model::Listed>(
     offered: Option<bool>,
     pages: impl FnOnce() -> Pages<T>,
-) -> Option<Result<Listed, Error>> {
+) -> Option<Result<Listed, client::Error>> {
     if !offered? {
         return Some(Ok((Vec::new(), None)));
     }

@@ -39,7 +39,7 @@ use crate::{
     deps::Deps,
     identity::directory_hash,
     logs::Logs,
-    restart::{Fault, NotStarted},
+    restart::{NotStarted, StartError},
     start_approval,
     stderr::{LastWords, listen},
 };
@@ -58,11 +58,11 @@ pub(crate) async fn connect(
     let with = Arc::clone(deps);
     let preparing = tokio::task::spawn_blocking(move || prepare(&called, &wanted, &with));
     let prepared = preparing.await.unwrap_or_else(|error| {
-        let fault = Fault {
+        let error = StartError {
             reason: Reason::plain(&format!("cannot prepare the start: {error}")),
             permanent: false,
         };
-        Err(fault.into())
+        Err(error.into())
     });
     match prepared? {
         Prepared::BuiltIn => match &deps.memory {
@@ -167,10 +167,10 @@ fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStar
 
 /// The directory of a server that is not configured to run elsewhere: one for each identity. A full disk may have
 /// room again, so that this is worth another try.
-fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, Fault> {
+fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, StartError> {
     let identity = directory_hash(name, server);
     let created = home.create_server_dir(name, &identity);
-    created.map_err(|error| Fault {
+    created.map_err(|error| StartError {
         reason: Reason::plain(&with_hint(&error, error.hint())),
         permanent: false,
     })
@@ -181,7 +181,7 @@ fn container_launch(
     engine: Engine,
     config: ContainerConfig,
     home: &Home,
-) -> Result<Launch, Fault> {
+) -> Result<Launch, StartError> {
     let mut container = Container::new(config.image);
     for (name, value) in config.env {
         container = container.env(name, value);
@@ -313,8 +313,8 @@ pub fn with_engines(
 }
 
 /// `SOURCE:TARGET[:ro]`, as engines write it. A relative source counts from `base`.
-fn parse_mount(mount: &str, base: &Path) -> Result<Mount, Fault> {
-    let wrong = || Fault {
+fn parse_mount(mount: &str, base: &Path) -> Result<Mount, StartError> {
+    let wrong = || StartError {
         reason: Reason::plain(&format!(
             "the mount {mount:?} is not SOURCE:TARGET or SOURCE:TARGET:ro"
         )),
@@ -335,8 +335,8 @@ fn parse_mount(mount: &str, base: &Path) -> Result<Mount, Fault> {
     })
 }
 
-fn permanent(error: impl std::fmt::Display) -> Fault {
-    Fault {
+fn permanent(error: impl std::fmt::Display) -> StartError {
+    StartError {
         reason: Reason::plain(&error.to_string()),
         permanent: true,
     }

@@ -13,7 +13,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use switchboard_base::{extensions, failure::Failure, uri};
+use switchboard_base::{error::Error, extensions, uri};
 use switchboard_catalog::{
     Catalog, Held, Kind, Offers, Permits, ServerPart, Snapshot, SnapshotError,
 };
@@ -183,12 +183,12 @@ impl LiveCatalog {
     }
 
     /// Decides if something of a server is approved: this item, or with `None` anything at all.
-    pub fn permits(&self, server: &str, item: Option<(Kind, &str)>) -> Result<(), Failure> {
+    pub fn permits(&self, server: &str, item: Option<(Kind, &str)>) -> Result<(), Error> {
         let held = self.held.load();
         let Some(of) = held.get(server) else {
             return Ok(());
         };
-        let unapproved = |item: Option<Cow<'_, str>>| Failure::Unapproved {
+        let unapproved = |item: Option<Cow<'_, str>>| Error::Unapproved {
             server: server.into(),
             item: item.map(Into::into),
         };

@@ -69,7 +69,7 @@ pub(crate) enum State {
 
 /// How it failed.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault {
+pub(crate) struct StartError {
     pub(crate) reason: Reason,
     /// Trying again will not help: the command does not exist, the credentials are refused.
     pub(crate) permanent: bool,
@@ -78,14 +78,14 @@ pub(crate) struct Fault {
 /// Why there is no connection to wait for.
 #[derive(Debug)]
 pub(crate) enum NotStarted {
-    Failed(Fault),
+    Failed(StartError),
     /// A person has to agree first.
     Held(Reason),
 }
 
-impl From<Fault> for NotStarted {
-    fn from(fault: Fault) -> Self {
-        Self::Failed(fault)
+impl From<StartError> for NotStarted {
+    fn from(error: StartError) -> Self {
+        Self::Failed(error)
     }
 }
 
@@ -131,11 +131,11 @@ impl Restart {
     }
 
     /// The server could not be started, or was lost.
-    pub(crate) fn failed(&mut self, now: Instant, fault: Fault) {
+    pub(crate) fn failed(&mut self, now: Instant, error: StartError) {
         self.forgive(now);
         let was_up = matches!(self.state, State::Up { .. });
         self.failures += 1;
-        let Fault { reason, permanent } = fault;
+        let StartError { reason, permanent } = error;
         if permanent || self.failures >= self.settings.budget {
             let park = doubled(self.settings.park, self.parks, self.settings.longest_park);
             self.parks += 1;
@@ -218,8 +218,8 @@ mod tests {
 
     use super::*;
 
-    fn fault(permanent: bool) -> Fault {
-        Fault {
+    fn error(permanent: bool) -> StartError {
+        StartError {
             reason: Reason::plain("it broke"),
             permanent,
         }
@@ -238,7 +238,7 @@ mod tests {
             restart.starting();
             restart.up(now);
             now += Duration::from_secs(5);
-            restart.failed(now, fault(false));
+            restart.failed(now, error(false));
             waits.push(wait_of(&restart, now).as_millis());
             now += wait_of(&restart, now);
             restart.tick(now);
@@ -262,7 +262,7 @@ mod tests {
             restart.starting();
             restart.up(now);
             now += Duration::from_mins(1);
-            restart.failed(now, fault(false));
+            restart.failed(now, error(false));
             assert_eq!(wait_of(&restart, now), Duration::ZERO);
             restart.tick(now);
         }
@@ -273,7 +273,7 @@ mod tests {
         let now = Instant::now();
         let mut restart = Restart::new(Settings::default(), 7);
         restart.starting();
-        restart.failed(now, fault(true));
+        restart.failed(now, error(true));
         assert!(matches!(
             restart.state(),
             State::Parked {
@@ -302,7 +302,7 @@ mod tests {
                     restart.up(now);
                     now += Duration::from_secs(lives);
                 }
-                restart.failed(now, fault(false));
+                restart.failed(now, error(false));
                 now += wait_of(&restart, now);
                 restart.tick(now);
             }

@@ -25,8 +25,8 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use switchboard_base::{
+    error::Error,
     extensions::Outbound,
-    failure::Failure,
     health::{Health, Reason, ServerState},
     metrics::Meter,
     tasks,
@@ -290,7 +290,7 @@ impl Upstream {
         until: Instant,
         lost: Option<&Arc<Live>>,
         era: Option<Era>,
-    ) -> Result<Arc<Live>, Failure> {
+    ) -> Result<Arc<Live>, Error> {
         if self.demand.fetch_add(1, Relaxed) == 0 {
             self.eras.wish(era);
         }
@@ -326,7 +326,7 @@ impl Upstream {
         &self,
         until: Instant,
         era: Option<Era>,
-    ) -> Result<Arc<ServerPart>, Failure> {
+    ) -> Result<Arc<ServerPart>, Error> {
         let mut changes = self.deps.live_catalog.changes();
         loop {
             changes.borrow_and_update();
@@ -356,7 +356,7 @@ impl Upstream {
     }
 
     /// Why waiting is of no use, if it is of none.
-    fn hopeless(&self, health: &Health, wait: &mut Wait) -> Option<Failure> {
+    fn hopeless(&self, health: &Health, wait: &mut Wait) -> Option<Error> {
         let next_try = health.next_try.map(|at| {
             at.duration_since(SystemTime::now())
                 .unwrap_or(Duration::ZERO)
@@ -368,7 +368,7 @@ impl Upstream {
         if self.is_ruled_out() {
             return Some(self.initializing());
         }
-        let failed = || Failure::InitializationFailed {
+        let failed = || Error::InitializationFailed {
             server: Arc::clone(&self.name),
             reason: health
                 .reason
@@ -378,7 +378,7 @@ impl Upstream {
             retry_after: next_try,
         };
         match health.state {
-            ServerState::Disabled => Some(Failure::Disabled {
+            ServerState::Disabled => Some(Error::Disabled {
                 server: Arc::clone(&self.name),
             }),
             ServerState::Parked => Some(failed()),
@@ -398,19 +398,19 @@ impl Upstream {
     }
 
     /// The failure of a call that finds no connection.
-    pub fn not_connected(&self) -> Failure {
-        Failure::NotConnected {
+    pub fn not_connected(&self) -> Error {
+        Error::NotConnected {
             server: Arc::clone(&self.name),
         }
     }
 
-    pub(crate) fn initializing(&self) -> Failure {
+    pub(crate) fn initializing(&self) -> Error {
         let health = self.health.borrow();
         let retry_after = health
             .next_try
             .and_then(|at| at.duration_since(SystemTime::now()).ok())
             .unwrap_or(Duration::from_secs(1));
-        Failure::Initializing {
+        Error::Initializing {
             server: Arc::clone(&self.name),
             reason: health.reason.clone(),
             retry_after,

@@ -78,13 +78,13 @@ impl About<'_> {
             .unwrap_or_else(|_| Err(late()))
     }
 
-    async fn attempt(&self, request: RequestBuilder) -> Result<Raw, Failure> {
+    async fn attempt(&self, request: RequestBuilder) -> Result<Raw, AttemptError> {
         let response = match request.send().await {
             Ok(response) => response,
             Err(error) if error.is_connect() => {
                 let source = error.without_url();
                 let address = self.shown();
-                return Err(Failure {
+                return Err(AttemptError {
                     error: ProviderError::Unreachable { address, source },
                     again: Some(WAIT),
                 });
@@ -104,7 +104,7 @@ impl About<'_> {
     }
 
     /// Why it refuses, and whether a second attempt may help.
-    async fn refusal(&self, response: Response) -> Failure {
+    async fn refusal(&self, response: Response) -> AttemptError {
         let status = response.status();
         let address = self.shown();
         let code = status.as_u16();
@@ -150,7 +150,7 @@ impl About<'_> {
         // After any other it may have been answered, and paid for.
         let may_pass = matches!(code, 429 | 503 | 529);
         let wait = after.unwrap_or(WAIT);
-        Failure {
+        AttemptError {
             error,
             again: (may_pass && wait <= WAIT_MAX).then_some(wait),
         }
@@ -212,13 +212,13 @@ impl About<'_> {
 }
 
 /// An attempt that came to nothing.
-struct Failure {
+struct AttemptError {
     error: ProviderError,
     /// After how long a second one may be made.
     again: Option<Duration>,
 }
 
-impl From<ProviderError> for Failure {
+impl From<ProviderError> for AttemptError {
     fn from(error: ProviderError) -> Self {
         Self { error, again: None }
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::SystemTime};
 use axum::{Json, extract::State};
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
-use switchboard_base::{failure::cut, time};
+use switchboard_base::{error::cut, time};
 use switchboard_inbound::problem::Problem;
 use switchboard_store::{Activity, Outcome, OutcomeKind, Query};
 

@@ -9,7 +9,7 @@ use axum::{
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 use switchboard_approvals::{Action, Decision, Kind, Record, Refusal, Remember, Status};
-use switchboard_base::{audit::Actor, failure::cut};
+use switchboard_base::{audit::Actor, error::cut};
 use switchboard_client::Raw;
 use switchboard_core::{
     approvals::shown::{Decision as ShownDecision, Shown},

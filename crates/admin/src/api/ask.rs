@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
-use switchboard_base::failure::cut;
+use switchboard_base::error::cut;
 use switchboard_inbound::{edge::http::BODY_PATIENCE, problem::Problem};
 use switchboard_outbound::upstream::Upstream;
 use tokio::time::timeout;

@@ -37,7 +37,7 @@ use hyper::{
     Method, StatusCode, Uri,
     header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS},
 };
-use switchboard_base::failure::cut;
+use switchboard_base::error::cut;
 use switchboard_inbound::problem::Problem;
 
 use crate::admin::Admin;

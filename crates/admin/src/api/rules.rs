@@ -15,7 +15,7 @@ use switchboard_approvals::{
 };
 use switchboard_base::{
     audit::{self, Actor, Event},
-    failure::cut,
+    error::cut,
     scrub, time,
 };
 use switchboard_client::Raw;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_base::{
     audit::{Actor, Event},
-    failure::Failure,
+    error::Error,
 };
 use switchboard_catalog::Offers;
 use switchboard_client::Raw;
@@ -180,7 +180,7 @@ pub(super) async fn restart(
     refuse_if_stopping(&admin.core)?;
     if !upstream.settings().enabled {
         let server = Arc::clone(&upstream.name);
-        return Err(Failure::Disabled { server }.into());
+        return Err(Error::Disabled { server }.into());
     }
     let room = admin.core.audit.room().await?;
     room.record([Event {

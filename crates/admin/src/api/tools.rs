@@ -17,7 +17,7 @@ use switchboard_base::{
     audit::Actor,
     backchannel::{Backchannel, Sink},
     caller::{Caller, Guest, Origin, Principal},
-    failure::cut,
+    error::cut,
     view::{Face, View},
 };
 use switchboard_catalog::{Catalog, Item, Kind};

@@ -62,7 +62,7 @@ pub(super) struct Delivery {
 
 /// Why an attempt came to nothing.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum DeliveryError {
     #[error("its address is not a URL")]
     Address,
     #[error("{0}")]
@@ -106,8 +106,8 @@ impl Delivery {
         }
     }
 
-    async fn attempt(&self) -> Result<(), Trouble> {
-        let url = Url::parse(&self.url).map_err(|_| Trouble::Address)?;
+    async fn attempt(&self) -> Result<(), DeliveryError> {
+        let url = Url::parse(&self.url).map_err(|_| DeliveryError::Address)?;
         let timestamp = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let timestamp = timestamp.unwrap_or_default().as_secs().to_string();
         let request = client(&url)?
@@ -120,12 +120,12 @@ impl Delivery {
         let response = request.send().await;
         // What it says beyond the status is of no use, and is not read.
         let status = response
-            .map_err(|error| Trouble::Http(error.without_url()))?
+            .map_err(|error| DeliveryError::Http(error.without_url()))?
             .status();
         match status {
             status if status.is_success() => Ok(()),
-            status if status.is_redirection() => Err(Trouble::Elsewhere(status)),
-            status => Err(Trouble::Status(status)),
+            status if status.is_redirection() => Err(DeliveryError::Elsewhere(status)),
+            status => Err(DeliveryError::Status(status)),
         }
     }
 
@@ -147,7 +147,7 @@ impl Delivery {
     }
 }
 
-fn client(url: &Url) -> Result<Client, Trouble> {
+fn client(url: &Url) -> Result<Client, DeliveryError> {
     let mut builder = Client::builder()
         .tls_backend_preconfigured(switchboard_client::http::tls(url.scheme() == "https")?)
         .redirect(reqwest::redirect::Policy::none())
@@ -158,5 +158,5 @@ fn client(url: &Url) -> Result<Client, Trouble> {
     }
     builder
         .build()
-        .map_err(|error| Trouble::Http(error.without_url()))
+        .map_err(|error| DeliveryError::Http(error.without_url()))
 }

@@ -17,8 +17,8 @@ use switchboard_approvals::{
 use switchboard_base::{
     audit::Event,
     caller::Caller,
+    error::{Error, cut},
     extensions::is_foreign,
-    failure::{Failure, cut},
     scrub,
 };
 use switchboard_client::{InputRequired, Raw};
@@ -65,7 +65,7 @@ pub(crate) struct Round {
 
 impl CallContext<'_> {
     /// Has the call judged, and a person asked if need be.
-    pub(super) async fn gate(&self, record: &mut Record) -> Result<Pass, Failure> {
+    pub(super) async fn gate(&self, record: &mut Record) -> Result<Pass, Error> {
         let outgoing = self.outgoing;
         let plain = Pass {
             params: outgoing.params.clone(),
@@ -80,7 +80,7 @@ impl CallContext<'_> {
             let live = self.upstream.live();
             let is_older = live.is_some_and(|live| live.era() == Era::Legacy);
             if is_older && !self.upstream.may_speak(Era::Modern) {
-                return Err(Failure::Refused(refused()));
+                return Err(Error::Refused(refused()));
             }
         }
         let approvals = &self.core.approvals;
@@ -99,14 +99,9 @@ impl CallContext<'_> {
         Box::pin(self.judged(kind, plain, record)).await
     }
 
-    async fn judged(
-        &self,
-        kind: Kind,
-        mut pass: Pass,
-        record: &mut Record,
-    ) -> Result<Pass, Failure> {
+    async fn judged(&self, kind: Kind, mut pass: Pass, record: &mut Record) -> Result<Pass, Error> {
         let (server, name) = (&self.upstream.name, &self.outgoing.name);
-        let unasked = |why: &str| Failure::Unasked {
+        let unasked = |why: &str| Error::Unasked {
             server: Arc::clone(server),
             why: why.into(),
         };
@@ -145,7 +140,7 @@ impl CallContext<'_> {
                     &self.caller.shown(),
                     &verdict,
                 );
-                return Err(Failure::Denied {
+                return Err(Error::Denied {
                     server: Arc::clone(server),
                     tool: Arc::clone(name),
                     done,
@@ -186,13 +181,13 @@ impl CallContext<'_> {
                 }
                 Ok(pass)
             }
-            Outcome::Rejected(reason) => Err(Failure::Rejected {
+            Outcome::Rejected(reason) => Err(Error::Rejected {
                 server: Arc::clone(server),
                 tool: Arc::clone(name),
                 done,
                 reason,
             }),
-            Outcome::TimedOut(after) => Err(Failure::Unanswered {
+            Outcome::TimedOut(after) => Err(Error::Unanswered {
                 server: Arc::clone(server),
                 tool: Arc::clone(name),
                 done,
@@ -225,7 +220,7 @@ impl CallContext<'_> {
     }
 
     /// The tool as its server defines it.
-    async fn definition(&self) -> Result<Raw, Failure> {
+    async fn definition(&self) -> Result<Raw, Error> {
         self.known().await?;
         let (server, tool) = (&self.upstream.name, &self.outgoing.name);
         let catalog = self.core.live_catalog.catalog();
@@ -235,7 +230,7 @@ impl CallContext<'_> {
         // Rules go by names: one that a server takes without offering it is none of theirs.
         definition.map(|tool| tool.raw().clone()).ok_or_else(|| {
             let message = format!("server '{server}' offers no tool '{}'", cut(tool));
-            Failure::invalid_params(message)
+            Error::invalid_params(message)
         })
     }
 
@@ -246,8 +241,8 @@ impl CallContext<'_> {
         about: &About,
         arguments: Option<Raw>,
         annotations: Option<Raw>,
-    ) -> Result<Ask, Failure> {
-        let unasked = |why: &str| Failure::Unasked {
+    ) -> Result<Ask, Error> {
+        let unasked = |why: &str| Error::Unasked {
             server: Arc::clone(&self.upstream.name),
             why: why.into(),
         };
@@ -269,7 +264,7 @@ impl CallContext<'_> {
     }
 
     /// Waits until it is known what the server offers: rules are about that.
-    async fn known(&self) -> Result<(), Failure> {
+    async fn known(&self) -> Result<(), Error> {
         let (live_catalog, server) = (&self.core.live_catalog, &self.upstream.name);
         if live_catalog.catalog().server(server).is_some() {
             return Ok(());
@@ -282,7 +277,7 @@ impl CallContext<'_> {
     }
 
     /// What a client that comes back brings along, if it was let through before: once.
-    fn returned(&self) -> Result<Option<Pass>, Failure> {
+    fn returned(&self) -> Result<Option<Pass>, Error> {
         let params = self.outgoing.params.as_ref();
         let state = params.and_then(|params| params.member("requestState")?.to_text());
         let (Some(params), Some(state)) = (params, state) else {
@@ -298,19 +293,19 @@ impl CallContext<'_> {
             }));
         }
         if self.core.suspended.origin(&state).is_some() {
-            return Err(Failure::Refused(refused()));
+            return Err(Error::Refused(refused()));
         }
         if self.core.rounds.origin(&state).is_none() {
             return Ok(None);
         }
         let round = self.core.rounds.take(&state, || self.ticket());
-        let round = round.map_err(Failure::Refused)?;
+        let round = round.map_err(Error::Refused)?;
         if let Some(asked) = &round.asked {
             answered_only(params, asked)?;
         }
         let pass = resumed(params, round);
         // What was taken apart here can be put together again.
-        pass.map(Some).ok_or_else(|| Failure::Refused(refused()))
+        pass.map(Some).ok_or_else(|| Error::Refused(refused()))
     }
 
     /// A result that asks the client for input, with links that lead to its server, and under a state of our own: what
@@ -320,7 +315,7 @@ impl CallContext<'_> {
         result: Raw,
         pass: &Pass,
         answers: Option<Raw>,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, Error> {
         let result = with_result_links(self, result);
         let is_ruled = self.rules_answers();
         if !pass.asked && answers.is_none() && !is_ruled {
@@ -343,7 +338,7 @@ impl CallContext<'_> {
         };
         let (rounds, server) = (&self.core.rounds, &self.upstream.name);
         let state = rounds.put(server, self.ticket(), patience, round);
-        let state = state.map_err(|_| Failure::Crowded)?;
+        let state = state.map_err(|_| Error::Crowded)?;
         let bare = result.without(&["requestState"]);
         Ok(bare
             .with_member("requestState", &Raw::string(&state))
@@ -352,20 +347,20 @@ impl CallContext<'_> {
 }
 
 /// Refuses answers to anything but what was asked, and answers that a reader may find elsewhere.
-fn answered_only(params: &Raw, asked: &[String]) -> Result<(), Failure> {
-    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
+fn answered_only(params: &Raw, asked: &[String]) -> Result<(), Error> {
+    let unclear = |error: RawError| Error::invalid_params(error.to_string());
     let given = params.distinct_member(&["inputResponses"]);
     let Some(given) = given.map_err(unclear)? else {
         return Ok(());
     };
     let given = given
         .members()
-        .ok_or_else(|| Failure::invalid_params("`inputResponses` has to be an object"))?;
+        .ok_or_else(|| Error::invalid_params("`inputResponses` has to be an object"))?;
     match given.iter().find(|(name, _)| !asked.contains(name)) {
         None => Ok(()),
         Some((name, _)) => {
             let message = format!("`inputResponses` has '{}', which was not asked", cut(name));
-            Err(Failure::invalid_params(message))
+            Err(Error::invalid_params(message))
         }
     }
 }
@@ -426,7 +421,7 @@ pub async fn may_watch(
     caller: &Caller,
     server: &Arc<str>,
     uri: &str,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     if core.approvals.policy().is_quiet(Kind::Resource) {
         return Ok(());
     }
@@ -437,14 +432,14 @@ pub async fn may_watch(
         Action::Deny => {
             let of = (&**server, uri);
             record_denied(core, method::RESOURCES_SUBSCRIBE, of, &caller.shown(), &verdict);
-            Err(Failure::Denied {
+            Err(Error::Denied {
                 server: Arc::clone(server),
                 tool: uri.into(),
                 done: "watched",
                 why: verdict.why.into(),
             })
         }
-        Action::Ask => Err(Failure::Unasked {
+        Action::Ask => Err(Error::Unasked {
             server: Arc::clone(server),
             why: format!(
                 "subscriptions are not put to a person; a more specific rule, such as `allow resources {server}:{uri}`, lets them pass"
@@ -496,9 +491,9 @@ pub(super) fn record_denied(
 }
 
 /// Waits until it is known which decisions are remembered.
-pub(super) async fn until_rules_are_known(core: &Core, server: &Arc<str>) -> Result<(), Failure> {
+pub(super) async fn until_rules_are_known(core: &Core, server: &Arc<str>) -> Result<(), Error> {
     let known = core.approvals.until_rules_are_known().await;
-    known.map_err(|why| Failure::Unasked {
+    known.map_err(|why| Error::Unasked {
         server: Arc::clone(server),
         why: why.into(),
     })
@@ -517,14 +512,11 @@ fn of_resource(uri: &str) -> Raw {
     Raw::object([("uri", Raw::string(uri))])
 }
 
-pub(super) fn with_arguments(
-    params: Option<&Raw>,
-    arguments: &Raw,
-) -> Result<Option<Raw>, Failure> {
+pub(super) fn with_arguments(params: Option<&Raw>, arguments: &Raw) -> Result<Option<Raw>, Error> {
     let params = params.cloned().unwrap_or_else(Raw::empty_object);
     let params = params
         .without(&["arguments"])
         .with_member("arguments", arguments);
-    let params = params.map_err(|error| Failure::invalid_params(error.to_string()))?;
+    let params = params.map_err(|error| Error::invalid_params(error.to_string()))?;
     Ok(Some(params))
 }

@@ -1,13 +1,13 @@
 //! Completions, as rules look at them: the prompt or resource that is being written, as far as it is written.
 
-use switchboard_base::failure::Failure;
+use switchboard_base::error::Error;
 use switchboard_client::Raw;
 
 /// Tests that every reader of a completion reads the same values in it.
-pub(crate) fn check(params: &Raw) -> Result<(), Failure> {
+pub(crate) fn check(params: &Raw) -> Result<(), Error> {
     let distinct = |of: &Raw, names: &[&str]| {
         let member = of.distinct_member(names);
-        member.map_err(|error| Failure::invalid_params(error.to_string()))
+        member.map_err(|error| Error::invalid_params(error.to_string()))
     };
     let is_text = |value: Option<&Raw>| value.is_some_and(|value| value.to_text().is_some());
     if let Some(argument) = params.member("argument")
@@ -15,7 +15,7 @@ pub(crate) fn check(params: &Raw) -> Result<(), Failure> {
             && is_text(argument.member("value").as_ref()))
     {
         let message = "`argument.name` and `argument.value` have to be strings";
-        return Err(Failure::invalid_params(message));
+        return Err(Error::invalid_params(message));
     }
     let Some(context) = params.member("context") else {
         return Ok(());
@@ -26,7 +26,7 @@ pub(crate) fn check(params: &Raw) -> Result<(), Failure> {
         || !values.iter().all(|(_, value)| is_text(Some(value)))
     {
         let message = "`context.arguments` has to hold strings, each under a name of its own";
-        return Err(Failure::invalid_params(message));
+        return Err(Error::invalid_params(message));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_approvals::rules::{Action, Case, Kind, Verdict};
 use switchboard_base::{
     caller::Caller,
-    failure::{Failure, cut},
+    error::{Error, cut},
     view::View,
 };
 use switchboard_catalog::Kind as Item;
@@ -28,14 +28,14 @@ pub(crate) async fn may_pass(
     upstream: &Upstream,
     method: &str,
     params: Option<&Raw>,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let server = &upstream.name;
     let live_catalog = &core.live_catalog;
     core.may_use(upstream, None)?;
     let plain = plain(method);
     let tools = &upstream.settings().tools;
     if !tools.permits(method) || tools.denies(&plain) {
-        return Err(Failure::method_not_found(method));
+        return Err(Error::method_not_found(method));
     }
     let named = Named::read(params)?;
     if let Some(uri) = &named.uri {
@@ -49,7 +49,7 @@ pub(crate) async fn may_pass(
             if !live_catalog.lists(server, kind, &known) {
                 // It is held back, or the settings hide it.
                 let message = format!("server '{server}' shows nothing called '{}'", cut(name));
-                return Err(Failure::invalid_params(message));
+                return Err(Error::invalid_params(message));
             }
             items.push((kind, known));
         }
@@ -98,7 +98,7 @@ pub(crate) async fn may_pass(
     if let Some((subject, verdict)) = denied {
         let of = (&**server, *subject);
         record_denied(core, method, of, &caller.shown(), verdict);
-        return Err(Failure::Denied {
+        return Err(Error::Denied {
             server: Arc::clone(server),
             tool: (*subject).into(),
             done: "called",
@@ -108,7 +108,7 @@ pub(crate) async fn may_pass(
     let asked = verdicts.iter().find(|(_, it)| it.action == Action::Ask);
     match asked {
         None => Ok(()),
-        Some((subject, _)) => Err(Failure::Unasked {
+        Some((subject, _)) => Err(Error::Unasked {
             server: Arc::clone(server),
             why: format!(
                 "requests of extensions are not put to a person; a more specific rule, such as `allow {server}:{}`, lets them pass",
@@ -146,17 +146,17 @@ struct Named {
 
 impl Named {
     /// Parameters that say one of them twice, or in another letter case, are refused: the server might read the other one.
-    fn read(params: Option<&Raw>) -> Result<Self, Failure> {
+    fn read(params: Option<&Raw>) -> Result<Self, Error> {
         let member = |name: &str| match params.map(|params| params.distinct_member(&[name])) {
             None => Ok(None),
-            Some(found) => found.map_err(|error| Failure::invalid_params(error.to_string())),
+            Some(found) => found.map_err(|error| Error::invalid_params(error.to_string())),
         };
         let text = |name: &str| match member(name)? {
             None => Ok(None),
             Some(found) => found
                 .to_text()
                 .map(Some)
-                .ok_or_else(|| Failure::invalid_params(format!("`{name}` has to be a string"))),
+                .ok_or_else(|| Error::invalid_params(format!("`{name}` has to be a string"))),
         };
         Ok(Self {
             uri: text("uri")?,

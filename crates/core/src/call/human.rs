@@ -15,7 +15,7 @@ use bytes::Bytes;
 use switchboard_approvals::{Ask, Outcome, broker::SAMPLING_BYTES, form::Form};
 use switchboard_base::{
     backchannel::{Backchannel, Sink},
-    failure::{Failure, codes},
+    error::{Error, codes},
     view::View,
 };
 use switchboard_client::{ErrorObject, InputRequired, Raw, Reason};
@@ -90,15 +90,15 @@ pub(super) struct Opening {
 
 impl Opening {
     /// The failure that the client hears, if no person is to open the addresses, or has done so before.
-    pub(super) fn into_failure(self) -> Failure {
+    pub(super) fn into_failure(self) -> Error {
         let mut rulings = self.addresses.iter().map(|(_, ruling)| ruling);
         if rulings.any(|ruling| matches!(ruling, Ruling::Ask(_))) {
-            return Failure::advised(
+            return Error::advised(
                 "the server wants addresses opened once more, which a rule leaves to a person",
                 "call again",
             );
         }
-        Failure::Answered(self.error)
+        Error::Answered(self.error)
     }
 }
 
@@ -436,14 +436,14 @@ impl CallContext<'_> {
 
     /// The addresses that a server wants opened, without those that are denied and those that no browser is to
     /// open. If none is left, the call fails.
-    pub(super) async fn permitted(&self, error: ErrorObject) -> Result<Opening, Failure> {
+    pub(super) async fn permitted(&self, error: ErrorObject) -> Result<Opening, Error> {
         let data = error.data.clone().unwrap_or_else(Raw::empty_object);
         let said = data.distinct_member(&["elicitations"]);
-        let said = said.map_err(|error| Failure::invalid_params(error.to_string()))?;
+        let said = said.map_err(|error| Error::invalid_params(error.to_string()))?;
         let said = said.and_then(|said| said.elements()).unwrap_or_default();
         if said.is_empty() {
             let message = "the server wants an address opened and does not list any";
-            return Err(Failure::invalid_params(message));
+            return Err(Error::invalid_params(message));
         }
         let (mut kept, mut addresses, mut refused) = (Vec::new(), Vec::new(), None);
         for one in said.iter().take(InputRequired::QUESTIONS_MAX) {
@@ -465,12 +465,12 @@ impl CallContext<'_> {
             }
         }
         let error = match refused {
-            Some(why) if kept.is_empty() => return Err(Failure::invalid_params(why)),
+            Some(why) if kept.is_empty() => return Err(Error::invalid_params(why)),
             _ if kept.len() == said.len() => error,
             _ => {
                 let bare = data.without(&["elicitations"]);
                 let data = bare.with_member("elicitations", &Raw::array(kept));
-                let data = data.map_err(|error| Failure::invalid_params(error.to_string()))?;
+                let data = data.map_err(|error| Error::invalid_params(error.to_string()))?;
                 error.with_data(data)
             }
         };
@@ -478,9 +478,9 @@ impl CallContext<'_> {
     }
 
     /// Has a person open these addresses.
-    pub(super) async fn have_opened(&self, opening: &Opening) -> Result<(), Failure> {
+    pub(super) async fn have_opened(&self, opening: &Opening) -> Result<(), Error> {
         let person = self.person();
-        let refused = |error: ErrorObject| Failure::invalid_params(error.message);
+        let refused = |error: ErrorObject| Error::invalid_params(error.message);
         for (params, ruling) in &opening.addresses {
             self.count_question(method::ELICITATION, &person.count)
                 .map_err(refused)?;
@@ -488,7 +488,7 @@ impl CallContext<'_> {
             let answer = answer.await.map_err(refused)?;
             let action = answer.member("action").and_then(|action| action.to_text());
             if action.as_deref() != Some("accept") {
-                return Err(Failure::invalid_params(
+                return Err(Error::invalid_params(
                     "the address that the server wants opened was declined",
                 ));
             }

@@ -10,9 +10,11 @@ use std::{
 };
 
 use switchboard_base::{
-    backchannel::Backchannel, caller::Logs, failure::Failure, tasks::is_about_task,
+    backchannel::Backchannel, caller::Logs, error::Error, tasks::is_about_task,
 };
-use switchboard_client::{Answering, Call, CallError, Client, Error, ErrorObject, Id, Raw, Reason};
+use switchboard_client::{
+    self as client, Answering, Call, CallError, Client, ErrorObject, Id, Raw, Reason,
+};
 use switchboard_outbound::{
     limiter::Permit,
     live::Live,
@@ -27,7 +29,7 @@ use tokio::{
 };
 
 use super::{
-    CallContext, Record, Trouble, outcome,
+    CallContext, Record, RequestError, outcome,
     rounds::{answers_in, hand_in, with_links},
 };
 use crate::relay::Relay;
@@ -61,7 +63,7 @@ pub(crate) struct InFlight {
 pub(super) enum Next {
     /// The server asks this, each question under a name.
     Asked(Vec<(String, Question)>),
-    Ended(Result<Raw, Trouble>),
+    Ended(Result<Raw, RequestError>),
 }
 
 /// What the client wants to hear of the call on the way.
@@ -76,11 +78,11 @@ struct Wants {
 enum Sent {
     Call(Answering<Raw>),
     /// The same, of which a task is to come.
-    Creation(oneshot::Receiver<Result<Created, Error>>),
+    Creation(oneshot::Receiver<Result<Created, client::Error>>),
 }
 
 impl Future for Sent {
-    type Output = Result<Created, Error>;
+    type Output = Result<Created, client::Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
@@ -208,7 +210,10 @@ impl InFlight {
     }
 
     /// Waits for the answer; whoever is on the back channel answers what the server asks, or a person.
-    pub(super) async fn accompany(&mut self, context: &CallContext<'_>) -> Result<Raw, Trouble> {
+    pub(super) async fn accompany(
+        &mut self,
+        context: &CallContext<'_>,
+    ) -> Result<Raw, RequestError> {
         let backchannel = context.outgoing.backchannel;
         let mut silent = Some(Instant::now() + SILENCE);
         loop {
@@ -372,7 +377,10 @@ impl InFlight {
     }
 
     /// The end of the call. `None` if it has only become a task, whose result is asked for now.
-    fn settled(&mut self, result: Result<Created, Error>) -> Option<Result<Raw, Trouble>> {
+    fn settled(
+        &mut self,
+        result: Result<Created, client::Error>,
+    ) -> Option<Result<Raw, RequestError>> {
         let result = match result {
             Ok(Created::Task(task)) => {
                 if let (Some(questions), Some(id)) = (&self.questions, task.id.to_text()) {
@@ -393,15 +401,16 @@ impl InFlight {
             Ok(Created::Result(result)) => Ok(result),
             Err(error) => Err(error),
         };
-        if let (Some(questions), Ok(_) | Err(Error::Server(_))) = (&self.questions, &result) {
+        if let (Some(questions), Ok(_) | Err(client::Error::Server(_))) = (&self.questions, &result)
+        {
             questions.set_answered();
         }
         let mut ended = outcome(&self.upstream, result);
         if let Some(task) = &mut self.task {
             task.over = true;
             // The server has got the call itself.
-            if let Err(trouble) = &mut ended {
-                trouble.unsent = false;
+            if let Err(failed) = &mut ended {
+                failed.unsent = false;
             }
         }
         Some(ended)
@@ -423,13 +432,13 @@ impl InFlight {
         self.deadline = self.deadline.max(Instant::now() + self.patience);
     }
 
-    fn overdue(&self) -> Option<Failure> {
+    fn overdue(&self) -> Option<Error> {
         if self.deadline() > Instant::now() {
             return None;
         }
         // Nobody else says why.
         let _ = self.reason.set("deadline passed".into());
-        Some(Failure::TimedOut {
+        Some(Error::TimedOut {
             server: Arc::clone(&self.upstream.name),
             after: self.record.started.elapsed(),
         })
@@ -543,12 +552,12 @@ fn key(question: &Question, asked: &[(String, Question)]) -> String {
 /// own are numbers as well, and the server's reports could be taken for those of another call.
 ///
 /// Servers differ in which of two tokens they take, and some ignore letter case: then the parameters are refused.
-pub(super) fn names_progress(params: Option<&Raw>) -> Result<bool, Failure> {
+pub(super) fn names_progress(params: Option<&Raw>) -> Result<bool, Error> {
     static PROGRESS_TOKEN: Name = Name::any_case(meta::PROGRESS_TOKEN);
     let Some(params) = params.filter(|params| params.may_name(&PROGRESS_TOKEN)) else {
         return Ok(false);
     };
-    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
+    let unclear = |error: RawError| Error::invalid_params(error.to_string());
     let said = params.distinct_member(&[meta::META]).map_err(unclear)?;
     let token = said.map(|said| said.distinct_member(&[meta::PROGRESS_TOKEN]));
     Ok(token.transpose().map_err(unclear)?.flatten().is_some())
@@ -602,7 +611,7 @@ impl Task {
         live: &Live,
         call: Call<Raw>,
         patience: Duration,
-    ) -> oneshot::Receiver<Result<Created, Error>> {
+    ) -> oneshot::Receiver<Result<Created, client::Error>> {
         let (mut created, receiver) = oneshot::channel();
         let client = live.client().clone();
         tokio::spawn(async move {

@@ -8,7 +8,7 @@ use std::{
 
 use switchboard_base::{
     caller::{Caller, Origin},
-    failure::Failure,
+    error::Error,
     scrub,
 };
 use switchboard_client::Raw;
@@ -78,7 +78,7 @@ impl Record {
         self.finished = true;
     }
 
-    pub(super) fn finish(mut self, result: Result<Raw, Failure>) -> Result<Raw, Failure> {
+    pub(super) fn finish(mut self, result: Result<Raw, Error>) -> Result<Raw, Error> {
         if self.finished {
             return result;
         }

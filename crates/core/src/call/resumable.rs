@@ -7,7 +7,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_base::{caller::Caller, failure::Failure, view::View};
+use switchboard_base::{caller::Caller, error::Error, view::View};
 use switchboard_client::Raw;
 use switchboard_outbound::upstream::Upstream;
 use tokio::{
@@ -31,7 +31,7 @@ use crate::{
 
 /// A call that goes on while its client is away. Dropping it withdraws the call.
 #[derive(Debug)]
-pub(crate) struct Running(JoinHandle<Result<Raw, Failure>>);
+pub(crate) struct Running(JoinHandle<Result<Raw, Error>>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -48,7 +48,7 @@ pub(super) async fn carry(
     caller: &Caller,
     upstream: &Arc<Upstream>,
     outgoing: UpstreamRequest<'_>,
-) -> Result<Raw, Failure> {
+) -> Result<Raw, Error> {
     let waits = Waits {
         core,
         upstream,
@@ -65,7 +65,7 @@ pub(super) async fn carry(
         match (origin, state) {
             (Some(Origin::ThisRun), Some(state)) => {
                 let running = core.waiting.take(&state, waits.ticket);
-                let running = running.map_err(Failure::Refused)?;
+                let running = running.map_err(Error::Refused)?;
                 let token = progress_token(outgoing.params.as_ref());
                 let told =
                     names_progress(outgoing.params.as_ref())?.then(Arc::<LastProgress>::default);
@@ -122,7 +122,7 @@ struct Waits<'a> {
 
 impl Waits<'_> {
     /// Keeps a client that has come back, for a while.
-    async fn hold(&self, mut running: Running, client: &Client) -> Result<Raw, Failure> {
+    async fn hold(&self, mut running: Running, client: &Client) -> Result<Raw, Error> {
         let words = "the call is under way, or waits for a person";
         match timeout(HOLD, client.wait(words, &mut running.0)).await {
             // It ends with the gateway, and begins anew with the next: the client is to ask that.
@@ -135,13 +135,13 @@ impl Waits<'_> {
     }
 
     /// Tells the client to come back.
-    fn send_away(&self, running: Running) -> Result<Raw, Failure> {
+    fn send_away(&self, running: Running) -> Result<Raw, Error> {
         let approvals = &self.core.config.load().approvals;
         // Twice as long as a person may take: what comes of it has to be fetched.
         let patience = 2 * (approvals.short_timeout + approvals.long_timeout);
         let (server, ticket) = (&self.upstream.name, (self.ticket)());
         let state = self.core.waiting.put(server, ticket, patience, running);
-        let state = state.map_err(|_| Failure::Crowded)?;
+        let state = state.map_err(|_| Error::Crowded)?;
         Ok(self.come_back(&state))
     }
 
@@ -155,7 +155,7 @@ impl Waits<'_> {
     }
 }
 
-fn lost(error: &JoinError) -> Failure {
+fn lost(error: &JoinError) -> Error {
     tracing::error!(%error, "A call was lost.");
-    Failure::Cancelled
+    Error::Cancelled
 }

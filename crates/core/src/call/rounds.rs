@@ -9,7 +9,7 @@ use std::{
 use switchboard_base::{
     backchannel::Backchannel,
     caller::{Guest, answers},
-    failure::{Failure, cut},
+    error::{Error, cut},
     tasks::is_about_task,
     view::View,
 };
@@ -75,7 +75,7 @@ impl Rounds {
         pass: &Pass,
         result: Raw,
         record: &mut Record,
-    ) -> Result<Option<Raw>, Failure> {
+    ) -> Result<Option<Raw>, Error> {
         let server = &context.upstream.name;
         let input = InputRequired::of(&result).map_err(|error| unclear(context, &error))?;
         let Some(input) = input else {
@@ -85,7 +85,7 @@ impl Rounds {
                 Guest::Legacy { .. } | Guest::Modern => result,
             }));
         };
-        let endless = || Failure::Input {
+        let endless = || Error::Input {
             server: Arc::clone(server),
             reason: "it keeps asking for input".into(),
         };
@@ -106,7 +106,7 @@ impl Rounds {
             let gathered = gather(context, &input, self.patience, count).await;
             record.end_wait();
             self.since = Instant::now();
-            let gathered = gathered.map_err(|reason| Failure::Input {
+            let gathered = gathered.map_err(|reason| Error::Input {
                 server: Arc::clone(server),
                 reason: reason.into(),
             })?;
@@ -120,14 +120,14 @@ impl Rounds {
                 let left = left.map(|(key, question)| (&**key, question.clone()));
                 let bare = result.without(&["inputRequests"]);
                 let asked = bare.with_member("inputRequests", &Raw::object(left));
-                let asked = asked.map_err(|error| Failure::invalid_params(error.to_string()))?;
+                let asked = asked.map_err(|error| Error::invalid_params(error.to_string()))?;
                 let asked = context.with_pass(asked, pass, Some(gathered.answers))?;
                 return Ok(Some(asked));
             }
             gathered.answers
         };
         let next = input.answered(self.first.as_ref(), &answers);
-        self.next = Some(next.map_err(|error| Failure::invalid_params(error.to_string()))?);
+        self.next = Some(next.map_err(|error| Error::invalid_params(error.to_string()))?);
         Ok(None)
     }
 }
@@ -141,13 +141,13 @@ struct Gathered {
 
 /// Tests if a person is to answer something that this result asks, or rules are about it. A result that programs
 /// would read in different ways is an error.
-pub(super) fn wants_person(context: &CallContext<'_>, result: &Raw) -> Result<bool, Failure> {
+pub(super) fn wants_person(context: &CallContext<'_>, result: &Raw) -> Result<bool, Error> {
     if is_task(context, result) {
         // The result of a task is that of a call that is over.
         let inner = result.distinct_member(&["result"]);
         let inner = inner.map_err(|error| unclear(context, &error.into()))?;
         if inner.is_some_and(|inner| translate::names_questions(&inner)) {
-            return Err(Failure::Input {
+            return Err(Error::Input {
                 server: Arc::clone(&context.upstream.name),
                 reason: "it asks for input in the result of a task that is over".into(),
             });
@@ -169,8 +169,8 @@ pub(super) fn may_ask(result: &Raw) -> bool {
 }
 
 /// The failure of a call whose result programs would read in different ways.
-pub(super) fn unclear(context: &CallContext<'_>, error: &UnclearInput) -> Failure {
-    Failure::Input {
+pub(super) fn unclear(context: &CallContext<'_>, error: &UnclearInput) -> Error {
+    Error::Input {
         server: Arc::clone(&context.upstream.name),
         reason: error.to_string().into(),
     }
@@ -182,8 +182,8 @@ pub(super) async fn permit(
     context: &CallContext<'_>,
     pass: &Pass,
     result: Raw,
-) -> Result<Raw, Failure> {
-    let refused = |reason: String| Failure::Input {
+) -> Result<Raw, Error> {
+    let refused = |reason: String| Error::Input {
         server: Arc::clone(&context.upstream.name),
         reason: reason.into(),
     };
@@ -456,7 +456,7 @@ impl CallContext<'_> {
         rounds: &mut Rounds,
         error: ErrorObject,
         record: &mut Record,
-    ) -> Option<Failure> {
+    ) -> Option<Error> {
         let opening = match self.permitted(error).await {
             Ok(opening) => opening,
             Err(failure) => return Some(failure),
@@ -480,7 +480,7 @@ impl CallContext<'_> {
 pub(super) fn consent(
     params: Option<&Raw>,
     asked: Vec<(String, Raw)>,
-) -> Result<(), Result<Vec<(String, Raw)>, Failure>> {
+) -> Result<(), Result<Vec<(String, Raw)>, Error>> {
     let given = params.and_then(|params| params.member("inputResponses"));
     let mut unanswered = Vec::new();
     for (key, params) in asked {
@@ -491,7 +491,7 @@ pub(super) fn consent(
             Some("decline" | "cancel") => {
                 let message = "the address that the server wants opened was declined";
                 let error = ErrorObject::new(code::INVALID_PARAMS, message);
-                return Err(Err(Failure::Refused(error)));
+                return Err(Err(Error::Refused(error)));
             }
             _ => unanswered.push((key, params)),
         }
@@ -554,7 +554,7 @@ mod tests {
         assert!(said(r#"{"inputResponses":{"a":{"action":"accept"}}}"#).is_ok());
         assert!(matches!(
             said(r#"{"inputResponses":{"a":{"action":"decline"}}}"#),
-            Err(Err(Failure::Refused(_)))
+            Err(Err(Error::Refused(_)))
         ));
         assert!(matches!(said("{}"), Err(Ok(again)) if again.len() == 1));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchboard_base::failure::{Failure, cut};
+use switchboard_base::error::{Error, cut};
 use switchboard_client::{InputRequired, Raw};
 use switchboard_config::Route;
 use switchboard_outbound::live::Live;
@@ -26,12 +26,12 @@ pub(super) async fn check(
     context: &CallContext<'_>,
     live: &Live,
     pass: &Pass,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let params = context.outgoing.params.as_ref();
     let (Some(params), false) = (params, pass.returned || !may_be_ruled(context)) else {
         return Ok(());
     };
-    let unclear = |error: RawError| Failure::invalid_params(error.to_string());
+    let unclear = |error: RawError| Error::invalid_params(error.to_string());
     let Some(given) = params.distinct_member(&[ANSWERS]).map_err(unclear)? else {
         return Ok(());
     };
@@ -42,7 +42,7 @@ pub(super) async fn check(
     if context.outgoing.method == method::TASKS_UPDATE {
         return Box::pin(check_update(context, live, params, &given)).await;
     }
-    Err(Failure::advised(
+    Err(Error::advised(
         "`inputResponses` answers nothing that was asked, and a rule or `approvals.route` may leave that to a person",
         "call again without it",
     ))
@@ -62,8 +62,8 @@ async fn check_update(
     live: &Live,
     params: &Raw,
     given: &Raw,
-) -> Result<(), Failure> {
-    let refused = |reason: String| Failure::Input {
+) -> Result<(), Error> {
+    let refused = |reason: String| Error::Input {
         server: Arc::clone(&context.upstream.name),
         reason: reason.into(),
     };
@@ -78,17 +78,16 @@ async fn check_update(
     let asking = asking
         .timeout(context.upstream.request_timeout())
         .fail_fast();
-    let state =
-        super::outcome(context.upstream, asking.await).map_err(|trouble| trouble.failure)?;
+    let state = super::outcome(context.upstream, asking.await).map_err(|failed| failed.failure)?;
     let questions = InputRequired::requests_in(&state).map_err(|error| unclear(context, &error))?;
     let given = given
         .members()
-        .ok_or_else(|| Failure::invalid_params("`inputResponses` has to be an object"))?;
+        .ok_or_else(|| Error::invalid_params("`inputResponses` has to be an object"))?;
     for (key, _) in given {
         let question = questions.iter().find(|(asked, _)| *asked == key);
         let (_, question) = question.ok_or_else(|| {
             let message = format!("the task does not ask '{}'", cut(&key));
-            Failure::invalid_params(message)
+            Error::invalid_params(message)
         })?;
         let judged = judge(context, question).await.map_err(refused)?;
         leave_to_client(context, &judged).map_err(refused)?;

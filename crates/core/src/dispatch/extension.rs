@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use switchboard_base::{
     caller::{Caller, Guest},
+    error::Error,
     extensions::{Told, declares, is_foreign},
-    failure::Failure,
     view::View,
 };
 use switchboard_client::Raw;
@@ -25,8 +25,8 @@ impl Dispatch<'_> {
         &self,
         method: String,
         params: Option<Raw>,
-    ) -> Result<Raw, Failure> {
-        let unknown = Failure::method_not_found(&method);
+    ) -> Result<Raw, Error> {
+        let unknown = Error::method_not_found(&method);
         let View::Server(server) = self.view else {
             return Err(unknown);
         };

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use switchboard_base::{caller::Principal, failure::Failure, health::Reason, tasks, view::View};
+use switchboard_base::{caller::Principal, error::Error, health::Reason, tasks, view::View};
 use switchboard_client::{Raw, throttle::Limited};
 use switchboard_config::Config;
 use switchboard_outbound::builtin;
@@ -116,7 +116,7 @@ impl Dispatch<'_> {
         result: Raw,
         own_bytes: Option<usize>,
         structured: Structured,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, Error> {
         if !self.is_task(server, &result)? {
             return Ok(self.shown(server, result, own_bytes, structured).await);
         }
@@ -128,14 +128,14 @@ impl Dispatch<'_> {
     }
 
     /// The state of a task as this view gives it out, with its result if it has one.
-    pub(super) async fn deliver_task(&self, server: &str, task: Raw) -> Result<Raw, Failure> {
+    pub(super) async fn deliver_task(&self, server: &str, task: Raw) -> Result<Raw, Error> {
         let unclear = |error: RawError| tasks::unclear(server, &error);
         let inner = task.distinct_member(&["result", "error"]);
         let inner = inner.map_err(unclear)?;
         let mut task = tasks::without_opening(task);
         if let Some(inner) = inner.filter(Raw::is_object) {
             if self.is_task(server, &inner)? {
-                return Err(Failure::Broken {
+                return Err(Error::Broken {
                     server: server.into(),
                     reason: Reason::plain("the result of its task is a task"),
                 });
@@ -147,7 +147,7 @@ impl Dispatch<'_> {
     }
 
     /// Tests if the result of a call is a task to come back for.
-    fn is_task(&self, server: &str, result: &Raw) -> Result<bool, Failure> {
+    fn is_task(&self, server: &str, result: &Raw) -> Result<bool, Error> {
         let is_task = translate::is_task(result, self.guest.era());
         is_task.map_err(|error| tasks::unclear(server, &error))
     }
@@ -197,7 +197,7 @@ impl Dispatch<'_> {
     }
 
     /// Reads on in a result that was cut.
-    pub(super) async fn read_result(&self, params: &Raw) -> Result<Raw, Failure> {
+    pub(super) async fn read_result(&self, params: &Raw) -> Result<Raw, Error> {
         let arguments = params.member("arguments");
         let asked = arguments.and_then(|arguments| arguments.read_owned::<Asked>().ok());
         let Some(asked) = asked else {

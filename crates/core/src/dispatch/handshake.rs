@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_base::{
     apps,
     caller::negotiate,
-    failure::{Failure, cut},
+    error::{Error, cut},
     tasks,
     view::View,
 };
@@ -65,7 +65,7 @@ pub fn initialize(core: &Core, view: &View, params: Option<&Raw>) -> Result<Raw,
 }
 
 /// The answer to `server/discover`.
-pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Failure> {
+pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Error> {
     let introduction = introduce(core, view, Revision::LATEST)?;
     let versions = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
     let mut members = vec![
@@ -95,7 +95,7 @@ pub(crate) fn info(core: &Core, view: &View) -> Raw {
     }
 }
 
-fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction, Failure> {
+fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction, Error> {
     let catalog = core.live_catalog.catalog();
     let View::Server(name) = view else {
         let parts: Vec<_> = catalog.servers().collect();
@@ -113,7 +113,7 @@ fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction,
     };
     if core.upstream(name).is_none() {
         let message = format!("there is no server '{}'", cut(name));
-        return Err(Failure::invalid_params(message));
+        return Err(Error::invalid_params(message));
     }
     let offers = catalog.server(name).map(|part| Arc::clone(part.offers()));
     let offers = offers.as_deref();

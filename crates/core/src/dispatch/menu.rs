@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use switchboard_base::{
     apps::is_for_apps_alone,
-    failure::{Failure, cut},
+    error::{Error, cut},
     view::{Face, View},
 };
 use switchboard_catalog::{Catalog, Item, Kind, Offers, ServerPart};
@@ -109,7 +109,7 @@ struct Retrieve {
 
 impl Dispatch<'_> {
     /// Calls a tool of the menu; `None` if it has no tool of this name.
-    pub(super) async fn call_menu(&self, name: &str, params: &Raw) -> Option<Result<Raw, Failure>> {
+    pub(super) async fn call_menu(&self, name: &str, params: &Raw) -> Option<Result<Raw, Error>> {
         let result = match name {
             RETRIEVE => self.retrieve(params).await,
             DESCRIBE => self.describe(params),
@@ -121,7 +121,7 @@ impl Dispatch<'_> {
         Some(result.map(|result| translate::own_result(self.guest.era(), result)))
     }
 
-    async fn retrieve(&self, params: &Raw) -> Result<Raw, Failure> {
+    async fn retrieve(&self, params: &Raw) -> Result<Raw, Error> {
         let arguments = own_arguments(params);
         if let Some(wrong) = check(MENU_CHECKS[0].as_ref(), RETRIEVE, &arguments) {
             return Ok(wrong);
@@ -166,10 +166,10 @@ impl Dispatch<'_> {
         // Schemas may be long, and there may be fifty of them.
         let writing = move || tool_result::found(&catalog, &found, limit, detail);
         let written = tokio::task::spawn_blocking(writing).await;
-        written.map_err(|_| Failure::SearchClosed)
+        written.map_err(|_| Error::SearchClosed)
     }
 
-    fn describe(&self, params: &Raw) -> Result<Raw, Failure> {
+    fn describe(&self, params: &Raw) -> Result<Raw, Error> {
         let arguments = own_arguments(params);
         if let Some(wrong) = check(MENU_CHECKS[1].as_ref(), DESCRIBE, &arguments) {
             return Ok(wrong);
@@ -183,7 +183,7 @@ impl Dispatch<'_> {
     }
 
     /// Calls the tool that is named in the arguments, and hands on its result.
-    async fn call_found(&self, params: &Raw) -> Result<Raw, Failure> {
+    async fn call_found(&self, params: &Raw) -> Result<Raw, Error> {
         let outer = own_arguments(params);
         if let Some(wrong) = check(MENU_CHECKS[2].as_ref(), CALL, &outer) {
             return Ok(translate::own_result(self.guest.era(), wrong));
@@ -197,7 +197,7 @@ impl Dispatch<'_> {
         if *server == *builtin::SERVER {
             let inner = params
                 .with_member("arguments", &arguments)
-                .map_err(|error| Failure::invalid_params(error.to_string()))?;
+                .map_err(|error| Error::invalid_params(error.to_string()))?;
             return self.own_tool(&tool, &inner).await;
         }
         // What is sent is what rules judge and people are asked about.
@@ -208,7 +208,7 @@ impl Dispatch<'_> {
         let inner = params
             .with_member("name", &Raw::string(&tool))
             .and_then(|params| params.with_member("arguments", &fit.arguments))
-            .map_err(|error| Failure::invalid_params(error.to_string()))?;
+            .map_err(|error| Error::invalid_params(error.to_string()))?;
         let question = {
             let feedback = &self.core.finder.feedback;
             feedback.question(self.caller.person, &server, &tool)

@@ -1,6 +1,6 @@
 //! Requests about tasks, which have names of the gateway's making in every view.
 
-use switchboard_base::{failure::Failure, tasks, view::View};
+use switchboard_base::{error::Error, tasks, view::View};
 use switchboard_client::{ErrorObject, Raw};
 use switchboard_wire::{Era, code, method};
 
@@ -12,7 +12,7 @@ impl Dispatch<'_> {
         &self,
         method: &'static str,
         params: Option<Raw>,
-    ) -> Result<Raw, Failure> {
+    ) -> Result<Raw, Error> {
         let params = required(params)?;
         if self.guest.era() == Era::Modern && !self.has_tasks(&params) {
             let wanted = Raw::object([(tasks::EXTENSION, Raw::empty_object())]);
@@ -20,14 +20,14 @@ impl Dispatch<'_> {
             let data = Raw::object([("requiredCapabilities", wanted)]);
             let message = "this wants a client that says it knows tasks";
             let error = ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message);
-            return Err(Failure::Refused(error.with_data(data)));
+            return Err(Error::Refused(error.with_data(data)));
         }
         let exposed = distinct_text(&params, &["taskId"])?;
         let signer = &self.core.signer;
         let found = tasks::locate(signer, self.caller.principal, &exposed);
         let found = found.filter(|(server, _)| self.view.sees(server));
         let Some((server, task)) = found else {
-            return Err(Failure::invalid_params("there is no such task"));
+            return Err(Error::invalid_params("there is no such task"));
         };
         let params = renamed(&params, "taskId", &task)?;
         let name = task.as_str().into();
@@ -42,9 +42,9 @@ impl Dispatch<'_> {
         said.is_some_and(|said| said.member(tasks::EXTENSION).is_some())
     }
 
-    pub(super) async fn list_tasks(&self, params: Option<Raw>) -> Result<Raw, Failure> {
+    pub(super) async fn list_tasks(&self, params: Option<Raw>) -> Result<Raw, Error> {
         let View::Server(server) = self.view else {
-            return Err(Failure::method_not_found(method::TASKS_LIST));
+            return Err(Error::method_not_found(method::TASKS_LIST));
         };
         let params = params.unwrap_or_else(Raw::empty_object);
         let upstream = upstream(self.core, server)?;

@@ -230,7 +230,7 @@ impl Visitor<'_> {
         {
             let message = format!(
                 "there is no revision {:?} here",
-                switchboard_base::failure::cut(said)
+                switchboard_base::error::cut(said)
             );
             let error = ErrorObject::new(code::INVALID_REQUEST, message);
             return Err(Box::new(bad_request(&request.id, &error)));

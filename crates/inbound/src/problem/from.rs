@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hyper::StatusCode;
-use switchboard_base::{audit::NoRoom, failure::Failure};
+use switchboard_base::{audit::NoRoom, error::Error};
 use switchboard_client::Raw;
 use switchboard_config::{ConfigError, EditError, Problem as ConfigProblem};
 use switchboard_core::core::{ChangeError, Core};
@@ -15,12 +15,12 @@ use super::Problem;
 /// What is tried again soon.
 const SOON: Duration = Duration::from_secs(1);
 
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
+impl From<Error> for Problem {
+    fn from(failure: Error) -> Self {
         let (detail, hint) = failure.parts();
         let new = |status| Self::new(status, &*detail).maybe_hint(hint.as_deref().map(Into::into));
         match failure {
-            Failure::Answered(error) => {
+            Error::Answered(error) => {
                 let detail = format!("the server answered with an error: {}", error.message);
                 let problem = Self::new(StatusCode::BAD_GATEWAY, detail)
                     .with("code", raw(&error.code))
@@ -30,42 +30,39 @@ impl From<Failure> for Problem {
                     None => problem,
                 }
             }
-            Failure::Memory(error) => {
+            Error::Memory(error) => {
                 let problem = new(StatusCode::SERVICE_UNAVAILABLE);
                 match error.data {
                     Some(data) => problem.with("data", data),
                     None => problem,
                 }
             }
-            Failure::Refused(_) => new(StatusCode::BAD_REQUEST),
-            Failure::Initializing { retry_after, .. } => {
+            Error::Refused(_) => new(StatusCode::BAD_REQUEST),
+            Error::Initializing { retry_after, .. } => {
                 new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
             }
-            Failure::InitializationFailed { retry_after, .. } => {
+            Error::InitializationFailed { retry_after, .. } => {
                 let problem = new(StatusCode::SERVICE_UNAVAILABLE);
                 match retry_after {
                     Some(after) => problem.retry_after(after),
                     None => problem,
                 }
             }
-            Failure::Indexing { retry_after } => {
+            Error::Indexing { retry_after } => {
                 new(StatusCode::SERVICE_UNAVAILABLE).retry_after(retry_after)
             }
-            Failure::SearchClosed => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
-            Failure::Disabled { .. } | Failure::Unapproved { .. } => new(StatusCode::CONFLICT),
-            Failure::NotConnected { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
-            Failure::Busy { .. } | Failure::Crowded => {
+            Error::SearchClosed => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Error::Disabled { .. } | Error::Unapproved { .. } => new(StatusCode::CONFLICT),
+            Error::NotConnected { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Error::Busy { .. } | Error::Crowded => {
                 new(StatusCode::TOO_MANY_REQUESTS).retry_after(SOON)
             }
-            Failure::Denied { .. } | Failure::Rejected { .. } => new(StatusCode::FORBIDDEN),
-            Failure::Unasked { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
-            Failure::TimedOut { .. } | Failure::Unanswered { .. } => {
-                new(StatusCode::GATEWAY_TIMEOUT)
+            Error::Denied { .. } | Error::Rejected { .. } => new(StatusCode::FORBIDDEN),
+            Error::Unasked { .. } => new(StatusCode::SERVICE_UNAVAILABLE).retry_after(SOON),
+            Error::TimedOut { .. } | Error::Unanswered { .. } => new(StatusCode::GATEWAY_TIMEOUT),
+            Error::Lost { .. } | Error::Broken { .. } | Error::Input { .. } | Error::Cancelled => {
+                new(StatusCode::BAD_GATEWAY)
             }
-            Failure::Lost { .. }
-            | Failure::Broken { .. }
-            | Failure::Input { .. }
-            | Failure::Cancelled => new(StatusCode::BAD_GATEWAY),
         }
     }
 }

@@ -10,8 +10,8 @@ use switchboard_base::{
     apps,
     backchannel::Backchannel,
     caller::{Principal, said},
+    error::{Error, cut},
     extensions::{is_foreign, with_extensions},
-    failure::{Failure, cut},
     health::{Reason, UNREADABLE},
 };
 use switchboard_catalog::{Kind, Offers};
@@ -111,7 +111,7 @@ impl Upstream {
 
     /// Why nobody can say if the server, which runs, has an item of this kind: the list could not be had. It is asked for
     /// again.
-    pub fn lacks(&self, kind: Kind) -> Option<Failure> {
+    pub fn lacks(&self, kind: Kind) -> Option<Error> {
         let mut missing = self.missing().into_iter();
         let (_, why) = missing.find(|(of, _)| *of == kind)?;
         self.live()?;
@@ -127,7 +127,7 @@ impl Upstream {
         live: &Live,
         items: &Items<'_>,
         deadline: Instant,
-    ) -> Result<Admission, Failure> {
+    ) -> Result<Admission, Error> {
         let always = self.settings().trust == Trust::Always;
         let is_second = self.era.is_some();
         let began = Instant::now();
@@ -166,7 +166,7 @@ impl Upstream {
             if !always && !self.deps.live_catalog.lists(&self.name, *kind, name) {
                 let (server, name) = (&self.name, cut(name));
                 let message = format!("server '{server}' offers no {word} '{name}'");
-                return Err(Failure::invalid_params(message));
+                return Err(Error::invalid_params(message));
             }
         }
         Ok(Admission::Yes)
@@ -205,12 +205,12 @@ impl Upstream {
     }
 
     /// It has not said yet what it offers.
-    pub fn unheard(&self) -> Failure {
+    pub fn unheard(&self) -> Error {
         self.unlisted(Reason::plain("its list has not come in yet"))
     }
 
-    fn unlisted(&self, reason: Reason) -> Failure {
-        Failure::Initializing {
+    fn unlisted(&self, reason: Reason) -> Error {
+        Error::Initializing {
             server: Arc::clone(&self.name),
             reason: Some(reason),
             retry_after: HURRIED_RETRY,

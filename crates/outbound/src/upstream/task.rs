@@ -24,7 +24,7 @@ use crate::{
     launch,
     live::Live,
     questions::unanswerable,
-    restart::{Fault, NotStarted, Restart, Settings, State},
+    restart::{NotStarted, Restart, Settings, StartError, State},
     start_approval,
     start_throttle::{Priority, StartPermit},
     stderr::{self, LastWords},
@@ -266,7 +266,7 @@ impl Task {
         );
         let client = match connecting.await {
             Ok(client) => client,
-            Err(NotStarted::Failed(fault)) => return self.fail(fault),
+            Err(NotStarted::Failed(error)) => return self.fail(error),
             Err(NotStarted::Held(reason)) => return self.hold(reason),
         };
         self.run = Some(Run {
@@ -341,7 +341,7 @@ impl Task {
                         None => ", which `revision` in its settings asks for",
                         Some(_) => "",
                     };
-                    return self.fail(Fault {
+                    return self.fail(StartError {
                         reason: Reason::plain(&format!("it does not speak {newest}{asked}")),
                         permanent: true,
                     });
@@ -369,7 +369,7 @@ impl Task {
             Connection::Backoff { reason, wrote, .. } => {
                 let reason = advice::advised(&reason, &self.upstream.settings.load());
                 let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
-                self.fail(Fault {
+                self.fail(StartError {
                     reason,
                     permanent: false,
                 });
@@ -377,7 +377,7 @@ impl Task {
             Connection::Failed { reason, wrote } => {
                 let reason = advice::advised(&reason, &self.upstream.settings.load());
                 let reason = Reason::new(&reason, said(wrote, &run.said).as_deref());
-                self.fail(Fault {
+                self.fail(StartError {
                     reason,
                     permanent: true,
                 });
@@ -390,14 +390,14 @@ impl Task {
     }
 
     /// The server could not be started, or was lost.
-    fn fail(&mut self, fault: Fault) {
+    fn fail(&mut self, error: StartError) {
         let was_ready = self.run.as_ref().is_some_and(|run| run.ready);
         self.let_go();
-        if self.is_unprobed && !was_ready && !fault.permanent {
+        if self.is_unprobed && !was_ready && !error.permanent {
             // It may be of the newer era and end, or keep silent, when it is asked in the older one.
             let line = format!(
                 "did not start in an older revision and is started in the newest: {}",
-                fault.reason
+                error.reason
             );
             self.upstream.deps.logs.note(&self.upstream.name, &line);
             self.upstream.eras.set_unreached(Era::Legacy);
@@ -409,20 +409,20 @@ impl Task {
             return;
         }
         self.doubt_era(was_ready);
-        tracing::warn!(server = %self.upstream.name, reason = %fault.reason, "Server failed.");
+        tracing::warn!(server = %self.upstream.name, reason = %error.reason, "Server failed.");
         let failed = match self.upstream.era.and(self.upstream.newest_revision()) {
-            None => format!("failed: {}", fault.reason),
-            Some(revision) => format!("cannot be spoken to in {revision}: {}", fault.reason),
+            None => format!("failed: {}", error.reason),
+            Some(revision) => format!("cannot be spoken to in {revision}: {}", error.reason),
         };
         self.upstream.deps.logs.note(&self.upstream.name, &failed);
-        self.failed = Some(fault.reason.clone());
+        self.failed = Some(error.reason.clone());
         if !self.known {
             let contact = &self.upstream.deps.first_contact;
             contact.fail(&self.upstream.name, &self.upstream.settings.load());
             contact.save_soon(self.upstream.deps.config.load_full());
         }
         self.upstream.set_new(false);
-        self.restart.failed(Instant::now(), fault);
+        self.restart.failed(Instant::now(), error);
         let health = self.unwell();
         self.tell(health);
     }
@@ -443,7 +443,7 @@ impl Task {
 
     /// The server would start another file than a person has agreed to.
     fn hold(&mut self, reason: Reason) {
-        self.fail(Fault {
+        self.fail(StartError {
             reason,
             permanent: true,
         });

@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use switchboard_base::{caller::Caller, failure::Failure, notifications::NotificationQueue};
+use switchboard_base::{caller::Caller, error::Error, notifications::NotificationQueue};
 use switchboard_catalog::Kind;
-use switchboard_client::Error;
+use switchboard_client as client;
 use switchboard_wire::code;
 use tokio::time::timeout;
 
@@ -35,7 +35,7 @@ impl Upstream {
         uri: &str,
         notifications: &Arc<NotificationQueue>,
         exposed: bool,
-    ) -> Result<Watch, Failure> {
+    ) -> Result<Watch, Error> {
         let until = Instant::now() + self.request_timeout();
         let live = self.ready(until, None, None).await?;
         let resource = [Some((Kind::Resource, Cow::Borrowed(uri))), None, None];
@@ -44,15 +44,13 @@ impl Upstream {
         }
         let place = self.deps.subscription_budget.take(caller.principal, uri);
         let place = place.ok_or_else(|| {
-            Failure::invalid_params(
-                "clients watch too many resources already; unsubscribe from some",
-            )
+            Error::invalid_params("clients watch too many resources already; unsubscribe from some")
         })?;
         let _asking = self.watched.turn().await;
         let known = self.watched.contains(uri);
         if !known && self.watched.is_full(uri) {
             let message = "too many resources of this server are watched already";
-            return Err(Failure::invalid_params(message));
+            return Err(Error::invalid_params(message));
         }
         // Before the server is asked: it may report a change in the same breath as its answer.
         let mut watch = Watch {
@@ -67,7 +65,7 @@ impl Upstream {
             None => Ok(()),
             Some(_) => self.subscribe(&live, uri).await,
         };
-        if let (Some(ear), Ok(()) | Err(Error::Server(_))) = (&ear, &asked) {
+        if let (Some(ear), Ok(()) | Err(client::Error::Server(_))) = (&ear, &asked) {
             ear.set_answered();
         }
         if let Err(error) = asked {
@@ -75,14 +73,14 @@ impl Upstream {
             self.watched.remove(uri, watch.number);
             watch.upstream = Weak::new();
             return Err(match error {
-                Error::NotOffered { what } => {
-                    Failure::invalid_params(format!("the server does not offer {what}"))
+                client::Error::NotOffered { what } => {
+                    Error::invalid_params(format!("the server does not offer {what}"))
                 }
-                Error::Server(error) if error.code == code::URL_ELICITATION_REQUIRED => {
+                client::Error::Server(error) if error.code == code::URL_ELICITATION_REQUIRED => {
                     let message = "the server wants a person to open an address first, and nobody is asked for a subscription";
-                    Failure::invalid_params(message)
+                    Error::invalid_params(message)
                 }
-                error => Failure::of(&self.name, error),
+                error => Error::of(&self.name, error),
             });
         }
         Ok(watch)
@@ -90,7 +88,7 @@ impl Upstream {
 
     /// Asks this connection and the server's other one: a change that a call makes there is told there. One of them is
     /// enough.
-    async fn subscribe(&self, live: &Arc<Live>, uri: &str) -> Result<(), Error> {
+    async fn subscribe(&self, live: &Arc<Live>, uri: &str) -> Result<(), client::Error> {
         let asking = live.client().subscribe(uri);
         let Some(other) = self.lives().find(|other| !Arc::ptr_eq(other, live)) else {
             return asking.await;

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use switchboard_client::{CallError, Error, ErrorObject, Raw};
+use switchboard_client::{self as client, CallError, ErrorObject, Raw};
 use switchboard_config::shell_word;
 use switchboard_store::Outcome;
 use switchboard_trust::ItemKind;
@@ -41,7 +41,7 @@ pub mod codes {
 
 /// Why there is no answer.
 #[derive(Debug, Clone)]
-pub enum Failure {
+pub enum Error {
     /// The server answered with an error, which is handed on as it is.
     Answered(ErrorObject),
     /// The request cannot be understood or carried out as it stands.
@@ -173,7 +173,7 @@ pub enum Failure {
     },
 }
 
-impl Failure {
+impl Error {
     /// The request is not one that can be carried out.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::Refused(ErrorObject::new(code::INVALID_PARAMS, message))
@@ -191,25 +191,29 @@ impl Failure {
     }
 
     /// What became of a call to this server.
-    pub fn of(server: &Arc<str>, error: Error) -> Self {
+    pub fn of(server: &Arc<str>, error: client::Error) -> Self {
         let server = Arc::clone(server);
         match error {
-            Error::Server(error) => Self::Answered(error),
-            Error::Call(CallError::Timeout { after, .. }) => Self::TimedOut { server, after },
-            Error::Call(CallError::ConnectionLost { reason, .. }) => Self::Lost {
+            client::Error::Server(error) => Self::Answered(error),
+            client::Error::Call(CallError::Timeout { after, .. }) => {
+                Self::TimedOut { server, after }
+            }
+            client::Error::Call(CallError::ConnectionLost { reason, .. }) => Self::Lost {
                 server,
                 reason: Reason::plain(&reason),
             },
-            error @ Error::Call(CallError::RequestFailed(_)) => Self::Lost {
+            error @ client::Error::Call(CallError::RequestFailed(_)) => Self::Lost {
                 server,
                 reason: Reason::of(&error),
             },
-            Error::Call(
+            client::Error::Call(
                 CallError::Shutdown { .. } | CallError::NotReady { .. } | CallError::Failed { .. },
             ) => Self::NotConnected { server },
-            Error::Call(CallError::Backpressure { .. }) => Self::Busy { server, waiting: 0 },
-            Error::Call(CallError::Cancelled) => Self::Cancelled,
-            Error::Call(CallError::InvalidParams { reason }) => {
+            client::Error::Call(CallError::Backpressure { .. }) => {
+                Self::Busy { server, waiting: 0 }
+            }
+            client::Error::Call(CallError::Cancelled) => Self::Cancelled,
+            client::Error::Call(CallError::InvalidParams { reason }) => {
                 Self::invalid_params(format!("the parameters cannot be sent: {reason}"))
             }
             other => Self::Broken {
@@ -548,7 +552,7 @@ mod tests {
     #[test]
     fn names_in_advised_commands_are_one_word() {
         let server: Arc<str> = "s;x".into();
-        let held = |item: Option<&str>| Failure::Unapproved {
+        let held = |item: Option<&str>| Error::Unapproved {
             server: Arc::clone(&server),
             item: item.map(Into::into),
         };
@@ -564,7 +568,7 @@ mod tests {
             let command = format!("`switchboard trust show {word}`");
             assert!(hint.contains(&command), "{hint}");
         }
-        let hint = Failure::Disabled { server }.hint().unwrap();
+        let hint = Error::Disabled { server }.hint().unwrap();
         assert!(hint.contains("`switchboard enable 's;x'`"), "{hint}");
     }
 }
