@@ -17,7 +17,6 @@ pub(super) const KNOWN: &[(&str, usize)] = &[
     ("redact", 5),
     ("schema", 4),
     ("search", 4),
-    ("trust", 6),
 ];
 
 /// The modules of one crate, and which of the others each of them uses.
