@@ -227,10 +227,9 @@ impl<'a> Object<'a> {
     }
 
     fn keep_last(&mut self) {
-        let last: Vec<bool> = (self.iter().enumerate())
-            .map(|(at, (name, _))| self.place(name) == Some(at))
-            .collect();
-        if last.contains(&false) {
+        let is_last = |at: usize| self.place(&self.members[at].0) == Some(at);
+        if !(0..self.len()).all(is_last) {
+            let last: Vec<bool> = (0..self.len()).map(is_last).collect();
             let mut last = last.into_iter();
             self.members.retain(|_| last.next().unwrap_or(true));
             *self = std::mem::take(&mut self.members).into();
