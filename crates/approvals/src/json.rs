@@ -4,8 +4,10 @@
 //! a server reads it. The tree that this works on is [`switchboard_wire::tree`].
 
 use sha2::{Digest as _, Sha256};
-use switchboard_wire::Raw;
-pub(crate) use switchboard_wire::tree::{Json, Tree, Twice, canonical_number};
+use switchboard_wire::{
+    Raw,
+    tree::{Json, Tree},
+};
 
 /// The most values of which a digest is made by their meaning. More are taken byte by byte.
 const DIGEST_NODES: usize = 200_000;
@@ -31,7 +33,7 @@ fn digest_tree(value: &Json<'_>, hash: &mut Sha256) {
         hash.update(text);
     };
     match value {
-        Json::Null | Json::Unread => hash.update(b"n"),
+        Json::Null | Json::Unread(_) => hash.update(b"n"),
         Json::Bool(value) => hash.update(if *value { b"t" } else { b"f" }),
         Json::Number(spelled) => text(hash, b"#", spelled),
         Json::Text(value) => text(hash, b"\"", value),
@@ -44,7 +46,7 @@ fn digest_tree(value: &Json<'_>, hash: &mut Sha256) {
         }
         Json::Object(members) => {
             let mut sorted: Vec<_> = members.iter().collect();
-            sorted.sort_by(|one, other| one.0.cmp(&other.0));
+            sorted.sort_by(|one, other| one.0.text.cmp(&other.0.text));
             hash.update(b"{");
             for (name, value) in sorted {
                 text(hash, b":", name);

@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use switchboard_wire::{
     Raw,
-    tree::{Json, Tree},
+    tree::{Json, Object, Tree},
 };
 
 use crate::{
@@ -93,8 +93,8 @@ impl Writer {
                 self.text(&shortened(text, kept), end)
             }
             Json::Array(elements) => self.array(elements, end),
-            Json::Object(members) => self.object(value, members, end),
-            Json::Unread => self.text(CUT, end),
+            Json::Object(members) => self.object(members, end),
+            Json::Unread(_) => self.text(CUT, end),
         }
     }
 
@@ -123,29 +123,23 @@ impl Writer {
         true
     }
 
-    fn object(
-        &mut self,
-        whole: &Json<'_>,
-        members: &[(impl AsRef<str>, Json<'_>)],
-        end: usize,
-    ) -> bool {
+    fn object(&mut self, members: &Object<'_>, end: usize) -> bool {
         let Some(inner) = self.open('{', end) else {
             return false;
         };
-        let media = media_type(whole);
+        let media = media_type(members);
         // `{"name": "Authorization", "value": "…"}`
-        let is_pair = members.iter().any(|(name, value)| {
-            is_label(name.as_ref()) && value.as_text().is_some_and(is_secret_name)
-        });
+        let is_pair = members
+            .iter()
+            .any(|(name, value)| is_label(name) && value.as_text().is_some_and(is_secret_name));
         for (n, (name, value)) in members.iter().enumerate() {
-            let name = name.as_ref();
             let before = self.out.len();
             self.out.push_str(if n > 0 { "," } else { "" });
             let written = self.text(&shortened(name, NAME_BYTES), inner)
                 && self.fits(":", inner)
                 && match (value, &media) {
                     (Json::Null | Json::Bool(_), _) => self.value(value, inner),
-                    (Json::Text(data), Some(media)) if matches!(name, "data" | "blob") => {
+                    (Json::Text(data), Some(media)) if matches!(&**name, "data" | "blob") => {
                         self.text(&bytes_of(data, media), inner)
                     }
                     _ if is_pair && name.eq_ignore_ascii_case("value") => {
@@ -238,7 +232,7 @@ fn head(text: &str, bytes: usize) -> &str {
 }
 
 /// The type of a picture or a sound that a block of content holds.
-fn media_type(block: &Json<'_>) -> Option<String> {
+fn media_type(block: &Object<'_>) -> Option<String> {
     let media = block.get("mimeType").and_then(Json::as_text);
     let kind = block.get("type").and_then(Json::as_text);
     match (media, kind) {

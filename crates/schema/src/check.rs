@@ -1,17 +1,12 @@
 //! [`Checker`]: a schema made ready to check values.
 
-use std::collections::HashMap;
-
-use switchboard_wire::Raw;
+use switchboard_wire::{Raw, tree::Json};
 
 use crate::coerce::{Coercion, Fit};
-use crate::limits::{NAME_CHARACTERS, PATTERN_PROGRAMS, PATTERNS, SCHEMA_BYTES, STEPS};
+use crate::limits::STEPS;
 use crate::mismatch::{Mismatches, mismatches};
-use crate::pattern::Pattern;
-use crate::reference;
 use crate::run::{Run, Verdict};
-use crate::text;
-use crate::value::Value;
+use crate::schema::{Schema, Unusable, read_value};
 
 /// A schema made ready to check values. Drafts 4 to 2020-12 are understood as far as the schemas of
 /// tools use them.
@@ -37,53 +32,14 @@ use crate::value::Value;
 /// ```
 #[derive(Debug)]
 pub struct Checker {
-    pub(crate) schema: Value,
-    pub(crate) patterns: HashMap<Box<str>, Pattern>,
-    /// Whether what stands beside a `$ref` does not count, as it was up to draft 7.
-    pub(crate) lone_references: bool,
-    /// Whether references are followed.
-    pub(crate) references: bool,
-}
-
-/// Why a schema cannot be used to check anything. The server has to decide by itself.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unusable {
-    /// A schema is an object or a boolean.
-    #[error("the schema is neither an object nor a boolean")]
-    NotASchema,
-    /// It is too large.
-    #[error("the schema has {0} bytes, and more than {SCHEMA_BYTES} are not looked at")]
-    TooLarge(usize),
-    /// Its `$schema` is none that is known, so its keywords may mean anything.
-    #[error("the schema is of the dialect {0:?}, which is not known")]
-    Dialect(String),
-    /// It is nested too deeply.
-    #[error("the schema is nested too deeply")]
-    TooDeep,
+    schema: Schema,
 }
 
 impl Checker {
     /// Reads a schema. It costs about as much as some checks, so keep what comes of it.
     pub fn compile(schema: &Raw) -> Result<Self, Unusable> {
-        let schema = read(schema)?;
-        let dialect = schema.get("$schema").and_then(Value::as_text);
-        if let Some(other) = dialect.filter(|dialect| !dialect.contains("json-schema.org/")) {
-            return Err(Unusable::Dialect(text::cut(other, NAME_CHARACTERS)));
-        }
-        let lone_references = dialect.is_some_and(|dialect| {
-            ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"]
-                .iter()
-                .any(|draft| dialect.contains(draft))
-        });
-        let mut patterns = Patterns::default();
-        patterns.collect(&schema);
-        Ok(Self {
-            references: !reference::is_rebased(&schema),
-            lone_references,
-            patterns: patterns.compiled,
-            schema,
-        })
+        let schema = Schema::compile(schema)?;
+        Ok(Self { schema })
     }
 
     /// Whether the schema may allow these arguments. It does not wait for anything and takes
@@ -126,14 +82,14 @@ impl Checker {
         if self.may_allow(&value) {
             return Ok(fit(arguments, Vec::new(), None));
         }
-        let aliases = || Run::new(self, STEPS).with_aliases();
-        if aliases().eval(&self.schema, &value) != Verdict::No {
+        let aliases = || Run::new(&self.schema, STEPS).with_aliases();
+        if aliases().eval(&self.schema.root, &value) != Verdict::No {
             return Ok(fit(arguments, Vec::new(), Some(self.explain(&value))));
         }
         let mut coercion = Coercion::new(aliases());
         if let Some(replaced) = coercion.replace(&value, arguments)
             && let Some(now) = self.read(&replaced)
-            && aliases().eval(&self.schema, &now) != Verdict::No
+            && aliases().eval(&self.schema.root, &now) != Verdict::No
         {
             let doubts = (!self.may_allow(&now)).then(|| self.explain(&now));
             return Ok(fit(&replaced, coercion.into_notes(), doubts));
@@ -143,84 +99,29 @@ impl Checker {
 
     /// The arguments, if there is something to check. A value that nests deeper than anybody checks is the server's to
     /// refuse.
-    fn read(&self, arguments: &Raw) -> Option<Value> {
+    fn read<'a>(&self, arguments: &'a Raw) -> Option<Json<'a>> {
         if self.allows_everything() {
             return None;
         }
-        Value::read(arguments).ok()
+        read_value(arguments)
     }
 
-    fn may_allow(&self, value: &Value) -> bool {
-        Run::new(self, STEPS).eval(&self.schema, value) != Verdict::No
+    fn may_allow(&self, value: &Json<'_>) -> bool {
+        Run::new(&self.schema, STEPS).eval(&self.schema.root, value) != Verdict::No
     }
 
     /// Most values fit; only for the others are words looked for.
-    fn explain(&self, value: &Value) -> Mismatches {
-        let mut run = Run::new(self, STEPS).explaining();
-        run.eval(&self.schema, value);
+    fn explain(&self, value: &Json<'_>) -> Mismatches {
+        let mut run = Run::new(&self.schema, STEPS).explaining();
+        run.eval(&self.schema.root, value);
         mismatches(run.into_findings())
     }
 
     fn allows_everything(&self) -> bool {
-        match &self.schema {
-            Value::Bool(allowed) => *allowed,
-            Value::Object(object) => object.len() == 0,
+        match &self.schema.root {
+            Json::Bool(allowed) => *allowed,
+            Json::Object(object) => object.is_empty(),
             _ => false,
-        }
-    }
-}
-
-pub(crate) fn read(schema: &Raw) -> Result<Value, Unusable> {
-    let bytes = schema.as_bytes();
-    if bytes.len() > SCHEMA_BYTES {
-        return Err(Unusable::TooLarge(bytes.len()));
-    }
-    let value = Value::read(schema).map_err(|_| Unusable::TooDeep)?;
-    match value {
-        Value::Object(_) | Value::Bool(_) => Ok(value),
-        _ => Err(Unusable::NotASchema),
-    }
-}
-
-/// The patterns of a schema, wherever they stand.
-#[derive(Default)]
-struct Patterns {
-    compiled: HashMap<Box<str>, Pattern>,
-    seen: usize,
-    weight: u64,
-}
-
-impl Patterns {
-    fn collect(&mut self, value: &Value) {
-        match value {
-            Value::Object(object) => {
-                for (name, value) in object.iter() {
-                    match (name, value) {
-                        ("pattern", Value::Text(pattern)) => self.add(pattern),
-                        ("patternProperties", Value::Object(properties)) => {
-                            properties.iter().for_each(|(name, _)| self.add(name));
-                        }
-                        _ => {}
-                    }
-                    self.collect(value);
-                }
-            }
-            Value::Array(elements) => elements.iter().for_each(|value| self.collect(value)),
-            _ => {}
-        }
-    }
-
-    fn add(&mut self, pattern: &str) {
-        if self.compiled.contains_key(pattern) || self.seen >= PATTERNS {
-            return;
-        }
-        self.seen += 1;
-        let Some(compiled) = Pattern::compile(pattern) else {
-            return;
-        };
-        if self.weight + compiled.weight() <= PATTERN_PROGRAMS {
-            self.weight += compiled.weight();
-            self.compiled.insert(pattern.into(), compiled);
         }
     }
 }

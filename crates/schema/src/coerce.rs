@@ -1,15 +1,17 @@
 //! Arguments that fit once they are read as models mean them: `"3"` for 3, a list in a text.
 
-use switchboard_wire::Raw;
+use switchboard_wire::{
+    Raw,
+    tree::{Json, Object},
+};
 
-use crate::check::Checker;
 use crate::limits::{FRAMES, MISMATCHES};
 use crate::mismatch::{Mismatches, Segment, path};
 use crate::reference;
 use crate::run::{Run, Verdict};
 use crate::scalar::is_of;
+use crate::schema::read_value;
 use crate::text;
-use crate::value::{Object, Value};
 
 /// Arguments that a server may accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,9 +50,8 @@ impl<'c> Coercion<'c> {
     }
 
     /// The arguments with values replaced, if there are any to be replaced.
-    pub(crate) fn replace(&mut self, value: &Value, raw: &Raw) -> Option<Raw> {
-        let checker: &'c Checker = self.run.checker;
-        self.part(&checker.schema, value, raw, 0)
+    pub(crate) fn replace(&mut self, value: &Json<'_>, raw: &Raw) -> Option<Raw> {
+        self.part(&self.run.schema.root, value, raw, 0)
     }
 
     pub(crate) fn into_notes(mut self) -> Vec<String> {
@@ -60,7 +61,13 @@ impl<'c> Coercion<'c> {
         self.notes
     }
 
-    fn part(&mut self, schema: &'c Value, value: &Value, raw: &Raw, depth: usize) -> Option<Raw> {
+    fn part(
+        &mut self,
+        schema: &'c Json<'c>,
+        value: &Json<'_>,
+        raw: &Raw,
+        depth: usize,
+    ) -> Option<Raw> {
         let keywords = schema.as_object()?;
         if depth >= FRAMES || !self.run.charge(1) {
             return None;
@@ -78,22 +85,23 @@ impl<'c> Coercion<'c> {
             }
         }
         for branches in ["anyOf", "oneOf"].map(|name| keywords.get(name)) {
-            let branches = branches.and_then(Value::as_array).unwrap_or_default();
+            let branches = branches.and_then(Json::as_array).unwrap_or_default();
             if let Some(replaced) = self.branch(branches, value, raw, depth) {
                 return Some(replaced);
             }
         }
         match value {
-            Value::Object(object) => self.members(keywords, object, raw, depth),
-            Value::Array(elements) => self.elements(keywords, elements, raw, depth),
+            Json::Object(object) => self.members(keywords, object, raw, depth),
+            Json::Array(elements) => self.elements(keywords, elements, raw, depth),
             _ => None,
         }
     }
 
     /// Takes steps for reading a number or a text as each of so many types. `false` if there are not enough.
-    fn charge_for(&mut self, types: usize, value: &Value) -> bool {
+    fn charge_for(&mut self, types: usize, value: &Json<'_>) -> bool {
         let length = match value {
-            Value::Number(text) | Value::Text(text) => text.len() as u64,
+            Json::Number(spelled) => spelled.len() as u64,
+            Json::Text(text) => text.len() as u64,
             _ => 0,
         };
         self.run.charge(types as u64 * (1 + length / 16))
@@ -105,13 +113,13 @@ impl<'c> Coercion<'c> {
     }
 
     /// What a schema refers to. One that is the only part of all parts is the same.
-    fn target(&self, keywords: &'c Object) -> Option<&'c Value> {
-        let checker: &'c Checker = self.run.checker;
+    fn target(&self, keywords: &'c Object<'c>) -> Option<&'c Json<'c>> {
+        let schema = self.run.schema;
         if let Some(reference) = keywords.get("$ref") {
-            let reference = reference.as_text().filter(|_| checker.references)?;
-            return reference::resolve(&checker.schema, reference);
+            let reference = reference.as_text().filter(|_| schema.references)?;
+            return reference::resolve(&schema.root, reference);
         }
-        match keywords.get("allOf").and_then(Value::as_array)? {
+        match keywords.get("allOf").and_then(Json::as_array)? {
             [only] => Some(only),
             _ => None,
         }
@@ -120,8 +128,8 @@ impl<'c> Coercion<'c> {
     /// The value as the first form has it that it fits then, if it fits none as it is.
     fn branch(
         &mut self,
-        branches: &'c [Value],
-        value: &Value,
+        branches: &'c [Json<'c>],
+        value: &Json<'_>,
         raw: &Raw,
         depth: usize,
     ) -> Option<Raw> {
@@ -144,8 +152,8 @@ impl<'c> Coercion<'c> {
 
     fn members(
         &mut self,
-        keywords: &'c Object,
-        object: &Object,
+        keywords: &'c Object<'c>,
+        object: &Object<'_>,
         raw: &Raw,
         depth: usize,
     ) -> Option<Raw> {
@@ -175,13 +183,13 @@ impl<'c> Coercion<'c> {
     }
 
     /// The schemas of a member of this name. Those for all others are left out if a pattern may match it.
-    fn schemas_of(&mut self, keywords: &'c Object, name: &str) -> Vec<&'c Value> {
-        let object = |keyword| keywords.get(keyword).and_then(Value::as_object);
+    fn schemas_of(&mut self, keywords: &'c Object<'c>, name: &str) -> Vec<&'c Json<'c>> {
+        let object = |keyword| keywords.get(keyword).and_then(Json::as_object);
         let known = object("properties").and_then(|properties| properties.get(name));
         let mut schemas: Vec<_> = known.into_iter().collect();
         let mut is_other = known.is_none();
         let patterns = object("patternProperties").into_iter();
-        for (pattern, schema) in patterns.flat_map(Object::iter) {
+        for (pattern, schema) in patterns.flat_map(|members| members.iter()) {
             if !self.run.charge(1) {
                 return Vec::new();
             }
@@ -197,8 +205,8 @@ impl<'c> Coercion<'c> {
 
     fn elements(
         &mut self,
-        keywords: &'c Object,
-        elements: &[Value],
+        keywords: &'c Object<'c>,
+        elements: &[Json<'_>],
         raw: &Raw,
         depth: usize,
     ) -> Option<Raw> {
@@ -206,7 +214,7 @@ impl<'c> Coercion<'c> {
         // An array of schemas in `items` was what `prefixItems` is now.
         let (first, rest) = match (keywords.get("prefixItems"), items) {
             (Some(first), rest) => (first.as_array(), rest),
-            (None, Some(Value::Array(first))) => (Some(&**first), keywords.get("additionalItems")),
+            (None, Some(Json::Array(first))) => (Some(&**first), keywords.get("additionalItems")),
             (None, rest) => (None, rest),
         };
         let first = first.unwrap_or_default();
@@ -227,8 +235,8 @@ impl<'c> Coercion<'c> {
     fn replace_part(
         &mut self,
         step: Step,
-        schema: &'c Value,
-        value: &Value,
+        schema: &'c Json<'c>,
+        value: &Json<'_>,
         raw: &mut Raw,
         depth: usize,
     ) -> bool {
@@ -243,8 +251,13 @@ impl<'c> Coercion<'c> {
     }
 
     /// The same value as one of these types, if it fits then.
-    fn convert(&mut self, schema: &'c Value, types: &[Value], value: &Value) -> Option<Raw> {
-        let kinds = types.iter().filter_map(Value::as_text);
+    fn convert(
+        &mut self,
+        schema: &'c Json<'c>,
+        types: &[Json<'_>],
+        value: &Json<'_>,
+    ) -> Option<Raw> {
+        let kinds = types.iter().filter_map(Json::as_text);
         let converted: Vec<Raw> = kinds.filter_map(|kind| as_kind(kind, value)).collect();
         let fitting = converted
             .into_iter()
@@ -253,15 +266,15 @@ impl<'c> Coercion<'c> {
         Some(fitting)
     }
 
-    fn fits(&mut self, schema: &'c Value, raw: &Raw) -> bool {
+    fn fits(&mut self, schema: &'c Json<'c>, raw: &Raw) -> bool {
         // To read a value takes longer than to take it apart, and each form around it reads it again.
         if !self.run.charge(raw.as_bytes().len() as u64 / 32) {
             return false;
         }
-        Value::read(raw).is_ok_and(|value| self.run.aside(schema, &value) != Verdict::No)
+        read_value(raw).is_some_and(|value| self.run.aside(schema, &value) != Verdict::No)
     }
 
-    fn note(&mut self, before: &Value, after: &Raw) {
+    fn note(&mut self, before: &Json<'_>, after: &Raw) {
         if self.notes.len() >= MISMATCHES {
             self.more += 1;
             return;
@@ -271,7 +284,7 @@ impl<'c> Coercion<'c> {
             Step::Index(index) => Segment::Index(*index),
         });
         let path = path(steps);
-        let after = Value::read(after).map_or_else(|_| String::new(), |it| text::value(&it));
+        let after = read_value(after).map_or_else(String::new, |it| text::value(&it));
         let before = text::value(before);
         self.notes
             .push(format!("{path} is {before} and was passed on as {after}"));
@@ -279,21 +292,21 @@ impl<'c> Coercion<'c> {
 }
 
 /// The same value as one of another type, if there is no doubt what it is.
-fn as_kind(kind: &str, value: &Value) -> Option<Raw> {
+fn as_kind(kind: &str, value: &Json<'_>) -> Option<Raw> {
     match (kind, value) {
-        ("integer" | "number", Value::Text(text)) => {
+        ("integer" | "number", Json::Text(text)) => {
             let text = text.trim();
             let is_number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
             Raw::parse(text.to_owned()).ok().filter(|_| is_number)
         }
-        ("boolean", Value::Text(text)) => match text.trim() {
+        ("boolean", Json::Text(text)) => match text.trim() {
             "true" | "True" => Some(Raw::from(true)),
             "false" | "False" => Some(Raw::from(false)),
             _ => None,
         },
-        ("string", Value::Number(number)) => Some(Raw::string(number)),
-        ("string", Value::Bool(value)) => Some(Raw::string(if *value { "true" } else { "false" })),
-        ("array" | "object", Value::Text(text)) => {
+        ("string", Json::Number(number)) => Some(Raw::string(number)),
+        ("string", Json::Bool(value)) => Some(Raw::string(if *value { "true" } else { "false" })),
+        ("array" | "object", Json::Text(text)) => {
             let text = text.trim();
             let is_one = text.starts_with(if kind == "array" { '[' } else { '{' });
             Raw::parse(is_one.then(|| text.to_owned())?).ok()

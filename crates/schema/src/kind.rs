@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use switchboard_wire::tree::{Json, Object};
+
 use crate::limits::{CHOICES, NAME_CHARACTERS, OUTLINE_DEPTH, OUTLINE_STEPS};
 use crate::reference;
 use crate::text;
-use crate::value::{Object, Value};
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +80,7 @@ const ANY: &str = "any";
 pub(crate) struct Member<'a> {
     pub(crate) name: &'a str,
     pub(crate) required: bool,
-    pub(crate) schema: &'a Value,
+    pub(crate) schema: &'a Json<'a>,
     pub(crate) kind: String,
 }
 
@@ -87,11 +88,11 @@ impl Member<'_> {
     /// What the member is if it is left out, if that is short.
     pub(crate) fn default(&self) -> Option<String> {
         match self.schema.get("default")? {
-            Value::Null => None,
-            Value::Array(elements) if elements.is_empty() => Some("[]".to_owned()),
-            Value::Object(object) if object.len() == 0 => Some("{}".to_owned()),
-            Value::Array(_) | Value::Object(_) => None,
-            Value::Text(text) if text.chars().count() > 40 => None,
+            Json::Null => None,
+            Json::Array(elements) if elements.is_empty() => Some("[]".to_owned()),
+            Json::Object(object) if object.is_empty() => Some("{}".to_owned()),
+            Json::Array(_) | Json::Object(_) => None,
+            Json::Text(text) if text.chars().count() > 40 => None,
             scalar => Some(text::value(scalar)),
         }
     }
@@ -110,7 +111,7 @@ impl fmt::Display for Member<'_> {
 
 /// Finds words for the schemas of one document.
 pub(crate) struct Kinds<'a> {
-    root: &'a Value,
+    root: &'a Json<'a>,
     detail: Detail,
     steps: usize,
     /// The references that are being followed.
@@ -121,7 +122,7 @@ pub(crate) struct Kinds<'a> {
 }
 
 impl<'a> Kinds<'a> {
-    pub(crate) fn new(root: &'a Value, detail: Detail) -> Self {
+    pub(crate) fn new(root: &'a Json<'a>, detail: Detail) -> Self {
         Self {
             root,
             detail,
@@ -139,10 +140,10 @@ impl<'a> Kinds<'a> {
     }
 
     /// The type of a schema.
-    pub(crate) fn kind(&mut self, schema: &'a Value) -> Kind {
+    pub(crate) fn kind(&mut self, schema: &'a Json<'a>) -> Kind {
         let object = match schema {
-            Value::Bool(false) => return Kind::one("never"),
-            Value::Object(object) => object,
+            Json::Bool(false) => return Kind::one("never"),
+            Json::Object(object) => object,
             _ => return Kind::one(ANY),
         };
         if self.steps == 0 || self.frames > 4 * OUTLINE_DEPTH {
@@ -153,21 +154,21 @@ impl<'a> Kinds<'a> {
         self.frames += 1;
         let kind = self.kind_of(schema, object);
         self.frames -= 1;
-        let nullable = object.get("nullable") == Some(&Value::Bool(true));
+        let nullable = object.get("nullable") == Some(&Json::Bool(true));
         if nullable && !kind.is_any() {
             return union(vec![kind, Kind::one("null")]);
         }
         kind
     }
 
-    fn kind_of(&mut self, schema: &'a Value, object: &'a Object) -> Kind {
+    fn kind_of(&mut self, schema: &'a Json<'a>, object: &'a Object<'a>) -> Kind {
         if let Some(value) = object.get("const") {
             return Kind::one(self.literal(value));
         }
-        if let Some(choices) = object.get("enum").and_then(Value::as_array) {
+        if let Some(choices) = object.get("enum").and_then(Json::as_array) {
             return self.choices(choices);
         }
-        if let Some(reference) = object.get("$ref").and_then(Value::as_text) {
+        if let Some(reference) = object.get("$ref").and_then(Json::as_text) {
             return self
                 .followed(reference, Self::kind)
                 .unwrap_or_else(|| Kind::one(reference_name(reference)));
@@ -177,7 +178,7 @@ impl<'a> Kinds<'a> {
             return own;
         }
         for keyword in ["anyOf", "oneOf"] {
-            let branches = object.get(keyword).and_then(Value::as_array);
+            let branches = object.get(keyword).and_then(Json::as_array);
             let kinds = branches
                 .into_iter()
                 .flatten()
@@ -188,7 +189,7 @@ impl<'a> Kinds<'a> {
                 return union(kinds);
             }
         }
-        let parts = object.get("allOf").and_then(Value::as_array);
+        let parts = object.get("allOf").and_then(Json::as_array);
         let parts = parts.into_iter().flatten().map(|part| self.kind(part));
         let parts: Vec<Kind> = parts.filter(|kind| !kind.is_any()).collect();
         match &*parts {
@@ -205,11 +206,11 @@ impl<'a> Kinds<'a> {
     }
 
     /// What `type` says, or what other keywords let guess.
-    fn own(&mut self, schema: &'a Value, object: &'a Object) -> Kind {
+    fn own(&mut self, schema: &'a Json<'a>, object: &'a Object<'a>) -> Kind {
         match object.get("type") {
-            Some(Value::Text(name)) => self.named(name, schema, object),
-            Some(Value::Array(names)) => {
-                let names = names.iter().filter_map(Value::as_text).take(CHOICES);
+            Some(Json::Text(name)) => self.named(name, schema, object),
+            Some(Json::Array(names)) => {
+                let names = names.iter().filter_map(Json::as_text).take(CHOICES);
                 let kinds = names.map(|name| self.named(name, schema, object));
                 union(kinds.collect())
             }
@@ -222,7 +223,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    fn named(&mut self, name: &str, schema: &'a Value, object: &'a Object) -> Kind {
+    fn named(&mut self, name: &str, schema: &'a Json<'a>, object: &'a Object<'a>) -> Kind {
         match name {
             "object" => self.object(schema, object),
             "array" => self.array(object),
@@ -231,7 +232,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    fn array(&mut self, object: &'a Object) -> Kind {
+    fn array(&mut self, object: &'a Object<'a>) -> Kind {
         let mut by_place = ["prefixItems", "items"].into_iter();
         let by_place = by_place.find_map(|name| object.get(name)?.as_array());
         if let Some(places) = by_place {
@@ -249,7 +250,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    fn object(&mut self, schema: &'a Value, object: &'a Object) -> Kind {
+    fn object(&mut self, schema: &'a Json<'a>, object: &'a Object<'a>) -> Kind {
         if self.depth >= self.detail.depth {
             let named = self.named_members(schema, 0);
             if !named.is_empty() {
@@ -265,7 +266,7 @@ impl<'a> Kinds<'a> {
                 Kind::one(format!("{{{}}}", members.join(", ")))
             }
             None => match object.get("additionalProperties") {
-                Some(other @ Value::Object(inner)) if inner.len() > 0 => {
+                Some(other @ Json::Object(inner)) if !inner.is_empty() => {
                     Kind::one(format!("{{[key]: {}}}", self.kind(other).text))
                 }
                 _ if object.get("type").is_some() => Kind::one("object"),
@@ -277,7 +278,7 @@ impl<'a> Kinds<'a> {
     }
 
     /// The members that a schema names, required ones first; `None` if it names none.
-    pub(crate) fn members(&mut self, schema: &'a Value) -> Option<Vec<Member<'a>>> {
+    pub(crate) fn members(&mut self, schema: &'a Json<'a>) -> Option<Vec<Member<'a>>> {
         let mut named = self.named_members(schema, 0);
         if named.is_empty() {
             return None;
@@ -294,16 +295,19 @@ impl<'a> Kinds<'a> {
 
     /// The members of an object, or of the objects of an array, and what turns the one into the
     /// other: `[]`. `None` if the schema is anything else, or shows no members.
-    pub(crate) fn opened(&mut self, schema: &'a Value) -> Option<(Vec<Member<'a>>, &'static str)> {
+    pub(crate) fn opened(
+        &mut self,
+        schema: &'a Json<'a>,
+    ) -> Option<(Vec<Member<'a>>, &'static str)> {
         let schema = self.target(schema);
         let several = ["anyOf", "oneOf", "enum", "const", "nullable"];
         if several.iter().any(|keyword| schema.get(keyword).is_some()) {
             return None;
         }
-        match schema.get("type").and_then(Value::as_text) {
+        match schema.get("type").and_then(Json::as_text) {
             Some("array") => {
                 let items = self.target(schema.get("items")?);
-                let object = items.get("type").and_then(Value::as_text) == Some("object");
+                let object = items.get("type").and_then(Json::as_text) == Some("object");
                 Some((object.then(|| self.members(items)).flatten()?, "[]"))
             }
             Some("object") => Some((self.members(schema)?, "")),
@@ -312,8 +316,8 @@ impl<'a> Kinds<'a> {
     }
 
     /// What a schema refers to, if it does.
-    fn target(&self, schema: &'a Value) -> &'a Value {
-        let reference = schema.get("$ref").and_then(Value::as_text);
+    fn target(&self, schema: &'a Json<'a>) -> &'a Json<'a> {
+        let reference = schema.get("$ref").and_then(Json::as_text);
         let target = reference.and_then(|reference| reference::resolve(self.root, reference));
         target.unwrap_or(schema)
     }
@@ -322,23 +326,26 @@ impl<'a> Kinds<'a> {
     /// refers to and those of all that it is made of.
     fn named_members(
         &mut self,
-        schema: &'a Value,
+        schema: &'a Json<'a>,
         nested: usize,
-    ) -> Vec<(&'a str, &'a Value, bool)> {
+    ) -> Vec<(&'a str, &'a Json<'a>, bool)> {
         if self.steps == 0 || nested > OUTLINE_DEPTH {
             self.whole = false;
             return Vec::new();
         }
         self.steps -= 1;
-        let mut found: Vec<(&str, &Value, bool)> = Vec::new();
-        if let Some(reference) = schema.get("$ref").and_then(Value::as_text) {
+        let mut found: Vec<(&str, &Json<'_>, bool)> = Vec::new();
+        if let Some(reference) = schema.get("$ref").and_then(Json::as_text) {
             let inner = |kinds: &mut Self, target| kinds.named_members(target, nested + 1);
             found = self.followed(reference, inner).unwrap_or_default();
         }
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let own = properties.into_iter().flat_map(Object::iter);
-        add(&mut found, own.map(|(name, schema)| (name, schema, false)));
-        let parts = schema.get("allOf").and_then(Value::as_array);
+        let properties = schema.get("properties").and_then(Json::as_object);
+        let own = properties.into_iter().flat_map(|members| members.iter());
+        add(
+            &mut found,
+            own.map(|(name, schema)| (&**name, schema, false)),
+        );
+        let parts = schema.get("allOf").and_then(Json::as_array);
         for part in parts.into_iter().flatten() {
             let inner = self.named_members(part, nested + 1);
             add(&mut found, inner.into_iter());
@@ -346,7 +353,7 @@ impl<'a> Kinds<'a> {
         if !found.is_empty() {
             // Members that only some of several forms have cannot be required.
             for keyword in ["anyOf", "oneOf"] {
-                let forms = schema.get(keyword).and_then(Value::as_array);
+                let forms = schema.get(keyword).and_then(Json::as_array);
                 for form in forms.into_iter().flatten() {
                     let inner = self.named_members(form, nested + 1);
                     add(
@@ -358,8 +365,8 @@ impl<'a> Kinds<'a> {
                 }
             }
         }
-        let required = schema.get("required").and_then(Value::as_array);
-        let required = required.into_iter().flatten().filter_map(Value::as_text);
+        let required = schema.get("required").and_then(Json::as_array);
+        let required = required.into_iter().flatten().filter_map(Json::as_text);
         let required: HashSet<&str> = required.collect();
         for (name, _, is_required) in &mut found {
             *is_required |= required.contains(name);
@@ -371,7 +378,7 @@ impl<'a> Kinds<'a> {
     fn followed<T>(
         &mut self,
         reference: &'a str,
-        then: impl FnOnce(&mut Self, &'a Value) -> T,
+        then: impl FnOnce(&mut Self, &'a Json<'a>) -> T,
     ) -> Option<T> {
         let target = reference::resolve(self.root, reference);
         let Some(target) = target.filter(|_| !self.within.contains(&reference)) else {
@@ -384,7 +391,7 @@ impl<'a> Kinds<'a> {
         Some(done)
     }
 
-    fn choices(&mut self, choices: &[Value]) -> Kind {
+    fn choices(&mut self, choices: &[Json<'_>]) -> Kind {
         let literals = choices.iter().take(CHOICES);
         let mut kinds: Vec<Kind> = literals
             .map(|value| Kind::one(self.literal(value)))
@@ -397,11 +404,11 @@ impl<'a> Kinds<'a> {
     }
 
     /// A value that is a type by itself.
-    fn literal(&mut self, value: &Value) -> String {
+    fn literal(&mut self, value: &Json<'_>) -> String {
         match value {
-            Value::Array(_) => "array".to_owned(),
-            Value::Object(_) => "object".to_owned(),
-            Value::Text(text) => {
+            Json::Array(_) => "array".to_owned(),
+            Json::Object(_) => "object".to_owned(),
+            Json::Text(text) => {
                 self.whole &= text.chars().count() <= NAME_CHARACTERS;
                 text::quoted(text, NAME_CHARACTERS)
             }
@@ -412,8 +419,8 @@ impl<'a> Kinds<'a> {
 
 /// Adds members whose names are new.
 fn add<'a>(
-    found: &mut Vec<(&'a str, &'a Value, bool)>,
-    more: impl Iterator<Item = (&'a str, &'a Value, bool)>,
+    found: &mut Vec<(&'a str, &'a Json<'a>, bool)>,
+    more: impl Iterator<Item = (&'a str, &'a Json<'a>, bool)>,
 ) {
     let mut known: HashSet<&str> = found.iter().map(|(name, ..)| *name).collect();
     for (name, schema, required) in more {

@@ -3,9 +3,6 @@
 /// The largest schema that is read. Of some seven hundred tools of common servers the largest has 12 kB.
 pub const SCHEMA_BYTES: usize = 256 * 1024;
 
-/// How deep a schema or a value may be nested. What is deeper is left to the server.
-pub const DEPTH: usize = 96;
-
 /// The most steps of one check: a step is one keyword on one value, or some bytes of text that are
 /// looked at. A check takes microseconds, and some tens of milliseconds in the worst case.
 pub const STEPS: u64 = 200_000;

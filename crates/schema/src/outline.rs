@@ -1,10 +1,9 @@
 //! A schema as the signature that a person would write for it.
 
-use switchboard_wire::Raw;
+use switchboard_wire::{Raw, tree::Json};
 
-use crate::check::read;
 use crate::kind::{Detail, Kinds};
-use crate::value::Value;
+use crate::schema::read;
 
 /// A schema in few bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,12 +57,12 @@ pub fn outline(schema: &Raw, budget: usize) -> Outline {
 }
 
 /// The type of a part of a schema, in a few words.
-pub(crate) fn kind(root: &Value, schema: &Value) -> String {
+pub(crate) fn kind(root: &Json<'_>, schema: &Json<'_>) -> String {
     Kinds::new(root, Detail::brief()).kind(schema).text
 }
 
 /// A schema that names no parameters.
-fn other<'a>(kinds: &mut Kinds<'a>, schema: &'a Value) -> Vec<String> {
+fn other<'a>(kinds: &mut Kinds<'a>, schema: &'a Json<'a>) -> Vec<String> {
     let kind = kinds.kind(schema).text;
     // An object of which nothing is said takes no parameters that are known.
     if matches!(&*kind, "any" | "object") {

@@ -2,20 +2,21 @@
 
 use std::collections::HashMap;
 
+use switchboard_wire::tree::{Json, Object};
+
 use crate::limits::{CHOICES, DESCRIPTION_CHARACTERS, NAME_CHARACTERS};
 use crate::mismatch::Segment;
 use crate::outline;
 use crate::run::{Run, Verdict};
 use crate::text;
-use crate::value::{Object, Value};
 
 impl<'c, 'v> Run<'c, 'v> {
     pub(crate) fn object(
         &mut self,
-        schema: &'c Object,
+        schema: &'c Object<'c>,
         name: &str,
-        keyword: &'c Value,
-        (value, object): (&'v Value, &'v Object),
+        keyword: &'c Json<'c>,
+        (value, object): (&'v Json<'v>, &'v Object<'v>),
     ) -> Verdict {
         match name {
             "properties" => self.properties(schema, keyword, object),
@@ -23,7 +24,7 @@ impl<'c, 'v> Run<'c, 'v> {
             "additionalProperties" => self.additional_properties(schema, keyword, object),
             "required" => match keyword {
                 // Draft 3 said it of the member itself.
-                Value::Array(names) => self.required(schema, names, None, object),
+                Json::Array(names) => self.required(schema, names, None, object),
                 _ => Verdict::Perhaps,
             },
             "minProperties" | "maxProperties" => {
@@ -42,7 +43,7 @@ impl<'c, 'v> Run<'c, 'v> {
     }
 
     /// A part of the value, against a schema of its own.
-    fn part(&mut self, schema: &'c Value, segment: Segment<'v>, value: &'v Value) -> Verdict {
+    fn part(&mut self, schema: &'c Json<'c>, segment: Segment<'v>, value: &'v Json<'v>) -> Verdict {
         self.path.push(segment);
         let verdict = self.eval(schema, value);
         self.path.pop();
@@ -51,9 +52,9 @@ impl<'c, 'v> Run<'c, 'v> {
 
     fn properties(
         &mut self,
-        schema: &'c Object,
-        keyword: &'c Value,
-        object: &'v Object,
+        schema: &'c Object<'c>,
+        keyword: &'c Json<'c>,
+        object: &'v Object<'v>,
     ) -> Verdict {
         let Some(properties) = keyword.as_object() else {
             return Verdict::Perhaps;
@@ -68,7 +69,7 @@ impl<'c, 'v> Run<'c, 'v> {
             };
             let before = self.findings();
             verdict = verdict.and(self.part(property, Segment::Name(name), value));
-            if *value == Value::Null && self.findings() > before && !requires(schema, name) {
+            if *value == Json::Null && self.findings() > before && !requires(schema, name) {
                 self.path.push(Segment::Name(name));
                 self.hint(before, "leave it out, it is not required");
                 self.path.pop();
@@ -80,7 +81,7 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    fn pattern_properties(&mut self, keyword: &'c Value, object: &'v Object) -> Verdict {
+    fn pattern_properties(&mut self, keyword: &'c Json<'c>, object: &'v Object<'v>) -> Verdict {
         let Some(patterns) = keyword.as_object() else {
             return Verdict::Perhaps;
         };
@@ -103,15 +104,15 @@ impl<'c, 'v> Run<'c, 'v> {
 
     fn additional_properties(
         &mut self,
-        schema: &'c Object,
-        keyword: &'c Value,
-        object: &'v Object,
+        schema: &'c Object<'c>,
+        keyword: &'c Json<'c>,
+        object: &'v Object<'v>,
     ) -> Verdict {
-        if *keyword == Value::Bool(true) {
+        if *keyword == Json::Bool(true) {
             return Verdict::Yes;
         }
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let patterns = schema.get("patternProperties").and_then(Value::as_object);
+        let properties = schema.get("properties").and_then(Json::as_object);
+        let patterns = schema.get("patternProperties").and_then(Json::as_object);
         let mut verdict = Verdict::Yes;
         for (name, value) in object.iter() {
             if !self.charge(1) {
@@ -122,7 +123,7 @@ impl<'c, 'v> Run<'c, 'v> {
             }
             let found = match self.matched_by(patterns, name) {
                 Some(true) => Verdict::Yes,
-                Some(false) if *keyword == Value::Bool(false) => {
+                Some(false) if *keyword == Json::Bool(false) => {
                     let search = self.charge_search(name, names(properties));
                     if self.aliases && !(search && is_slip(name, properties, object)) {
                         Verdict::Perhaps
@@ -142,9 +143,9 @@ impl<'c, 'v> Run<'c, 'v> {
     }
 
     /// Whether one of the patterns matches a name.
-    fn matched_by(&mut self, patterns: Option<&Object>, name: &str) -> Option<bool> {
+    fn matched_by(&mut self, patterns: Option<&Object<'_>>, name: &str) -> Option<bool> {
         let mut sure = true;
-        for (pattern, _) in patterns.into_iter().flat_map(Object::iter) {
+        for (pattern, _) in patterns.into_iter().flat_map(|members| members.iter()) {
             match self.matches(pattern, name) {
                 Some(true) => return Some(true),
                 Some(false) => {}
@@ -157,10 +158,10 @@ impl<'c, 'v> Run<'c, 'v> {
     /// That these members are there; because of another one, if one is named.
     fn required(
         &mut self,
-        schema: &'c Object,
-        names: &'c [Value],
+        schema: &'c Object<'c>,
+        names: &'c [Json<'c>],
         because: Option<&str>,
-        object: &Object,
+        object: &Object<'_>,
     ) -> Verdict {
         let mut verdict = Verdict::Yes;
         let may_be_there = self.aliases && self.has_unknown(schema, object);
@@ -172,7 +173,7 @@ impl<'c, 'v> Run<'c, 'v> {
                 Some(_) if may_be_there => Verdict::Perhaps,
                 Some(name) => {
                     self.charge(32);
-                    let root = &self.checker.schema;
+                    let root = &self.schema.root;
                     self.no_member(name, || (missing(root, schema, name, because), None))
                 }
             };
@@ -185,8 +186,8 @@ impl<'c, 'v> Run<'c, 'v> {
     }
 
     /// Whether there is a member that the schema, which names some, does not name.
-    fn has_unknown(&mut self, schema: &Object, object: &Object) -> bool {
-        let properties = schema.get("properties").and_then(Value::as_object);
+    fn has_unknown(&mut self, schema: &Object<'_>, object: &Object<'_>) -> bool {
+        let properties = schema.get("properties").and_then(Json::as_object);
         self.charge(object.len() as u64);
         properties.is_some_and(|known| object.iter().any(|(name, _)| known.get(name).is_none()))
     }
@@ -194,10 +195,10 @@ impl<'c, 'v> Run<'c, 'v> {
     /// What goes with a member, if it is there: other members, or a schema for all.
     fn dependent(
         &mut self,
-        schema: &'c Object,
-        keyword: &'c Value,
-        value: &'v Value,
-        object: &'v Object,
+        schema: &'c Object<'c>,
+        keyword: &'c Json<'c>,
+        value: &'v Json<'v>,
+        object: &'v Object<'v>,
     ) -> Verdict {
         let Some(dependents) = keyword.as_object() else {
             return Verdict::Perhaps;
@@ -211,8 +212,8 @@ impl<'c, 'v> Run<'c, 'v> {
                 continue;
             }
             let found = match dependent {
-                Value::Array(names) => self.required(schema, names, Some(name), object),
-                Value::Text(_) => {
+                Json::Array(names) => self.required(schema, names, Some(name), object),
+                Json::Text(_) => {
                     let names = std::slice::from_ref(dependent);
                     self.required(schema, names, Some(name), object)
                 }
@@ -226,10 +227,10 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    fn property_names(&mut self, keyword: &'c Value, object: &'v Object) -> Verdict {
+    fn property_names(&mut self, keyword: &'c Json<'c>, object: &'v Object<'v>) -> Verdict {
         let mut verdict = Verdict::Yes;
         for (name, _) in object.iter() {
-            let found = match self.aside(keyword, &Value::Text(name.into())) {
+            let found = match self.aside(keyword, &Json::Text(name.clone())) {
                 Verdict::No => self.no_member(name, || {
                     let message = "has a name that is not allowed here".to_owned();
                     (message, None)
@@ -246,10 +247,10 @@ impl<'c, 'v> Run<'c, 'v> {
 
     pub(crate) fn array(
         &mut self,
-        schema: &'c Object,
+        schema: &'c Object<'c>,
         name: &str,
-        keyword: &'c Value,
-        elements: &'v [Value],
+        keyword: &'c Json<'c>,
+        elements: &'v [Json<'v>],
     ) -> Verdict {
         match name {
             "items" | "additionalItems" | "prefixItems" => {
@@ -258,7 +259,7 @@ impl<'c, 'v> Run<'c, 'v> {
             "minItems" | "maxItems" => {
                 self.size(name == "minItems", keyword, "element", || elements.len())
             }
-            "uniqueItems" if *keyword == Value::Bool(true) => self.unique(elements),
+            "uniqueItems" if *keyword == Json::Bool(true) => self.unique(elements),
             "contains" => self.contains(schema, keyword, elements),
             "unevaluatedItems" => unevaluated(keyword),
             _ => Verdict::Yes,
@@ -269,14 +270,14 @@ impl<'c, 'v> Run<'c, 'v> {
     /// until draft 2020-12 gave them a name of their own.
     fn items(
         &mut self,
-        schema: &'c Object,
+        schema: &'c Object<'c>,
         name: &str,
-        keyword: &'c Value,
-        elements: &'v [Value],
+        keyword: &'c Json<'c>,
+        elements: &'v [Json<'v>],
     ) -> Verdict {
-        let by_place = |name| schema.get(name).and_then(Value::as_array);
+        let by_place = |name| schema.get(name).and_then(Json::as_array);
         match (name, keyword) {
-            ("prefixItems" | "items", Value::Array(schemas)) => {
+            ("prefixItems" | "items", Json::Array(schemas)) => {
                 let mut verdict = Verdict::Yes;
                 for (index, (schema, value)) in schemas.iter().zip(elements).enumerate() {
                     verdict = verdict.and(self.part(schema, Segment::Index(index), value));
@@ -291,14 +292,14 @@ impl<'c, 'v> Run<'c, 'v> {
                 None => Verdict::Yes,
             },
             ("items", _) => {
-                let first = by_place("prefixItems").map_or(0, <[Value]>::len);
+                let first = by_place("prefixItems").map_or(0, <[Json<'_>]>::len);
                 self.rest(first, keyword, elements)
             }
             _ => Verdict::Perhaps,
         }
     }
 
-    fn rest(&mut self, first: usize, schema: &'c Value, elements: &'v [Value]) -> Verdict {
+    fn rest(&mut self, first: usize, schema: &'c Json<'c>, elements: &'v [Json<'v>]) -> Verdict {
         let mut verdict = Verdict::Yes;
         for (index, value) in elements.iter().enumerate().skip(first) {
             verdict = verdict.and(self.part(schema, Segment::Index(index), value));
@@ -309,7 +310,7 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    fn unique(&mut self, elements: &[Value]) -> Verdict {
+    fn unique(&mut self, elements: &[Json<'_>]) -> Verdict {
         let mut seen = HashMap::new();
         for (index, element) in elements.iter().enumerate() {
             let Some(canonical) = self.canonical(element).filter(|_| self.charge(1)) else {
@@ -326,9 +327,9 @@ impl<'c, 'v> Run<'c, 'v> {
 
     fn contains(
         &mut self,
-        schema: &'c Object,
-        keyword: &'c Value,
-        elements: &'v [Value],
+        schema: &'c Object<'c>,
+        keyword: &'c Json<'c>,
+        elements: &'v [Json<'v>],
     ) -> Verdict {
         let (mut sure, mut unsure) = (0_usize, 0_usize);
         for element in elements {
@@ -338,7 +339,7 @@ impl<'c, 'v> Run<'c, 'v> {
                 Verdict::No => {}
             }
         }
-        let one = Value::Number("1".into());
+        let one = Json::Number("1".into());
         let least = schema.get("minContains").unwrap_or(&one);
         let unit = "element of a certain form";
         let mut verdict = match self.size(true, least, unit, || sure + unsure) {
@@ -353,15 +354,15 @@ impl<'c, 'v> Run<'c, 'v> {
 }
 
 /// Which members or elements were looked at by others is not kept track of.
-fn unevaluated(keyword: &Value) -> Verdict {
+fn unevaluated(keyword: &Json<'_>) -> Verdict {
     match keyword {
-        Value::Bool(true) => Verdict::Yes,
+        Json::Bool(true) => Verdict::Yes,
         _ => Verdict::Perhaps,
     }
 }
 
 /// Whether a schema says all it has to say by itself, and leaves nothing to others.
-fn stands_alone(schema: &Object) -> bool {
+fn stands_alone(schema: &Object<'_>) -> bool {
     let others = [
         "additionalProperties",
         "$ref",
@@ -378,8 +379,8 @@ fn stands_alone(schema: &Object) -> bool {
     others.iter().all(|name| schema.get(name).is_none())
 }
 
-fn requires(schema: &Object, name: &str) -> bool {
-    let names = schema.get("required").and_then(Value::as_array);
+fn requires(schema: &Object<'_>, name: &str) -> bool {
+    let names = schema.get("required").and_then(Json::as_array);
     names.is_some_and(|names| {
         names
             .iter()
@@ -388,7 +389,7 @@ fn requires(schema: &Object, name: &str) -> bool {
 }
 
 /// What is missing, in words.
-fn missing(root: &Value, schema: &Object, name: &str, because: Option<&str>) -> String {
+fn missing(root: &Json<'_>, schema: &Object<'_>, name: &str, because: Option<&str>) -> String {
     let mut out = String::from("is missing");
     if let Some(because) = because {
         let because = text::cut(because, NAME_CHARACTERS);
@@ -402,7 +403,7 @@ fn missing(root: &Value, schema: &Object, name: &str, because: Option<&str>) -> 
     };
     out.push_str(": ");
     out.push_str(&outline::kind(root, property));
-    let description = property.get("description").and_then(Value::as_text);
+    let description = property.get("description").and_then(Json::as_text);
     if let Some(description) = description {
         let description = text::cut(description, DESCRIPTION_CHARACTERS);
         out.extend([" (", &description, ")"]);
@@ -411,7 +412,7 @@ fn missing(root: &Value, schema: &Object, name: &str, because: Option<&str>) -> 
 }
 
 /// What is not known, in words, and what may have been meant, if that is to be searched for.
-fn unknown(name: &str, properties: Option<&Object>, search: bool) -> (String, Option<String>) {
+fn unknown(name: &str, properties: Option<&Object<'_>>, search: bool) -> (String, Option<String>) {
     let meant = search
         .then(|| text::nearest(name, names(properties)))
         .flatten();
@@ -424,12 +425,12 @@ fn unknown(name: &str, properties: Option<&Object>, search: bool) -> (String, Op
 }
 
 /// Whether the name of a member looks like a slip of one that is not there.
-fn is_slip(name: &str, properties: Option<&Object>, object: &Object) -> bool {
+fn is_slip(name: &str, properties: Option<&Object<'_>>, object: &Object<'_>) -> bool {
     let meant = text::nearest(name, names(properties));
     meant.is_some_and(|meant| object.get(meant).is_none())
 }
 
-fn names(properties: Option<&Object>) -> impl Iterator<Item = &str> {
-    let members = properties.into_iter().flat_map(Object::iter);
-    members.map(|(name, _)| name)
+fn names<'a>(properties: Option<&'a Object<'a>>) -> impl Iterator<Item = &'a str> {
+    let members = properties.into_iter().flat_map(|members| members.iter());
+    members.map(|(name, _)| &**name)
 }

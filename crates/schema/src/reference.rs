@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use switchboard_wire::percent;
-
-use crate::value::Value;
+use switchboard_wire::{percent, tree::Json};
 
 /// What a reference refers to; `None` if that is not in this schema, or is not to be told.
-pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+pub(crate) fn resolve<'a>(root: &'a Json<'a>, reference: &str) -> Option<&'a Json<'a>> {
     let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     if !address.is_empty() {
         let own = root.get("$id")?.as_text()?;
@@ -27,8 +25,8 @@ pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value>
             Cow::Borrowed(step)
         };
         at = match at {
-            Value::Object(object) => object.get(&step)?,
-            Value::Array(elements) => elements.get(step.parse::<usize>().ok()?)?,
+            Json::Object(object) => object.get(&step)?,
+            Json::Array(elements) => elements.get(step.parse::<usize>().ok()?)?,
             _ => return None,
         };
     }
@@ -42,19 +40,19 @@ pub(crate) fn name(reference: &str) -> &str {
 
 /// Whether a part of the schema has an address of its own. References in it would be relative to
 /// that, which this crate does not follow.
-pub(crate) fn is_rebased(root: &Value) -> bool {
-    fn inside(value: &Value) -> bool {
+pub(crate) fn is_rebased(root: &Json<'_>) -> bool {
+    fn inside(value: &Json<'_>) -> bool {
         match value {
-            Value::Object(object) => object.iter().any(|(name, value)| {
-                let address = value.as_text().filter(|_| name == "$id");
+            Json::Object(object) => object.iter().any(|(name, value)| {
+                let address = value.as_text().filter(|_| **name == *"$id");
                 address.is_some_and(|text| !text.starts_with('#')) || inside(value)
             }),
-            Value::Array(elements) => elements.iter().any(inside),
+            Json::Array(elements) => elements.iter().any(inside),
             _ => false,
         }
     }
     match root {
-        Value::Object(object) => object.iter().any(|(_, value)| inside(value)),
+        Json::Object(object) => object.iter().any(|(_, value)| inside(value)),
         _ => false,
     }
 }
@@ -67,10 +65,11 @@ mod tests {
 
     #[test]
     fn references_lead_to_places() {
-        let json = r#"{"$id":"http://x/y","$defs":{"a/b":1,"c~d":[2,3],"e%f":4,"":5}}"#;
-        let root = Value::read(&Raw::parse(json).unwrap()).unwrap();
+        let raw = Raw::parse(r#"{"$id":"http://x/y","$defs":{"a/b":1,"c~d":[2,3],"e%f":4,"":5}}"#)
+            .unwrap();
+        let root = Json::read(&raw);
         let number = |reference: &str| match resolve(&root, reference) {
-            Some(Value::Number(number)) => number.parse::<u32>().ok(),
+            Some(Json::Number(number)) => number.parse::<u32>().ok(),
             _ => None,
         };
         for (reference, expected) in [

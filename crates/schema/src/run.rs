@@ -2,12 +2,13 @@
 
 use std::mem;
 
-use crate::check::Checker;
+use switchboard_wire::tree::{Json, Object};
+
 use crate::limits::{CANDIDATES, CHOICES, FRAMES, MISMATCHES, NAME_CHARACTERS};
 use crate::mismatch::{Finding, Kind, Mismatch, Segment, path};
 use crate::reference;
+use crate::schema::Schema;
 use crate::text;
-use crate::value::{Object, Value};
 
 /// What a schema says of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +31,7 @@ impl Verdict {
 
 /// The state of one check. `'c` is the schema, `'v` the value.
 pub(crate) struct Run<'c, 'v> {
-    pub(crate) checker: &'c Checker,
+    pub(crate) schema: &'c Schema,
     steps: u64,
     frames: usize,
     explain: bool,
@@ -41,9 +42,9 @@ pub(crate) struct Run<'c, 'v> {
 }
 
 impl<'c, 'v> Run<'c, 'v> {
-    pub(crate) fn new(checker: &'c Checker, steps: u64) -> Self {
+    pub(crate) fn new(schema: &'c Schema, steps: u64) -> Self {
         Self {
-            checker,
+            schema,
             steps,
             frames: 0,
             explain: false,
@@ -69,15 +70,15 @@ impl<'c, 'v> Run<'c, 'v> {
         self.findings
     }
 
-    pub(crate) fn eval(&mut self, schema: &'c Value, value: &'v Value) -> Verdict {
+    pub(crate) fn eval(&mut self, schema: &'c Json<'c>, value: &'v Json<'v>) -> Verdict {
         if self.frames >= FRAMES || !self.charge(1) {
             return Verdict::Perhaps;
         }
         self.frames += 1;
         let verdict = match schema {
-            Value::Bool(true) => Verdict::Yes,
-            Value::Bool(false) => self.no(|| "is not allowed here".to_owned()),
-            Value::Object(object) => self.keywords(object, value),
+            Json::Bool(true) => Verdict::Yes,
+            Json::Bool(false) => self.no(|| "is not allowed here".to_owned()),
+            Json::Object(object) => self.keywords(object, value),
             _ => Verdict::Perhaps,
         };
         self.frames -= 1;
@@ -132,7 +133,7 @@ impl<'c, 'v> Run<'c, 'v> {
     /// has to be, and a hint.
     pub(crate) fn no_kind(
         &mut self,
-        value: &Value,
+        value: &Json<'_>,
         words: impl FnOnce() -> (String, Option<String>),
     ) -> Verdict {
         if self.explain {
@@ -182,12 +183,12 @@ impl<'c, 'v> Run<'c, 'v> {
         });
     }
 
-    fn keywords(&mut self, schema: &'c Object, value: &'v Value) -> Verdict {
+    fn keywords(&mut self, schema: &'c Object<'c>, value: &'v Json<'v>) -> Verdict {
         // OpenAPI's way to say `null`, which its users take for JSON Schema.
-        if *value == Value::Null && schema.get("nullable") == Some(&Value::Bool(true)) {
+        if *value == Json::Null && schema.get("nullable") == Some(&Json::Bool(true)) {
             return Verdict::Perhaps;
         }
-        if let (Some(reference), true) = (schema.get("$ref"), self.checker.lone_references) {
+        if let (Some(reference), true) = (schema.get("$ref"), self.schema.lone_references) {
             return self.reference(reference, value);
         }
         let mut verdict = Verdict::Yes;
@@ -212,10 +213,10 @@ impl<'c, 'v> Run<'c, 'v> {
 
     fn keyword(
         &mut self,
-        schema: &'c Object,
+        schema: &'c Object<'c>,
         name: &str,
-        keyword: &'c Value,
-        value: &'v Value,
+        keyword: &'c Json<'c>,
+        value: &'v Json<'v>,
     ) -> Verdict {
         match name {
             "$ref" => self.reference(keyword, value),
@@ -231,19 +232,20 @@ impl<'c, 'v> Run<'c, 'v> {
             },
             "if" => self.condition(schema, keyword, value),
             _ => match value {
-                Value::Number(number) => self.number(schema, name, keyword, number),
-                Value::Text(text) => self.text(name, keyword, text),
-                Value::Array(elements) => self.array(schema, name, keyword, elements),
-                Value::Object(object) => self.object(schema, name, keyword, (value, object)),
-                Value::Null | Value::Bool(_) => Verdict::Yes,
+                Json::Number(number) => self.number(schema, name, keyword, number),
+                Json::Text(text) => self.text(name, keyword, text),
+                Json::Array(elements) => self.array(schema, name, keyword, elements),
+                Json::Object(object) => self.object(schema, name, keyword, (value, object)),
+                Json::Null | Json::Bool(_) => Verdict::Yes,
+                Json::Unread(_) => Verdict::Perhaps,
             },
         }
     }
 
-    fn reference(&mut self, reference: &Value, value: &'v Value) -> Verdict {
+    fn reference(&mut self, reference: &Json<'_>, value: &'v Json<'v>) -> Verdict {
         let target = match reference {
-            Value::Text(text) if self.checker.references => {
-                reference::resolve(&self.checker.schema, text)
+            Json::Text(text) if self.schema.references => {
+                reference::resolve(&self.schema.root, text)
             }
             _ => None,
         };
@@ -254,7 +256,7 @@ impl<'c, 'v> Run<'c, 'v> {
     }
 
     /// The verdict alone, without words.
-    pub(crate) fn quietly(&mut self, schema: &'c Value, value: &'v Value) -> Verdict {
+    pub(crate) fn quietly(&mut self, schema: &'c Json<'c>, value: &'v Json<'v>) -> Verdict {
         let explain = mem::take(&mut self.explain);
         let verdict = self.eval(schema, value);
         self.explain = explain;
@@ -262,8 +264,8 @@ impl<'c, 'v> Run<'c, 'v> {
     }
 
     /// The verdict on a value that is no part of the one being checked.
-    pub(crate) fn aside(&mut self, schema: &'c Value, value: &Value) -> Verdict {
-        let mut aside = Run::new(self.checker, self.steps);
+    pub(crate) fn aside(&mut self, schema: &'c Json<'c>, value: &Json<'_>) -> Verdict {
+        let mut aside = Run::new(self.schema, self.steps);
         aside.frames = self.frames;
         aside.aliases = self.aliases;
         let verdict = aside.eval(schema, value);
@@ -271,7 +273,7 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    fn all_of(&mut self, keyword: &'c Value, value: &'v Value) -> Verdict {
+    fn all_of(&mut self, keyword: &'c Json<'c>, value: &'v Json<'v>) -> Verdict {
         let Some(branches) = keyword.as_array() else {
             return Verdict::Perhaps;
         };
@@ -285,9 +287,14 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    fn condition(&mut self, schema: &'c Object, keyword: &'c Value, value: &'v Value) -> Verdict {
+    fn condition(
+        &mut self,
+        schema: &'c Object<'c>,
+        keyword: &'c Json<'c>,
+        value: &'v Json<'v>,
+    ) -> Verdict {
         let (then, otherwise) = (schema.get("then"), schema.get("else"));
-        let branch = |run: &mut Self, branch: Option<&'c Value>| match branch {
+        let branch = |run: &mut Self, branch: Option<&'c Json<'c>>| match branch {
             Some(branch) => run.eval(branch, value),
             None => Verdict::Yes,
         };
@@ -300,7 +307,7 @@ impl<'c, 'v> Run<'c, 'v> {
 
     /// `anyOf`, and `oneOf`: that a value fits twice is mostly a slip in the schema, about which the
     /// caller can do nothing, so it is left to the server.
-    fn one_of(&mut self, keyword: &'c Value, value: &'v Value) -> Verdict {
+    fn one_of(&mut self, keyword: &'c Json<'c>, value: &'v Json<'v>) -> Verdict {
         let branches = match keyword.as_array() {
             Some(branches) if !branches.is_empty() => branches,
             _ => return Verdict::Perhaps,

@@ -1,20 +1,20 @@
 //! Keywords for values that have no parts: kinds, choices, numbers and texts.
 
+use switchboard_wire::tree::{Decimal, Json, Object};
+
 use crate::limits::CHOICES;
-use crate::number::Decimal;
 use crate::run::{Run, Verdict};
 use crate::text;
-use crate::value::{Object, Value};
 
 impl<'c> Run<'c, '_> {
     /// `type`.
-    pub(crate) fn types(&mut self, types: &Value, value: &Value) -> Verdict {
+    pub(crate) fn types(&mut self, types: &Json<'_>, value: &Json<'_>) -> Verdict {
         let types = match types {
-            Value::Array(types) => types,
+            Json::Array(types) => types,
             one => std::slice::from_ref(one),
         };
         // To tell whether a number is whole, it has to be read.
-        if let Value::Number(number) = value
+        if let Json::Number(number) = value
             && !self.charge(number.len() as u64 / 16)
         {
             return Verdict::Perhaps;
@@ -36,7 +36,7 @@ impl<'c> Run<'c, '_> {
     }
 
     /// `enum`.
-    pub(crate) fn enumeration(&mut self, keyword: &Value, value: &Value) -> Verdict {
+    pub(crate) fn enumeration(&mut self, keyword: &Json<'_>, value: &Json<'_>) -> Verdict {
         let Some(choices) = keyword.as_array().filter(|choices| !choices.is_empty()) else {
             return Verdict::Perhaps;
         };
@@ -50,7 +50,7 @@ impl<'c> Run<'c, '_> {
                 None => return Verdict::Perhaps,
             }
         }
-        let names = || choices.iter().filter_map(Value::as_text);
+        let names = || choices.iter().filter_map(Json::as_text);
         let wrong = value.as_text();
         let wrong = wrong.filter(|wrong| self.charge_search(wrong, names()));
         self.no_kind(value, || {
@@ -66,7 +66,7 @@ impl<'c> Run<'c, '_> {
     }
 
     /// `const`.
-    pub(crate) fn constant(&mut self, keyword: &Value, value: &Value) -> Verdict {
+    pub(crate) fn constant(&mut self, keyword: &Json<'_>, value: &Json<'_>) -> Verdict {
         match (self.canonical(keyword), self.canonical(value)) {
             (Some(expected), Some(own)) if expected == own => Verdict::Yes,
             (Some(_), Some(_)) => self.no_kind(value, || (text::value(keyword), None)),
@@ -75,25 +75,25 @@ impl<'c> Run<'c, '_> {
     }
 
     /// The one spelling of a value, if there is room for the work.
-    pub(crate) fn canonical(&mut self, value: &Value) -> Option<String> {
-        let canonical = value.canonical();
+    pub(crate) fn canonical(&mut self, value: &Json<'_>) -> Option<String> {
+        let canonical = value.canonical().ok()?;
         self.charge(1 + canonical.len() as u64 / 16)
             .then_some(canonical)
     }
 
     pub(crate) fn number(
         &mut self,
-        schema: &Object,
+        schema: &Object<'_>,
         name: &str,
-        keyword: &Value,
+        keyword: &Json<'_>,
         number: &str,
     ) -> Verdict {
         // Up to draft 4 the exclusive ones were flags on the others.
-        let exclusive = |name| schema.get(name) == Some(&Value::Bool(true));
+        let exclusive = |name| schema.get(name) == Some(&Json::Bool(true));
         let (words, fits): (_, fn(&Decimal, &Decimal) -> Option<bool>) = match (name, keyword) {
             ("minimum", _) if exclusive("exclusiveMinimum") => ("more than", |n, k| Some(n > k)),
             ("maximum", _) if exclusive("exclusiveMaximum") => ("less than", |n, k| Some(n < k)),
-            ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(_)) => return Verdict::Yes,
+            ("exclusiveMinimum" | "exclusiveMaximum", Json::Bool(_)) => return Verdict::Yes,
             ("minimum", _) => ("at least", |n, k| Some(n >= k)),
             ("maximum", _) => ("at most", |n, k| Some(n <= k)),
             ("exclusiveMinimum", _) => ("more than", |n, k| Some(n > k)),
@@ -101,7 +101,7 @@ impl<'c> Run<'c, '_> {
             ("multipleOf" | "divisibleBy", _) => ("a multiple of", Decimal::is_multiple_of),
             _ => return Verdict::Yes,
         };
-        let Value::Number(bound) = keyword else {
+        let Json::Number(bound) = keyword else {
             return Verdict::Perhaps;
         };
         if !self.charge((number.len() + bound.len()) as u64 / 16) {
@@ -117,7 +117,7 @@ impl<'c> Run<'c, '_> {
         }
     }
 
-    pub(crate) fn text(&mut self, name: &str, keyword: &'c Value, text: &str) -> Verdict {
+    pub(crate) fn text(&mut self, name: &str, keyword: &'c Json<'c>, text: &str) -> Verdict {
         match name {
             "minLength" | "maxLength" => {
                 if !self.charge(text.len() as u64 / 16) {
@@ -134,7 +134,7 @@ impl<'c> Run<'c, '_> {
         }
     }
 
-    fn pattern(&mut self, keyword: &'c Value, text: &str) -> Verdict {
+    fn pattern(&mut self, keyword: &'c Json<'c>, text: &str) -> Verdict {
         let Some(spelled) = keyword.as_text() else {
             return Verdict::Perhaps;
         };
@@ -150,8 +150,7 @@ impl<'c> Run<'c, '_> {
 
     /// Whether a pattern of the schema matches; `None` if nobody knows.
     pub(crate) fn matches(&mut self, pattern: &str, text: &str) -> Option<bool> {
-        let checker = self.checker;
-        let pattern = checker.patterns.get(pattern)?;
+        let pattern = self.schema.patterns.get(pattern)?;
         if !self.charge(pattern.steps(text)) {
             return None;
         }
@@ -162,11 +161,11 @@ impl<'c> Run<'c, '_> {
     pub(crate) fn size(
         &mut self,
         least: bool,
-        keyword: &Value,
+        keyword: &Json<'_>,
         unit: &str,
         count: impl FnOnce() -> usize,
     ) -> Verdict {
-        let Value::Number(bound) = keyword else {
+        let Json::Number(bound) = keyword else {
             return Verdict::Perhaps;
         };
         if !self.charge(bound.len() as u64 / 16) {
@@ -200,25 +199,25 @@ fn article(kind: &str) -> Option<&'static str> {
     })
 }
 
-pub(crate) fn is_of(value: &Value, kind: &Value) -> bool {
+pub(crate) fn is_of(value: &Json<'_>, kind: &Json<'_>) -> bool {
     match (value, kind.as_text().unwrap_or_default()) {
-        (Value::Number(number), "integer") => Decimal::read(number).is_integer(),
-        (Value::Null, "null")
-        | (Value::Bool(_), "boolean")
-        | (Value::Number(_), "number")
-        | (Value::Text(_), "string")
-        | (Value::Array(_), "array")
-        | (Value::Object(_), "object") => true,
+        (Json::Number(number), "integer") => Decimal::read(number).is_integer(),
+        (Json::Null, "null")
+        | (Json::Bool(_), "boolean")
+        | (Json::Number(_), "number")
+        | (Json::Text(_), "string")
+        | (Json::Array(_), "array")
+        | (Json::Object(_), "object") => true,
         _ => false,
     }
 }
 
 /// What callers often get wrong.
-fn hint(types: &[Value], value: &Value) -> Option<String> {
+fn hint(types: &[Json<'_>], value: &Json<'_>) -> Option<String> {
     let wants = |kind: &str| types.iter().any(|wanted| wanted.as_text() == Some(kind));
     let shown = text::value(value);
     match value {
-        Value::Text(text) => {
+        Json::Text(text) => {
             let inner = text.trim();
             let number = inner.len() <= 32 && inner.parse::<f64>().is_ok_and(f64::is_finite);
             let bare = (wants("number") || wants("integer")) && number
@@ -233,10 +232,10 @@ fn hint(types: &[Value], value: &Value) -> Option<String> {
                 wants("array").then(|| "put it in an array, even if it is the only one".to_owned())
             }
         }
-        Value::Number(_) | Value::Bool(_) if wants("string") => {
+        Json::Number(_) | Json::Bool(_) if wants("string") => {
             Some(format!("write \"{shown}\" in quotation marks"))
         }
-        Value::Number(_) | Value::Object(_) if wants("array") => {
+        Json::Number(_) | Json::Object(_) if wants("array") => {
             Some("put it in an array, even if it is the only one".to_owned())
         }
         _ => None,

@@ -1,13 +1,12 @@
 //! A schema over several lines, with what its parts are for.
 
-use switchboard_wire::Raw;
+use switchboard_wire::{Raw, tree::Json};
 
-use crate::check::read;
 use crate::kind::{Detail, Kinds, Member};
 use crate::limits::DESCRIPTION_CHARACTERS;
 use crate::outline::{Outline, cut, outline};
+use crate::schema::read;
 use crate::text;
-use crate::value::Value;
 
 /// The parameters that a schema asks for, one a line, each with the beginning of its description, in
 /// at most `budget` bytes. This is what a caller is shown whose arguments did not fit.
@@ -89,9 +88,9 @@ impl<'a> Lines<'a> {
     }
 
     /// What else there is to say of a member.
-    fn words(&self, schema: &Value) -> String {
+    fn words(&self, schema: &Json<'_>) -> String {
         let mut out = bounds(schema).map_or_else(String::new, |bounds| format!(" ({bounds})"));
-        let description = schema.get("description").and_then(Value::as_text);
+        let description = schema.get("description").and_then(Json::as_text);
         if let Some(description) = description.filter(|_| self.described > 0) {
             let description = text::cut(description, self.described);
             if !description.is_empty() {
@@ -104,9 +103,9 @@ impl<'a> Lines<'a> {
 }
 
 /// The bounds of a number, or the format of a text.
-fn bounds(schema: &Value) -> Option<String> {
+fn bounds(schema: &Json<'_>) -> Option<String> {
     let number = |name| match schema.get(name) {
-        Some(Value::Number(number)) => Some(text::cut(number, 24)),
+        Some(Json::Number(number)) => Some(text::cut(number, 24)),
         _ => None,
     };
     match (number("minimum"), number("maximum")) {
@@ -114,7 +113,7 @@ fn bounds(schema: &Value) -> Option<String> {
         (Some(least), None) => Some(format!("at least {least}")),
         (None, Some(most)) => Some(format!("at most {most}")),
         (None, None) => {
-            let format = schema.get("format").and_then(Value::as_text)?;
+            let format = schema.get("format").and_then(Json::as_text)?;
             Some(text::cut(format, 24))
         }
     }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use switchboard_wire::tree::Json;
+
 use crate::limits::{CANDIDATES, NAME_CHARACTERS, VALUE_CHARACTERS};
-use crate::value::Value;
 
 /// The text on one line, in so many characters at most.
 pub(crate) fn cut(text: &str, characters: usize) -> String {
@@ -63,17 +64,17 @@ pub(crate) fn name(text: &str) -> String {
 }
 
 /// A value, in few characters.
-pub(crate) fn value(value: &Value) -> String {
+pub(crate) fn value(value: &Json<'_>) -> String {
     match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(number) => cut(number, VALUE_CHARACTERS),
-        Value::Text(text) => quoted(text, VALUE_CHARACTERS),
-        Value::Array(elements) if elements.is_empty() => "an empty array".to_owned(),
-        Value::Array(elements) => format!("an array of {}", elements.len()),
-        Value::Object(object) if object.len() == 0 => "an empty object".to_owned(),
-        Value::Object(object) => {
-            let names = object.iter().take(3).map(|(name, _)| name);
+        Json::Null => "null".to_owned(),
+        Json::Bool(value) => value.to_string(),
+        Json::Number(spelled) | Json::Unread(spelled) => cut(spelled, VALUE_CHARACTERS),
+        Json::Text(text) => quoted(text, VALUE_CHARACTERS),
+        Json::Array(elements) if elements.is_empty() => "an empty array".to_owned(),
+        Json::Array(elements) => format!("an array of {}", elements.len()),
+        Json::Object(object) if object.is_empty() => "an empty object".to_owned(),
+        Json::Object(object) => {
+            let names = object.iter().take(3).map(|(name, _)| &**name);
             let names = list(names, 3);
             let more = if object.len() > 3 { ", …" } else { "" };
             format!("an object with {names}{more}")

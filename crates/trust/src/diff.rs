@@ -10,14 +10,16 @@ use std::{
 };
 
 use serde::Serialize;
-use switchboard_wire::Raw;
+use switchboard_wire::{
+    Raw,
+    tree::{Json, Object, Text},
+};
 
 use crate::{
     ItemKind, Offer, Places,
     fields::Field,
-    fingerprint::{self, fingerprint},
-    json::{Text, Value},
-    show,
+    pinned::{self, fingerprint},
+    show, spelled,
 };
 
 mod lines;
@@ -71,7 +73,7 @@ pub struct Change {
 /// [`fingerprint`](crate::fingerprint()). Beside others the last one says which fields differ in their order alone.
 pub fn diff<'a>(approved: impl Into<Offer<'a>>, now: impl Into<Offer<'a>>) -> Diff {
     let (approved, now) = (approved.into(), now.into());
-    let [before, after] = [approved, now].map(|offer| Value::read(offer.definition));
+    let [before, after] = [approved, now].map(|offer| Json::read(offer.definition));
     if fingerprint(Offer {
         kind: now.kind,
         ..approved
@@ -103,13 +105,11 @@ pub fn diff<'a>(approved: impl Into<Offer<'a>>, now: impl Into<Offer<'a>>) -> Di
     Diff { changes }
 }
 
-fn compare(before: &Value<'_>, after: &Value<'_>) -> Compare {
+fn compare(before: &Json<'_>, after: &Json<'_>) -> Compare {
     let mut compare = Compare::default();
     match (before, after) {
-        (Value::Object(before), Value::Object(after)) => {
-            let (before, after): (Vec<_>, Vec<_>) =
-                (before.iter().collect(), after.iter().collect());
-            compare.members(&mut Field::default(), &before, &after, &ORDER);
+        (Json::Object(before), Json::Object(after)) => {
+            compare.members(&mut Field::default(), before, after, &ORDER);
         }
         _ => compare.values(&mut Field::default(), Some(before), Some(after)),
     }
@@ -118,12 +118,7 @@ fn compare(before: &Value<'_>, after: &Value<'_>) -> Compare {
 
 /// Both definitions as they are spelled, for a difference that no field shows.
 fn whole(approved: &Raw, now: &Raw) -> Change {
-    let [before, after] = [approved, now].map(|raw| {
-        Some(show::escaped(&Text {
-            text: raw.as_str().into(),
-            halves: Vec::new(),
-        }))
-    });
+    let [before, after] = [approved, now].map(|raw| Some(show::escaped(&raw.as_str().into())));
     let (before, after) = cut(before, after);
     Change {
         field: "(definition)".to_owned(),
@@ -143,22 +138,20 @@ impl fmt::Display for Diff {
 }
 
 /// A definition with the members that are pinned.
-fn pinned<'a>(kind: ItemKind, definition: &Value<'a>) -> Value<'a> {
+fn pinned<'a>(kind: ItemKind, definition: &Json<'a>) -> Json<'a> {
     match definition {
-        Value::Object(members) => {
-            let kept = fingerprint::pinned(kind, members).into_iter();
-            Value::Object(kept.map(std::borrow::Cow::into_owned).collect())
+        Json::Object(members) => {
+            let kept = pinned::pinned(kind, members).into_iter();
+            Json::Object(kept.map(std::borrow::Cow::into_owned).collect())
         }
         other => other.clone(),
     }
 }
 
 /// The same without noise.
-fn settled<'a>(kind: ItemKind, definition: &Value<'a>) -> Value<'a> {
+fn settled<'a>(kind: ItemKind, definition: &Json<'a>) -> Json<'a> {
     match definition {
-        Value::Object(members) => {
-            Value::Object(fingerprint::settled(kind, members, &Places::default()))
-        }
+        Json::Object(members) => Json::Object(pinned::settled(kind, members, &Places::default())),
         other => other.clone(),
     }
 }
@@ -172,7 +165,7 @@ struct Compare {
 impl Compare {
     /// Takes out the fields that are the same without noise, and names them. None are taken out if there are too many
     /// to be sure of.
-    fn ignore(&mut self, before: &Value<'_>, after: &Value<'_>) -> Vec<String> {
+    fn ignore(&mut self, before: &Json<'_>, after: &Json<'_>) -> Vec<String> {
         let real = compare(before, after);
         if self.more > 0 || real.more > 0 {
             return Vec::new();
@@ -187,13 +180,11 @@ impl Compare {
     fn values<'v>(
         &mut self,
         field: &mut Field<'v>,
-        before: Option<&'v Value<'v>>,
-        after: Option<&'v Value<'v>>,
+        before: Option<&'v Json<'v>>,
+        after: Option<&'v Json<'v>>,
     ) {
-        if let (Some(Value::Object(before)), Some(Value::Object(after))) = (before, after) {
-            let (before, after): (Vec<_>, Vec<_>) =
-                (before.iter().collect(), after.iter().collect());
-            self.members(field, &before, &after, &[]);
+        if let (Some(Json::Object(before)), Some(Json::Object(after))) = (before, after) {
+            self.members(field, before, after, &[]);
         } else if !same(before, after) {
             self.change(field, before, after);
         }
@@ -202,8 +193,8 @@ impl Compare {
     fn members<'v>(
         &mut self,
         field: &mut Field<'v>,
-        before: &[&'v (Text<'v>, Value<'v>)],
-        after: &[&'v (Text<'v>, Value<'v>)],
+        before: &'v Object<'v>,
+        after: &'v Object<'v>,
         order: &[&str],
     ) {
         let names = Names::of(before, after, order);
@@ -216,10 +207,7 @@ impl Compare {
                 // Of two members of one name it depends on the reader which one counts.
                 (before, after) => {
                     let is_same = before.len() == after.len()
-                        && before
-                            .iter()
-                            .zip(after)
-                            .all(|(a, b)| fingerprint::same(a, b));
+                        && before.iter().zip(after).all(|(a, b)| spelled::same(a, b));
                     if !is_same {
                         self.push(field, show_all(before), show_all(after));
                     }
@@ -229,12 +217,12 @@ impl Compare {
         }
     }
 
-    fn change(&mut self, field: &Field<'_>, before: Option<&Value<'_>>, after: Option<&Value<'_>>) {
+    fn change(&mut self, field: &Field<'_>, before: Option<&Json<'_>>, after: Option<&Json<'_>>) {
         // A text is shown as it is, unless it became something else that may look the same.
         let bare = [before, after]
             .iter()
             .flatten()
-            .all(|value| matches!(value, Value::Text(_)));
+            .all(|value| matches!(value, Json::Text(_)));
         let [before, after] =
             [before, after].map(|value| value.map(|value| show_value(value, bare)));
         self.push(field, before, after);
@@ -259,17 +247,13 @@ struct Names<'v>(Vec<Name<'v>>);
 
 struct Name<'v> {
     key: &'v Text<'v>,
-    before: Vec<&'v Value<'v>>,
-    after: Vec<&'v Value<'v>>,
+    before: Vec<&'v Json<'v>>,
+    after: Vec<&'v Json<'v>>,
 }
 
 impl<'v> Names<'v> {
     /// In this order, then as they came.
-    fn of(
-        before: &[&'v (Text<'v>, Value<'v>)],
-        after: &[&'v (Text<'v>, Value<'v>)],
-        order: &[&str],
-    ) -> Self {
+    fn of(before: &'v Object<'v>, after: &'v Object<'v>, order: &[&str]) -> Self {
         let sides = before.iter().map(|it| (false, it));
         let sides = sides.chain(after.iter().map(|it| (true, it)));
         let mut names: Vec<Name<'v>> = Vec::new();
@@ -299,18 +283,18 @@ impl<'v> Names<'v> {
     }
 }
 
-fn same(before: Option<&Value<'_>>, after: Option<&Value<'_>>) -> bool {
+fn same(before: Option<&Json<'_>>, after: Option<&Json<'_>>) -> bool {
     match (before, after) {
-        (Some(before), Some(after)) => fingerprint::same(before, after),
+        (Some(before), Some(after)) => spelled::same(before, after),
         (None, None) => true,
         _ => false,
     }
 }
 
 /// A value for a person; the text alone of a string that is `bare`.
-fn show_value(value: &Value<'_>, bare: bool) -> String {
+fn show_value(value: &Json<'_>, bare: bool) -> String {
     match value {
-        Value::Text(text) if bare => show::escaped(text),
+        Json::Text(text) if bare => show::escaped(text),
         _ => {
             let mut out = String::new();
             let pretty = size(value) <= PRETTY_BYTES;
@@ -321,7 +305,7 @@ fn show_value(value: &Value<'_>, bare: bool) -> String {
 }
 
 /// The members of one name for a person. A list of their values would be another value.
-fn show_all(values: &[&Value<'_>]) -> Option<String> {
+fn show_all(values: &[&Json<'_>]) -> Option<String> {
     let shown: Vec<_> = values
         .iter()
         .map(|value| show_value(value, false))
@@ -338,14 +322,14 @@ fn show_all(values: &[&Value<'_>]) -> Option<String> {
 }
 
 /// About how long a value is when it is spelled.
-fn size(value: &Value<'_>) -> usize {
+fn size(value: &Json<'_>) -> usize {
     match value {
-        Value::Null | Value::Bool(_) => 4,
-        Value::Number(spelled) => spelled.len(),
-        Value::Text(text) => text.text.len(),
-        Value::Deep { spelled, .. } => spelled.len(),
-        Value::List(elements) => elements.iter().map(size).sum::<usize>() + elements.len(),
-        Value::Object(members) => members
+        Json::Null | Json::Bool(_) => 4,
+        Json::Number(spelled) => spelled.len(),
+        Json::Text(text) => text.text.len(),
+        Json::Unread(spelled) => spelled.len(),
+        Json::Array(elements) => elements.iter().map(size).sum::<usize>() + elements.len(),
+        Json::Object(members) => members
             .iter()
             .map(|(key, value)| key.text.len() + size(value) + 4)
             .sum(),
@@ -354,20 +338,20 @@ fn size(value: &Value<'_>) -> usize {
 
 /// Writes JSON with characters that are not shown spelled out, so it is for reading only. `indent` is
 /// how far a new line begins to the right; none if everything is on one.
-fn write_json(out: &mut String, value: &Value<'_>, indent: Option<usize>) {
+fn write_json(out: &mut String, value: &Json<'_>, indent: Option<usize>) {
     let deeper = indent.map(|indent| indent + 1);
     match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-        Value::Number(spelled) => out.push_str(spelled),
-        Value::Text(text) => write_string(out, text),
-        Value::Deep { text, .. } => out.push_str(&show::escaped(text)),
-        Value::List(elements) => {
+        Json::Null => out.push_str("null"),
+        Json::Bool(true) => out.push_str("true"),
+        Json::Bool(false) => out.push_str("false"),
+        Json::Number(spelled) => out.push_str(spelled),
+        Json::Text(text) => write_string(out, text),
+        Json::Unread(spelled) => out.push_str(&show::escaped(&Text::unescape(spelled))),
+        Json::Array(elements) => {
             // A list of words reads best on one line.
             let flat = !elements
                 .iter()
-                .any(|it| matches!(it, Value::Object(_) | Value::List(_)));
+                .any(|it| matches!(it, Json::Object(_) | Json::Array(_)));
             let deeper = if flat { None } else { deeper };
             out.push('[');
             for (n, element) in elements.iter().enumerate() {
@@ -382,7 +366,7 @@ fn write_json(out: &mut String, value: &Value<'_>, indent: Option<usize>) {
             }
             out.push(']');
         }
-        Value::Object(members) => {
+        Json::Object(members) => {
             out.push('{');
             for (n, (key, value)) in members.iter().enumerate() {
                 if n > 0 {

@@ -4,10 +4,9 @@
 //! `output.size.title`. `inputSchema.properties` is called `parameters`, `outputSchema.properties` is
 //! called `output`, and the `properties` of what is nested in them are not named at all.
 
-use crate::{
-    json::{Text, Value},
-    show,
-};
+use switchboard_wire::tree::{Json, Text};
+
+use crate::show;
 
 /// How deep a field is named. What is deeper has the name of what it is in.
 const NAMED_DEPTH: usize = 12;
@@ -28,18 +27,18 @@ pub(crate) enum Role {
 }
 
 /// Shows each text of a definition: its field, what it is, and the text.
-pub(crate) fn each<'v>(value: &'v Value<'v>, show: &mut dyn FnMut(&Field<'v>, Role, &'v Text<'v>)) {
-    let Value::Object(members) = value else {
+pub(crate) fn each<'v>(value: &'v Json<'v>, show: &mut dyn FnMut(&Field<'v>, Role, &Text<'_>)) {
+    let Json::Object(members) = value else {
         walk(value, &mut Field::default(), show);
         return;
     };
     let mut field = Field::default();
-    for (key, value) in members {
+    for (key, value) in members.iter() {
         if key.text == PICTURES {
             continue;
         }
         field.0.push(&key.text);
-        if let ("name", Value::Text(name)) = (&*key.text, value) {
+        if let ("name", Json::Text(name)) = (&*key.text, value) {
             show(&field, Role::Name, name);
             field.0.pop();
             continue;
@@ -117,26 +116,28 @@ impl<'v> Field<'v> {
 }
 
 fn walk<'v>(
-    value: &'v Value<'v>,
+    value: &'v Json<'v>,
     field: &mut Field<'v>,
-    show: &mut dyn FnMut(&Field<'v>, Role, &'v Text<'v>),
+    show: &mut dyn FnMut(&Field<'v>, Role, &Text<'_>),
 ) {
     match value {
-        Value::Text(text) | Value::Deep { text, .. } => show(field, Role::Value, text),
-        Value::List(elements) => {
+        Json::Text(text) => show(field, Role::Value, text),
+        // A reader that looks for words sees all of it as one text.
+        Json::Unread(spelled) => show(field, Role::Value, &Text::unescape(spelled)),
+        Json::Array(elements) => {
             for element in elements {
                 walk(element, field, show);
             }
         }
-        Value::Object(members) => {
-            for (key, value) in members {
+        Json::Object(members) => {
+            for (key, value) in members.iter() {
                 field.push(&key.text);
                 show(field, Role::Name, key);
                 walk(value, field, show);
                 field.pop();
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
     }
 }
 
@@ -162,7 +163,7 @@ mod tests {
                 "annotations":{"title":"at"}}"#,
         )
         .unwrap();
-        let value = Value::read(&raw);
+        let value = Json::read(&raw);
         let mut seen = Vec::new();
         each(&value, &mut |field, role, text| {
             if role == Role::Value || field.name() == "name" {

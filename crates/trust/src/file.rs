@@ -260,7 +260,7 @@ impl<'de> Deserialize<'de> for Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fingerprint::Scheme;
+    use crate::pinned::Scheme;
 
     fn with_tools(tools: &str) -> Vec<u8> {
         let identity = Fingerprint::of(b"x");

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use switchboard_wire::Raw;
+use switchboard_wire::{Raw, tree::Json};
 
-use crate::{Fingerprint, json::Value, limits, verdict::LeftOut};
+use crate::{Fingerprint, limits};
 
 /// The kinds of definitions that are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -32,6 +32,26 @@ pub struct Offer<'a> {
     pub kind: ItemKind,
     /// The definition, as the server spells it.
     pub definition: &'a Raw,
+}
+
+/// Why a tool cannot be judged. The words go after "it".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeftOut {
+    /// There is no name, more than one, or none that is text.
+    #[error("has no name that can be read")]
+    Unnamed,
+    /// More than [`limits::NAME_BYTES`].
+    #[error("has a name of more than {} bytes", limits::NAME_BYTES)]
+    LongName,
+    /// A tool has a name that stands for an item of another kind, such as `(prompt) greet`.
+    #[error("has a name that is reserved")]
+    Reserved,
+    /// One before it in the list has the same name.
+    #[error("has the same name as one before it")]
+    Twice,
+    /// More than [`limits::TOOLS`].
+    #[error("comes after {} others", limits::TOOLS)]
+    TooMany,
 }
 
 impl<'a> From<&'a Raw> for Offer<'a> {
@@ -110,14 +130,13 @@ impl ItemKind {
     }
 
     /// The key of a definition, read as the catalogue reads its name.
-    pub(crate) fn read_key(self, definition: &Value<'_>) -> Result<String, LeftOut> {
-        let Value::Object(members) = definition else {
+    pub(crate) fn read_key(self, definition: &Json<'_>) -> Result<String, LeftOut> {
+        let Json::Object(members) = definition else {
             return Err(LeftOut::Unnamed);
         };
-        let member = self.key_member();
-        let mut names = members.iter().filter(|(key, _)| key.text == member);
+        let mut names = members.all(self.key_member());
         let name = match (names.next(), names.next()) {
-            (Some((_, Value::Text(name))), None) if name.halves.is_empty() => &*name.text,
+            (Some(Json::Text(name)), None) if name.halves.is_empty() => &**name,
             _ => return Err(LeftOut::Unnamed),
         };
         let is_uri = matches!(self, Self::Resource | Self::Template);
@@ -162,7 +181,7 @@ mod tests {
     fn tools_cannot_take_keys_of_other_kinds() {
         for name in ["(prompt) greet", "(instructions)", "(server)"] {
             let raw = Raw::object([("name", Raw::string(name))]);
-            let key = ItemKind::Tool.read_key(&Value::read(&raw));
+            let key = ItemKind::Tool.read_key(&Json::read(&raw));
             assert_eq!(key, Err(LeftOut::Reserved), "{name}");
         }
     }

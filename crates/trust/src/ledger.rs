@@ -7,14 +7,13 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use switchboard_wire::Raw;
+use switchboard_wire::{Raw, tree::Json};
 
 use crate::{
     By, Fingerprint, Held, ItemKind, LeftOut, Offer, Pin, Places, Policy, Severity, Verdict,
-    Verdicts, Why,
-    fingerprint::{Scheme, fingerprint, fingerprint_of},
-    json::Value,
-    limits, scan,
+    Verdicts, Why, limits,
+    pinned::{Scheme, fingerprint, fingerprint_of},
+    scan,
 };
 
 /// Why a decision of a person could not be carried out.
@@ -173,7 +172,7 @@ impl Ledger {
                 items.push(Verdict::LeftOut(LeftOut::TooMany));
                 continue;
             }
-            let value = Value::read(definition);
+            let value = Json::read(definition);
             let key: Arc<str> = match kind.read_key(&value) {
                 Ok(key) => key.into(),
                 Err(reason) => {
@@ -298,7 +297,7 @@ impl Ledger {
         kind: ItemKind,
         key: Arc<str>,
         definition: &Raw,
-        value: &Value<'_>,
+        value: &Json<'_>,
     ) -> (Verdict, bool) {
         let fingerprint = fingerprint_of(Scheme::NOW, kind, value, sight.places);
         let record = self.records.entry(key).or_default();
@@ -434,7 +433,7 @@ impl Record {
         places: &Places,
         kind: ItemKind,
         definition: &Raw,
-        value: &Value<'_>,
+        value: &Json<'_>,
         now: Fingerprint,
     ) -> bool {
         let approved = self.approved.as_mut();
@@ -442,7 +441,7 @@ impl Record {
         if approved.is_none() && self.held.is_none() && self.rejected.is_empty() {
             return false;
         }
-        let by = |scheme, value: &Value<'_>| fingerprint_of(scheme, kind, value, places);
+        let by = |scheme, value: &Json<'_>| fingerprint_of(scheme, kind, value, places);
         let before = [Scheme::First, Scheme::Second].map(|scheme| by(scheme, value));
         let mut renewed = false;
         if let Some(approved) = approved {
@@ -454,7 +453,7 @@ impl Record {
                 && let Some(known) = &approved.definition
             {
                 // It may differ in what did not count as noise then.
-                let known = Value::read(known);
+                let known = Json::read(known);
                 renewed = by(Scheme::Second, &known) == approved.fingerprint
                     && by(Scheme::NOW, &known) == now;
             }
@@ -485,7 +484,7 @@ impl Record {
     }
 
     /// Whether words that do not count as changed, such as a list in another order, now read like an attack.
-    fn reads_worse(&self, kind: ItemKind, definition: &Raw, value: &Value<'_>) -> bool {
+    fn reads_worse(&self, kind: ItemKind, definition: &Raw, value: &Json<'_>) -> bool {
         let approved = self.approved.as_ref();
         let Some(known) = approved.and_then(|approved| approved.definition.as_ref()) else {
             return false;
@@ -494,7 +493,7 @@ impl Record {
             return false;
         }
         let now = scan::worst(kind, value).filter(|now| *now >= Severity::Danger);
-        now.is_some() && now > scan::worst(kind, &Value::read(known))
+        now.is_some() && now > scan::worst(kind, &Json::read(known))
     }
 
     /// Keeps the approved definition as the server spells it now, if it names other places than before. It is judged
@@ -601,7 +600,7 @@ fn decide(
     kind: ItemKind,
     record: &Record,
     fingerprint: Fingerprint,
-    (definition, value): (&Raw, &Value<'_>),
+    (definition, value): (&Raw, &Json<'_>),
 ) -> Decision {
     let Sight { policy, loss, .. } = *sight;
     let approved = record.approved.as_ref().map(|it| it.fingerprint);
@@ -669,7 +668,7 @@ mod tests {
     fn old(approved: &Raw, rejected: &Raw) -> Ledger {
         let mut ledger = Ledger::new("s", "i");
         let by = |raw: &Raw| {
-            let value = Value::read(raw);
+            let value = Json::read(raw);
             fingerprint_of(Scheme::Second, ItemKind::Tool, &value, &Places::default())
         };
         let record = Record {

@@ -6,11 +6,9 @@
 
 use std::{borrow::Cow, path::Path};
 
-use crate::{
-    ItemKind,
-    fingerprint::spelled,
-    json::{Text, Value},
-};
+use switchboard_wire::tree::{Json, Text};
+
+use crate::{ItemKind, spelled::spelled};
 
 /// The directories of a server that its descriptions may name, wherever they are at present.
 #[derive(Clone, Debug, Default)]
@@ -70,29 +68,28 @@ impl Places {
     /// The text with a mark in the place of each of the directories. A mark is an odd half of a surrogate pair, which
     /// no text can spell.
     fn settle<'a>(&self, text: &Text<'a>) -> Text<'a> {
-        let mut settled = Text {
-            text: Cow::Owned(String::new()),
-            halves: Vec::new(),
-        };
         if !text.halves.is_empty() {
             return text.clone();
         }
+        let (mut out, mut halves) = (String::new(), Vec::new());
         let (mut from, mut at) = (0, 0);
         while let Some(slash) = text.text[at..].find('/') {
             let start = at + slash;
             at = start + 1;
             if let Some((place, end)) = self.named_at(&text.text, start) {
-                let out = settled.text.to_mut();
                 out.push_str(&text.text[from..start]);
-                settled.halves.push((out.len(), place as u16));
+                halves.push((out.len(), place as u16));
                 (from, at) = (end, end);
             }
         }
-        if settled.halves.is_empty() {
+        if halves.is_empty() {
             return text.clone();
         }
-        settled.text.to_mut().push_str(&text.text[from..]);
-        settled
+        out.push_str(&text.text[from..]);
+        Text {
+            text: out.into(),
+            halves: halves.into(),
+        }
     }
 
     /// The directory that a text names here, and where its name ends.
@@ -128,18 +125,18 @@ fn ends_a_name(after: &str) -> bool {
 pub(crate) fn settled<'a>(
     kind: ItemKind,
     name: &str,
-    value: &Value<'a>,
+    value: &Json<'a>,
     places: &Places,
-) -> Value<'a> {
+) -> Json<'a> {
     match (name, value) {
-        ("description", Value::Text(text)) => Value::Text(places.settle(text)),
+        ("description", Json::Text(text)) => Json::Text(places.settle(text)),
         ("inputSchema" | "outputSchema", _) if kind == ItemKind::Tool => schema(value, places),
         _ => value.clone(),
     }
 }
 
-fn schema<'a>(value: &Value<'a>, places: &Places) -> Value<'a> {
-    let Value::Object(members) = value else {
+fn schema<'a>(value: &Json<'a>, places: &Places) -> Json<'a> {
+    let Json::Object(members) = value else {
         return value.clone();
     };
     let is_plain = members.iter().all(|(name, _)| PLAIN.contains(&&*name.text));
@@ -150,31 +147,31 @@ fn schema<'a>(value: &Value<'a>, places: &Places) -> Value<'a> {
         };
         (name.clone(), value)
     });
-    Value::Object(settled.collect())
+    Json::Object(settled.collect())
 }
 
 /// The value of a keyword. Within a default or a list of allowed values there are no keywords.
-fn keyword<'a>(name: &str, value: &Value<'a>, places: &Places) -> Value<'a> {
-    let is_text = |value: &Value<'_>| matches!(value, Value::Text(_));
+fn keyword<'a>(name: &str, value: &Json<'a>, places: &Places) -> Json<'a> {
+    let is_text = |value: &Json<'_>| matches!(value, Json::Text(_));
     match (name, value) {
-        ("description", Value::Text(text)) => Value::Text(places.settle(text)),
-        ("default", Value::Text(text)) => Value::Text(sorted_words(text)),
-        ("required" | "type", Value::List(elements)) if elements.iter().all(is_text) => {
+        ("description", Json::Text(text)) => Json::Text(places.settle(text)),
+        ("default", Json::Text(text)) => Json::Text(sorted_words(text)),
+        ("required" | "type", Json::Array(elements)) if elements.iter().all(is_text) => {
             sorted(elements)
         }
-        ("enum", Value::List(elements)) => sorted(elements),
+        ("enum", Json::Array(elements)) => sorted(elements),
         (
             "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
-            Value::Object(members),
+            Json::Object(members),
         ) => {
             let each = members.iter();
-            Value::Object(
+            Json::Object(
                 each.map(|(name, value)| (name.clone(), schema(value, places)))
                     .collect(),
             )
         }
-        ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::List(elements)) => {
-            Value::List(elements.iter().map(|it| schema(it, places)).collect())
+        ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Json::Array(elements)) => {
+            Json::Array(elements.iter().map(|it| schema(it, places)).collect())
         }
         (
             "items"
@@ -194,10 +191,10 @@ fn keyword<'a>(name: &str, value: &Value<'a>, places: &Places) -> Value<'a> {
     }
 }
 
-fn sorted<'a>(elements: &[Value<'a>]) -> Value<'a> {
+fn sorted<'a>(elements: &[Json<'a>]) -> Json<'a> {
     let mut elements = elements.to_vec();
     elements.sort_by_cached_key(spelled);
-    Value::List(elements)
+    Json::Array(elements)
 }
 
 /// The text with its words in one order, if it is a list of different words and nothing else.
@@ -214,10 +211,7 @@ fn sorted_words<'a>(text: &Text<'a>) -> Text<'a> {
     if words.windows(2).any(|pair| pair[0] == pair[1]) {
         return text.clone();
     }
-    Text {
-        text: words.join(between).into(),
-        halves: Vec::new(),
-    }
+    Cow::<str>::Owned(words.join(between)).into()
 }
 
 /// Whether this is a name, as fields have one, and no number.
@@ -235,12 +229,8 @@ mod tests {
     fn settle(text: &str) -> (String, Vec<(usize, u16)>) {
         let path = |path| Some(Path::new(path));
         let places = Places::new(path("/users/u/work/"), path("/users/u"), path("/tmp"));
-        let text = Text {
-            text: text.into(),
-            halves: Vec::new(),
-        };
-        let Text { text, halves } = places.settle(&text);
-        (text.into_owned(), halves)
+        let Text { text, halves } = places.settle(&text.into());
+        (text.into_owned(), halves.into())
     }
 
     #[test]

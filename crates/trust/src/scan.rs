@@ -10,11 +10,11 @@
 use std::{cmp::Reverse, collections::HashSet};
 
 use serde::Serialize;
+use switchboard_wire::tree::{Json, Text};
 
 use crate::{
     ItemKind, Offer,
     fields::{self, Field, Role},
-    json::{Text, Value},
     limits, show,
 };
 
@@ -112,14 +112,14 @@ pub enum Kind {
 /// What is suspicious about a definition, the worst first.
 pub fn scan<'a>(offer: impl Into<Offer<'a>>, others: &Others) -> Vec<Finding> {
     let Offer { kind, definition } = offer.into();
-    let mut findings = Scan::of(kind, &Value::read(definition), others).findings;
+    let mut findings = Scan::of(kind, &Json::read(definition), others).findings;
     findings.sort_by_key(|finding| Reverse(finding.severity));
     findings.truncate(limits::FINDINGS);
     findings
 }
 
 /// The worst that is found in a definition, if anything is.
-pub(crate) fn worst(kind: ItemKind, value: &Value<'_>) -> Option<Severity> {
+pub(crate) fn worst(kind: ItemKind, value: &Json<'_>) -> Option<Severity> {
     Scan::of(kind, value, &Others::default()).worst
 }
 
@@ -143,7 +143,7 @@ struct Scan<'o> {
 }
 
 impl<'o> Scan<'o> {
-    fn of(kind: ItemKind, value: &Value<'_>, others: &'o Others) -> Self {
+    fn of(kind: ItemKind, value: &Json<'_>, others: &'o Others) -> Self {
         let mut scan = Self {
             kind,
             others,

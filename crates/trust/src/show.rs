@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::json::Text;
+use switchboard_wire::tree::Text;
 
 /// How many characters of a name or of a piece of text are shown.
 pub(crate) const EXCERPT_CHARACTERS: usize = 120;
@@ -96,7 +96,7 @@ mod tests {
         let shown = |text: &'static str, halves: &[(usize, u16)]| {
             escaped(&Text {
                 text: text.into(),
-                halves: halves.to_vec(),
+                halves: halves.into(),
             })
         };
         assert_eq!(

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 use switchboard_wire::Raw;
 
-use crate::{Diff, Finding, Fingerprint, ItemKind, Offer, Others, diff, limits, scan};
+use crate::{Diff, Finding, Fingerprint, ItemKind, LeftOut, Offer, Others, diff, scan};
 
 /// When tools of a server are approved without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,26 +118,6 @@ pub enum Verdict {
     Held(Why),
     /// It cannot be judged, and so is neither shown nor asked about.
     LeftOut(LeftOut),
-}
-
-/// Why a tool cannot be judged. The words go after "it".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LeftOut {
-    /// There is no name, more than one, or none that is text.
-    #[error("has no name that can be read")]
-    Unnamed,
-    /// More than [`limits::NAME_BYTES`].
-    #[error("has a name of more than {} bytes", limits::NAME_BYTES)]
-    LongName,
-    /// A tool has a name that stands for an item of another kind, such as `(prompt) greet`.
-    #[error("has a name that is reserved")]
-    Reserved,
-    /// One before it in the list has the same name.
-    #[error("has the same name as one before it")]
-    Twice,
-    /// More than [`limits::TOOLS`].
-    #[error("comes after {} others", limits::TOOLS)]
-    TooMany,
 }
 
 /// What was said of each tool of a list.

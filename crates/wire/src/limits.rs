@@ -11,3 +11,7 @@ pub const DEPTH: usize = 127;
 /// The most messages in one batch (2025-03-26 only). A batch is answered as one, so it is the
 /// peer's way to make us hold that many answers.
 pub const BATCH_MESSAGES: usize = 1_000;
+
+/// The deepest nesting of arrays and objects in a [`tree`](crate::tree). A frame may be somewhat deeper; arguments and
+/// schemas that make sense are not.
+pub const TREE_DEPTH: usize = 100;

@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::{Name, scan};
+use crate::{Name, scan, tree::escape};
 
 /// One JSON value, exactly as it was spelled: a shared slice of the frame it arrived in.
 ///
@@ -117,8 +117,8 @@ impl Raw {
     /// Reads the value as a type of its own. Half a surrogate pair, which JSON can spell and text
     /// cannot hold, reads as U+FFFD: programs that cut a string within an emoji send such things.
     pub fn read_owned<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(&self.0).or_else(|error| match whole_surrogates(&self.0) {
-            Some(repaired) => serde_json::from_slice(&repaired),
+        serde_json::from_slice(&self.0).or_else(|error| match whole_surrogates(self.as_str()) {
+            Some(repaired) => serde_json::from_str(&repaired),
             None => Err(error),
         })
     }
@@ -136,7 +136,7 @@ impl Raw {
     /// # Ok::<(), switchboard_wire::RawError>(())
     /// ```
     pub fn whole_surrogates(&self) -> Option<Self> {
-        whole_surrogates(&self.0).map(|whole| Self(whole.into()))
+        whole_surrogates(self.as_str()).map(|whole| Self(whole.into()))
     }
 
     /// Whether this is an object.
@@ -394,25 +394,18 @@ pub(crate) fn offset_in(text: &[u8], value: &str) -> usize {
 }
 
 /// The same JSON with every half of a surrogate pair replaced. `None` if there is none.
-fn whole_surrogates(json: &[u8]) -> Option<Vec<u8>> {
-    let unit = |at: usize| {
-        let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
-        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-    };
+fn whole_surrogates(json: &str) -> Option<String> {
     let mut repaired = None;
     let mut at = 0;
-    while let Some(found) = memchr::memchr(b'\\', &json[at..]) {
+    while let Some(found) = json[at..].find('\\') {
         at += found;
-        at += match unit(at) {
-            Some(0xD800..0xDC00) if matches!(unit(at + 6), Some(0xDC00..0xE000)) => 12,
-            Some(0xD800..0xE000) => {
-                let out = repaired.get_or_insert_with(|| json.to_vec());
-                out[at..at + 6].copy_from_slice(b"\\ufffd");
-                6
-            }
-            // An escape is at least two bytes, and what is no escape is no JSON.
-            _ => 2.min(json.len() - at),
-        };
+        let (character, length) = escape(&json[at..]);
+        let end = at + length;
+        if character.is_err() {
+            let out = repaired.get_or_insert_with(|| json.to_owned());
+            out.replace_range(at..end, "\\ufffd");
+        }
+        at = end;
     }
     repaired
 }

@@ -1,33 +1,51 @@
 //! JSON as a tree that loses nothing: numbers stay as they are spelled, members of one name stay two.
 //!
-//! Arguments decide whether somebody is asked, so nothing in them may be read differently here than
-//! a server reads it. What is too large or too deep is not read at all, and said to be so.
+//! The tree decides whether a call is allowed, a definition is approved and arguments fit, so nothing in it may be read
+//! differently than a server reads it. Readers disagree on members of one name, so each accessor says which one it takes:
+//! [`Object::get`] the last, [`Object::unique`] the only one, [`Object::all`] every one. A value that is too deep, or one
+//! too many, is not read at all, and said to be so.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::{borrow::Cow, ops::Deref};
+
+mod number;
+mod read;
+mod text;
+
+pub use number::{Decimal, canonical_number};
+pub use text::Text;
+pub(crate) use text::escape;
 
 use crate::{Raw, is_alike};
 
-/// How deep a tree is read. A frame may be somewhat deeper, arguments that make sense are not.
-pub const DEPTH: usize = 100;
+/// Objects with more members than this have an index. Fewer are searched one by one.
+const INDEXED: usize = 32;
 
 /// One value.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Json<'a> {
     /// `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
     /// As it is spelled.
-    Number(&'a str),
+    Number(Cow<'a, str>),
     /// A string, unescaped.
-    Text(Cow<'a, str>),
+    Text(Text<'a>),
     /// The elements.
-    Array(Vec<Json<'a>>),
-    /// In their order, those of one name too.
-    Object(Vec<(Cow<'a, str>, Json<'a>)>),
-    /// Too deep, or one too many.
-    Unread,
+    Array(Vec<Self>),
+    /// The members.
+    Object(Object<'a>),
+    /// An array or object deeper than [`TREE_DEPTH`](crate::limits::TREE_DEPTH), as it is spelled; empty for the rest of
+    /// a text that has too many values.
+    Unread(Cow<'a, str>),
+}
+
+/// The members of an object in their order, those of one name too.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Object<'a> {
+    members: Vec<(Text<'a>, Json<'a>)>,
+    /// The places of the members by name, of one name by place. Empty for few members.
+    by_name: Box<[u32]>,
 }
 
 /// A tree and how far it can be relied on.
@@ -53,7 +71,7 @@ impl<'a> Tree<'a> {
 
     /// Reads a text that is known to be JSON.
     pub fn read_text(text: &'a str, nodes: usize) -> Self {
-        let mut reader = Reader {
+        let mut reader = read::Reader {
             text,
             at: 0,
             nodes,
@@ -70,26 +88,30 @@ impl<'a> Tree<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// The one member of this name. One that differs in its case only is the same to some readers.
-    pub fn member(&self, name: &str) -> Result<Option<&Json<'a>>, Twice> {
-        let Self::Object(members) = self else {
-            return Ok(None);
-        };
-        let mut found = members.iter().filter(|(key, _)| is_alike(key, name));
-        match (found.next(), found.next()) {
-            (None, _) => Ok(None),
-            (Some((key, value)), None) if key == name => Ok(Some(value)),
-            (Some(_), _) => Err(Twice(name.to_owned())),
+    /// Reads any number of values.
+    pub fn read(raw: &'a Raw) -> Self {
+        Tree::read(raw, usize::MAX).value
+    }
+
+    /// The last member of this name, if it is an object.
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        self.as_object()?.get(name)
+    }
+
+    /// The members, if it is an object.
+    pub fn as_object(&self) -> Option<&Object<'a>> {
+        match self {
+            Self::Object(object) => Some(object),
+            _ => None,
         }
     }
 
-    /// The member of this name, the last one if there are several.
-    pub fn get(&self, name: &str) -> Option<&Json<'a>> {
-        let Self::Object(members) = self else {
-            return None;
-        };
-        let found = members.iter().rev().find(|(key, _)| key == name);
-        found.map(|(_, value)| value)
+    /// The elements, if it is an array.
+    pub fn as_array(&self) -> Option<&[Self]> {
+        match self {
+            Self::Array(elements) => Some(elements),
+            _ => None,
+        }
     }
 
     /// The text, if it is one.
@@ -97,6 +119,35 @@ impl<'a> Json<'a> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
+        }
+    }
+
+    /// Leaves the last of the members of one name in each object: the one that most readers take.
+    pub fn keep_last(&mut self) {
+        match self {
+            Self::Array(elements) => elements.iter_mut().for_each(Self::keep_last),
+            Self::Object(object) => object.keep_last(),
+            _ => {}
+        }
+    }
+
+    /// The same tree, borrowing from nothing.
+    pub fn into_owned(self) -> Json<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Null => Json::Null,
+            Self::Bool(value) => Json::Bool(value),
+            Self::Number(spelled) => Json::Number(owned(spelled)),
+            Self::Text(text) => Json::Text(text.into_owned()),
+            Self::Array(elements) => {
+                Json::Array(elements.into_iter().map(Self::into_owned).collect())
+            }
+            Self::Object(object) => {
+                let members = object.members.into_iter();
+                let members = members.map(|(name, value)| (name.into_owned(), value.into_owned()));
+                Json::Object(members.collect())
+            }
+            Self::Unread(spelled) => Json::Unread(owned(spelled)),
         }
     }
 
@@ -109,11 +160,10 @@ impl<'a> Json<'a> {
 
     fn write_canonical(&self, out: &mut String) -> Result<(), Twice> {
         match self {
-            Self::Null | Self::Unread => out.push_str("null"),
+            Self::Null | Self::Unread(_) => out.push_str("null"),
             Self::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
             Self::Number(spelled) => out.push_str(&canonical_number(spelled)),
-            // Writing to a string has no way to fail.
-            Self::Text(text) => drop(write!(out, "{}", Raw::string(text))),
+            Self::Text(text) => out.push_str(Raw::string(text).as_str()),
             Self::Array(elements) => {
                 out.push('[');
                 for element in elements {
@@ -124,14 +174,14 @@ impl<'a> Json<'a> {
             }
             Self::Object(members) => {
                 let mut sorted: Vec<_> = members.iter().collect();
-                sorted.sort_by(|one, other| one.0.cmp(&other.0));
-                if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-                    return Err(Twice(pair[0].0.clone().into_owned()));
+                sorted.sort_by(|one, other| one.0.text.cmp(&other.0.text));
+                if let Some(pair) = sorted.windows(2).find(|pair| *pair[0].0 == *pair[1].0) {
+                    return Err(Twice(pair[0].0.to_string()));
                 }
                 out.push('{');
                 for (name, value) in sorted {
-                    // Writing to a string has no way to fail.
-                    let _ = write!(out, "{}:", Raw::string(name));
+                    out.push_str(Raw::string(name).as_str());
+                    out.push(':');
                     value.write_canonical(out)?;
                     out.push(',');
                 }
@@ -142,292 +192,81 @@ impl<'a> Json<'a> {
     }
 }
 
-/// A number by its digits and where they stand, so that `1`, `1.0` and `10e-1` are one.
-pub fn canonical_number(spelled: &str) -> String {
-    let (sign, text) = match spelled.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", spelled),
-    };
-    let (mantissa, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{whole}{fraction}");
-    let kept = digits.trim_end_matches('0');
-    let significant = kept.trim_start_matches('0');
-    if significant.is_empty() {
-        return "0".to_owned();
-    }
-    let Ok(power) = power.parse::<i64>() else {
-        // An exponent beyond all bounds is compared as it is spelled.
-        return format!("{sign}{significant}e{power}");
-    };
-    let moved = i64::try_from(digits.len() - kept.len()).unwrap_or(0)
-        - i64::try_from(fraction.len()).unwrap_or(0);
-    format!("{sign}{significant}e{}", power.saturating_add(moved))
-}
-
-/// Walks over a text that is known to be JSON, and stays within it even if it is not.
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    nodes: usize,
-    whole: bool,
-    exact: bool,
-}
-
-impl<'a> Reader<'a> {
-    fn peek(&mut self) -> Option<u8> {
-        let bytes = self.text.as_bytes();
-        while matches!(bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-        bytes.get(self.at).copied()
+impl<'a> Object<'a> {
+    /// The last member of this name.
+    pub fn get(&self, name: &str) -> Option<&Json<'a>> {
+        Some(&self.members[self.place(name)?].1)
     }
 
-    fn value(&mut self, depth: usize) -> Json<'a> {
-        let next = self.peek();
-        if self.nodes == 0 {
-            self.whole = false;
-            self.at = self.text.len();
-            return Json::Unread;
-        }
-        self.nodes -= 1;
-        match next {
-            Some(b'{' | b'[') if depth >= DEPTH => {
-                self.whole = false;
-                self.skip();
-                Json::Unread
-            }
-            Some(b'{') => self.object(depth),
-            Some(b'[') => self.array(depth),
-            Some(b'"') => Json::Text(self.string()),
-            Some(b't') => self.word("true", Json::Bool(true)),
-            Some(b'f') => self.word("false", Json::Bool(false)),
-            Some(b'n') => self.word("null", Json::Null),
-            _ => {
-                let rest = self.text.get(self.at..).unwrap_or_default();
-                let end =
-                    rest.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'));
-                let spelled = &rest[..end.unwrap_or(rest.len())];
-                // At least one byte, so that what is no JSON after all has an end.
-                self.at += spelled.len().max(1);
-                Json::Number(spelled)
-            }
+    /// The one member of this name. One that differs in its case only is the same to some readers.
+    pub fn unique(&self, name: &str) -> Result<Option<&Json<'a>>, Twice> {
+        let mut found = self.iter().filter(|(key, _)| is_alike(key, name));
+        match (found.next(), found.next()) {
+            (None, _) => Ok(None),
+            (Some((key, value)), None) if **key == *name => Ok(Some(value)),
+            (Some(_), _) => Err(Twice(name.to_owned())),
         }
     }
 
-    fn word(&mut self, word: &str, value: Json<'a>) -> Json<'a> {
-        self.at += word.len();
-        value
+    /// Every member of this name, in their order.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &Json<'a>> {
+        let found = self.iter().filter(move |(key, _)| **key == *name);
+        found.map(|(_, value)| value)
     }
 
-    fn array(&mut self, depth: usize) -> Json<'a> {
-        let mut elements = Vec::new();
-        self.at += 1;
-        loop {
-            match self.peek() {
-                Some(b']') => break self.at += 1,
-                Some(b',') => self.at += 1,
-                Some(_) => elements.push(self.value(depth + 1)),
-                None => break,
-            }
+    /// The place of the last member of this name.
+    fn place(&self, name: &str) -> Option<usize> {
+        if self.by_name.is_empty() {
+            return self.iter().rposition(|(key, _)| **key == *name);
         }
-        Json::Array(elements)
+        let key = |place: &u32| &*self.members[*place as usize].0;
+        let after = self.by_name.partition_point(|place| key(place) <= name);
+        let last = self.by_name[..after].last();
+        last.filter(|place| key(place) == name)
+            .map(|place| *place as usize)
     }
 
-    fn object(&mut self, depth: usize) -> Json<'a> {
-        let mut members = Vec::new();
-        self.at += 1;
-        loop {
-            match self.peek() {
-                Some(b'}') => break self.at += 1,
-                Some(b'"') => {
-                    let name = self.string();
-                    if self.peek() == Some(b':') {
-                        self.at += 1;
-                    }
-                    let value = self.value(depth + 1);
-                    members.push((name, value));
-                }
-                Some(_) => self.at += 1,
-                None => break,
-            }
+    fn keep_last(&mut self) {
+        let is_last = |at: usize| self.place(&self.members[at].0) == Some(at);
+        if !(0..self.len()).all(is_last) {
+            let last: Vec<bool> = (0..self.len()).map(is_last).collect();
+            let mut last = last.into_iter();
+            self.members.retain(|_| last.next().unwrap_or(true));
+            *self = std::mem::take(&mut self.members).into();
         }
-        Json::Object(members)
-    }
-
-    /// Over a whole array or object.
-    fn skip(&mut self) {
-        let mut open = 0_usize;
-        while let Some(next) = self.peek() {
-            match next {
-                b'"' => {
-                    self.bounds();
-                    continue;
-                }
-                b'{' | b'[' => open += 1,
-                b'}' | b']' => open = open.saturating_sub(1),
-                _ => {}
-            }
-            self.at += 1;
-            if open == 0 {
-                return;
-            }
-        }
-    }
-
-    /// Over a string: what stands between its quotes, and whether anything in it is escaped.
-    fn bounds(&mut self) -> (&'a str, bool) {
-        let start = self.at + 1;
-        let bytes = self.text.as_bytes();
-        let mut end = start;
-        let mut escaped = false;
-        loop {
-            match bytes.get(end) {
-                Some(b'"') | None => break,
-                Some(b'\\') => {
-                    escaped = true;
-                    end += 2;
-                }
-                Some(_) => end += 1,
-            }
-        }
-        self.at = end + 1;
-        (self.text.get(start..end).unwrap_or_default(), escaped)
-    }
-
-    fn string(&mut self) -> Cow<'a, str> {
-        let (inner, escaped) = self.bounds();
-        if escaped {
-            Cow::Owned(self.unescaped(inner))
-        } else {
-            Cow::Borrowed(inner)
-        }
-    }
-
-    fn unescaped(&mut self, inner: &str) -> String {
-        let mut out = String::with_capacity(inner.len());
-        let mut rest = inner;
-        while let Some((before, after)) = rest.split_once('\\') {
-            out.push_str(before);
-            let mut chars = after.chars();
-            match chars.next() {
-                Some('n') => out.push('\n'),
-                Some('t') => out.push('\t'),
-                Some('r') => out.push('\r'),
-                Some('b') => out.push('\u{8}'),
-                Some('f') => out.push('\u{c}'),
-                Some('u') => {
-                    let (c, taken) = surrogates(after);
-                    self.exact &= c.is_some();
-                    out.push(c.unwrap_or('\u{fffd}'));
-                    rest = after.get(taken..).unwrap_or_default();
-                    continue;
-                }
-                Some(other) => out.push(other),
-                None => {}
-            }
-            rest = chars.as_str();
-        }
-        out.push_str(rest);
-        out
+        self.members
+            .iter_mut()
+            .for_each(|(_, value)| value.keep_last());
     }
 }
 
-/// The character that `uXXXX` or `uXXXX\uXXXX` spells, and how many bytes it took.
-fn surrogates(text: &str) -> (Option<char>, usize) {
-    let unit = |at: usize| u32::from_str_radix(text.get(at..at + 4)?, 16).ok();
-    match unit(1) {
-        Some(high @ 0xD800..0xDC00) => {
-            let low = unit(7).filter(|_| text.get(5..7) == Some("\\u"));
-            match low {
-                Some(low @ 0xDC00..0xE000) => {
-                    let code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-                    (char::from_u32(code), 11)
-                }
-                _ => (None, 5),
-            }
+impl<'a> From<Vec<(Text<'a>, Json<'a>)>> for Object<'a> {
+    fn from(members: Vec<(Text<'a>, Json<'a>)>) -> Self {
+        let mut by_name = Box::default();
+        // No frame has so many bytes; such an object would be searched one by one.
+        if let Ok(count) = u32::try_from(members.len())
+            && members.len() > INDEXED
+        {
+            by_name = (0..count).collect::<Box<[u32]>>();
+            by_name.sort_by_key(|place| &members[*place as usize].0.text);
         }
-        Some(code) => (char::from_u32(code), 5),
-        None => (None, 5),
+        Self { members, by_name }
+    }
+}
+
+impl<'a> FromIterator<(Text<'a>, Json<'a>)> for Object<'a> {
+    fn from_iter<T: IntoIterator<Item = (Text<'a>, Json<'a>)>>(members: T) -> Self {
+        Vec::from_iter(members).into()
+    }
+}
+
+impl<'a> Deref for Object<'a> {
+    type Target = [(Text<'a>, Json<'a>)];
+
+    fn deref(&self) -> &Self::Target {
+        &self.members
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn raw(text: &str) -> Raw {
-        Raw::parse(text.to_owned()).unwrap()
-    }
-
-    #[test]
-    fn one_meaning_one_canonical_text() {
-        let canonical = |text: &str| {
-            let raw = raw(text);
-            Tree::read(&raw, 100).value.canonical()
-        };
-        for (one, other) in [
-            (
-                r#"{"a":1,"b":[true,null]}"#,
-                r#" { "b" : [ true , null ], "\u0061" : 1.0 } "#,
-            ),
-            ("100", "1e2"),
-            ("-0.0", "0"),
-            ("0.10", "1e-1"),
-            (r#""\ud83d\ude00\/\n""#, "\"😀/\\u000a\""),
-        ] {
-            assert_eq!(canonical(one), canonical(other), "{one}");
-        }
-        for (one, other) in [("1", "-1"), ("1", "10"), ("1", "\"1\""), ("[[]]", "[]")] {
-            assert_ne!(canonical(one), canonical(other), "{one}");
-        }
-        assert_eq!(canonical(r#"{"a":1,"a":2}"#), Err(Twice("a".to_owned())));
-    }
-
-    #[test]
-    fn depth_and_size_are_bounded() {
-        let deep = raw(&format!("[{}{},7]", "[".repeat(5000), "]".repeat(5000)));
-        let tree = Tree::read(&deep, 1000);
-        assert!(!tree.whole);
-        let Json::Array(elements) = tree.value else {
-            panic!("an array")
-        };
-        assert_eq!(elements.last(), Some(&Json::Number("7")));
-        let wide = raw(&format!("[{}1]", "1,".repeat(5000)));
-        assert!(!Tree::read(&wide, 1000).whole);
-    }
-
-    fn plain(value: &Json<'_>) -> serde_json::Value {
-        match value {
-            Json::Null | Json::Unread => serde_json::Value::Null,
-            Json::Bool(value) => (*value).into(),
-            Json::Number(spelled) => serde_json::from_str(spelled).unwrap(),
-            Json::Text(text) => text.as_ref().into(),
-            Json::Array(elements) => elements.iter().map(plain).collect(),
-            Json::Object(members) => {
-                let members = members
-                    .iter()
-                    .map(|(k, v)| (k.clone().into_owned(), plain(v)));
-                serde_json::Value::Object(members.collect())
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn reads_what_serde_reads(text in "[\\[\\]{}:,\"\\\\a-cu0-9 .e-]{0,24}") {
-            let tree = Tree::read_text(&text, 1000);
-            if let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) {
-                prop_assert_eq!(plain(&tree.value), value);
-            }
-        }
-
-        #[test]
-        fn strings_are_unescaped(text in any::<String>()) {
-            let raw = Raw::string(&text);
-            prop_assert_eq!(Tree::read(&raw, 2).value, Json::Text(text.into()));
-        }
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use switchboard_text::nearest;
 
 use super::field::{Choice, Field, Kind};
 use super::{Form, Mode, Problem};
-use crate::json::canonical_number;
+use switchboard_wire::tree::Decimal;
 
 /// The longest answer, in bytes.
 const ANSWER_BYTES: usize = 1024 * 1024;
@@ -174,11 +174,7 @@ fn number(value: &Raw, integer: bool, min: Option<f64>, max: Option<f64>) -> Opt
     let Some(number) = spelled.parse::<f64>().ok().filter(|_| is_number) else {
         return Some("has to be a number".to_owned());
     };
-    let canonical = canonical_number(spelled);
-    let exponent = canonical
-        .split_once('e')
-        .map_or("0", |(_, exponent)| exponent);
-    if integer && exponent.starts_with('-') {
+    if integer && !Decimal::read(spelled).is_integer() {
         return Some("has to be a whole number".to_owned());
     }
     match (min, max) {

@@ -23,7 +23,7 @@ use super::number::{Numbers, is_rounded};
 use super::parse::unknown;
 use super::pattern::TextPattern;
 use super::same::{Same, spelled};
-use crate::json::{Json, Tree, Twice};
+use switchboard_wire::tree::{Json, Tree, Twice};
 
 /// A path and what has to be there.
 #[derive(Clone, Debug)]
@@ -176,8 +176,9 @@ fn select(
         (Step::Name(_), Json::Array(elements)) if reading == Reading::Generous => {
             elements.iter().try_for_each(|element| go(element, steps))
         }
-        (Step::Name(name), Json::Object(_)) => {
-            value.member(name)?.map_or(Ok(()), |value| go(value, rest))
+        (Step::Name(name), Json::Object(members)) => {
+            let value = members.unique(name)?;
+            value.map_or(Ok(()), |value| go(value, rest))
         }
         (Step::Index(index), Json::Array(elements)) => {
             elements.get(*index).map_or(Ok(()), |value| go(value, rest))

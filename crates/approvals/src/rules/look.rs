@@ -3,7 +3,10 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
-use switchboard_wire::Raw;
+use switchboard_wire::{
+    Raw,
+    tree::{Json, Object, Tree},
+};
 
 use super::condition::{Fault, Reading};
 use super::decode::folded;
@@ -11,7 +14,7 @@ use super::hints::Believed;
 use super::limits::{ARGUMENT_NODES, JUDGED_BYTES, MATCHED_BYTES, SPELLED_TEXTS};
 use super::spelling::Spellings;
 use super::{Case, Kind};
-use crate::json::{Json, Tree, digest};
+use crate::json::digest;
 
 pub(crate) struct Look<'c, 'a> {
     pub(crate) case: &'c Case<'a>,
@@ -52,7 +55,7 @@ impl<'c, 'a> Look<'c, 'a> {
     pub(crate) fn arguments(&self) -> Result<&Json<'a>, Fault> {
         let read = || {
             let Some(raw) = self.case.arguments else {
-                return Ok(Json::Object(Vec::new()));
+                return Ok(Json::Object(Object::default()));
             };
             let tree = Tree::read(raw, ARGUMENT_NODES);
             match tree.value {

@@ -1,7 +1,7 @@
 //! Values that are the same to a server: `100`, `"100"` and `"1e2"`, or `true` and `"yes"`.
 
 use serde_json::Value;
-use switchboard_wire::Raw;
+use switchboard_wire::{Raw, tree::Json};
 
 use super::condition::Fault;
 use super::decode::folded;
@@ -10,8 +10,6 @@ use super::glob::Glob;
 use super::look::Texts;
 use super::number::Numbers;
 use super::pattern::PathPattern;
-
-use crate::json::{Json, Tree};
 
 /// A value, or a pattern for one, that values are held against.
 #[derive(Clone, Debug)]
@@ -66,8 +64,7 @@ impl Same {
         };
         let canonical = || {
             let raw = Raw::from_value(value).map_err(|_| wrong())?;
-            let tree = Tree::read(&raw, usize::MAX);
-            tree.value.canonical().map_err(|_| wrong())
+            Json::read(&raw).canonical().map_err(|_| wrong())
         };
         Ok(match value {
             Value::Null => Self::Null,
@@ -148,7 +145,7 @@ impl Same {
                 }
                 let mut pairs = Vec::with_capacity(expected.len());
                 for (name, expected) in expected {
-                    match value.member(name)? {
+                    match found.unique(name)? {
                         Some(found) => pairs.push((expected, found)),
                         None => return Ok(false),
                     }
@@ -193,7 +190,7 @@ pub(crate) fn spelled<'j>(value: &'j Json<'_>) -> Option<&'j str> {
         Json::Bool(true) => Some("true"),
         Json::Bool(false) => Some("false"),
         Json::Null => Some("null"),
-        Json::Array(_) | Json::Object(_) | Json::Unread => None,
+        Json::Array(_) | Json::Object(_) | Json::Unread(_) => None,
     }
 }
 

@@ -1,6 +1,11 @@
 //! A changed text as lines with `-` and `+`, the words that changed in them marked.
 
-use std::{fmt, iter};
+use std::fmt;
+
+use similar::{
+    DiffOp, DiffTag,
+    algorithms::{Capture, Replace, lcs},
+};
 
 use super::Change;
 
@@ -19,47 +24,69 @@ impl Default for Effort {
     }
 }
 
+impl Effort {
+    /// The steps from one text to the other that keep the most pieces. If finding them takes more effort than there is
+    /// left, only the common start and end are kept.
+    fn compare(&mut self, before: &[&str], after: &[&str]) -> Vec<DiffOp> {
+        let start = before.iter().zip(after).take_while(|(a, b)| a == b).count();
+        let ends = before[start..]
+            .iter()
+            .rev()
+            .zip(after[start..].iter().rev());
+        let end = ends.take_while(|(a, b)| a == b).count();
+        let (old_end, new_end) = (before.len() - end, after.len() - end);
+        let pairs = (old_end - start).saturating_mul(new_end - start);
+        let Some(left) = self.0.checked_sub(pairs) else {
+            let equal = |old_index, new_index, len| DiffOp::Equal {
+                old_index,
+                new_index,
+                len,
+            };
+            let changed = DiffOp::Replace {
+                old_index: start,
+                old_len: old_end - start,
+                new_index: start,
+                new_len: new_end - start,
+            };
+            return vec![equal(0, 0, start), changed, equal(old_end, new_end, end)];
+        };
+        self.0 = left;
+        let mut steps = Replace::new(Capture::new());
+        let (old, new) = (0..before.len(), 0..after.len());
+        let Ok(()) = lcs::diff(&mut steps, before, old, after, new);
+        steps.into_inner().into_ops()
+    }
+}
+
 /// Writes what changed in a field.
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
     effort: &mut Effort,
     change: &Change,
 ) -> fmt::Result {
-    let lines = |text: &'_ Option<String>| -> Vec<String> {
-        let lines = text.as_deref().map(|text| text.split('\n'));
-        lines.into_iter().flatten().map(str::to_owned).collect()
-    };
-    let (before, after) = (lines(&change.before), lines(&change.after));
-    let kept = common(effort, &before, &after);
-    let mut is_kept = vec![false; before.len()];
-    for (old, _) in &kept {
-        is_kept[*old] = true;
-    }
-    let near = |old: usize| {
-        let range = old.saturating_sub(AROUND)..(old + AROUND + 1).min(before.len());
-        is_kept[range].iter().any(|kept| !kept)
-    };
-
-    let (mut old, mut new) = (0, 0);
-    let mut left_out = false;
-    let end = (before.len(), after.len());
-    for (next_old, next_new) in kept.into_iter().chain(iter::once(end)) {
-        let changed = old < next_old || new < next_new;
-        if changed {
-            write_changed(f, effort, &before[old..next_old], &after[new..next_new])?;
+    let [before, after] = [&change.before, &change.after].map(|text| {
+        text.iter()
+            .flat_map(|text| text.split('\n'))
+            .collect::<Vec<_>>()
+    });
+    let steps = effort.compare(&before, &after);
+    for (n, step) in steps.iter().enumerate() {
+        let (tag, old, new) = step.as_tag_tuple();
+        if tag != DiffTag::Equal {
+            write_changed(f, effort, &before[old], &after[new])?;
+            continue;
         }
-        (old, new) = (next_old + 1, next_new + 1);
-        let Some(line) = before.get(next_old) else {
-            break;
-        };
-        // Lines that were only added leave no trace among the old ones.
-        let added_after = after.get(new).is_some() && before.get(old) != after.get(new);
-        if changed || added_after || near(next_old) {
-            writeln!(f, "    {line}")?;
-            left_out = false;
-        } else if !left_out {
-            writeln!(f, "    …")?;
-            left_out = true;
+        let kept = &before[old];
+        let mut left_out = false;
+        for (at, line) in kept.iter().enumerate() {
+            let is_after = n > 0 && at < AROUND;
+            let is_before = n + 1 < steps.len() && at + AROUND >= kept.len();
+            if is_after || is_before {
+                writeln!(f, "    {line}")?;
+            } else if !left_out {
+                writeln!(f, "    …")?;
+                left_out = true;
+            }
         }
     }
     Ok(())
@@ -69,21 +96,30 @@ pub(super) fn write(
 fn write_changed(
     f: &mut fmt::Formatter<'_>,
     effort: &mut Effort,
-    before: &[String],
-    after: &[String],
+    before: &[&str],
+    after: &[&str],
 ) -> fmt::Result {
     let (old_text, new_text) = (before.join("\n"), after.join("\n"));
     let (old, new) = (words(&old_text), words(&new_text));
-    let kept = common(effort, &old, &new);
+    let steps = effort.compare(&old, &new);
+    let is_kept = |step: &DiffOp| step.tag() == DiffTag::Equal;
+    let kept: usize = (steps.iter().filter(|step| is_kept(step)))
+        .map(|step| step.old_range().len())
+        .sum();
     // Texts that have hardly a word in common are easier to read whole.
-    let alike = 3 * kept.len() >= old.len().max(new.len());
+    let is_alike = 3 * kept >= old.len().max(new.len());
+    let is_marked = |step: &DiffOp| is_alike && !is_kept(step);
     if !before.is_empty() {
-        let kept = alike.then(|| kept.iter().map(|(old, _)| *old));
-        write_side(f, "-", &marked(&old, kept, ["[-", "-]"]))?;
+        let old = steps
+            .iter()
+            .map(|step| (is_marked(step), &old[step.old_range()]));
+        write_side(f, "-", &marked(old, ["[-", "-]"]))?;
     }
     if !after.is_empty() {
-        let kept = alike.then(|| kept.iter().map(|(_, new)| *new));
-        write_side(f, "+", &marked(&new, kept, ["{+", "+}"]))?;
+        let new = steps
+            .iter()
+            .map(|step| (is_marked(step), &new[step.new_range()]));
+        write_side(f, "+", &marked(new, ["{+", "+}"]))?;
     }
     Ok(())
 }
@@ -93,27 +129,23 @@ fn write_side(f: &mut fmt::Formatter<'_>, sign: &str, text: &str) -> fmt::Result
     lines.try_for_each(|line| writeln!(f, "  {sign} {line}"))
 }
 
-/// The words put together again, with marks around those that were not kept; without `kept` no marks.
-fn marked(
-    words: &[&str],
-    kept: Option<impl Iterator<Item = usize>>,
+/// The words put together again, with marks around those that changed.
+fn marked<'a>(
+    steps: impl Iterator<Item = (bool, &'a [&'a str])>,
     [open, close]: [&str; 2],
 ) -> String {
-    let Some(kept) = kept else {
-        return words.concat();
-    };
-    let mut kept = kept.peekable();
     let mut out = String::new();
     let mut is_open = false;
-    for (at, word) in words.iter().enumerate() {
-        let is_kept = kept.next_if_eq(&at).is_some();
-        // A mark does not reach over the end of a line.
-        let marks = !is_kept && *word != "\n";
-        if marks != is_open {
-            out.push_str(if marks { open } else { close });
-            is_open = marks;
+    for (is_marked, words) in steps {
+        for word in words {
+            // A mark does not reach over the end of a line.
+            let marks = is_marked && *word != "\n";
+            if marks != is_open {
+                out.push_str(if marks { open } else { close });
+                is_open = marks;
+            }
+            out.push_str(word);
         }
-        out.push_str(word);
     }
     if is_open {
         out.push_str(close);
@@ -143,53 +175,4 @@ fn words(text: &str) -> Vec<&str> {
         rest = after;
     }
     words
-}
-
-/// Which pieces of two texts are the same, in their order: a longest common subsequence. If that
-/// takes more effort than there is left, only the common start and end.
-fn common<T: PartialEq>(effort: &mut Effort, before: &[T], after: &[T]) -> Vec<(usize, usize)> {
-    let start = before.iter().zip(after).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&before[start..], &after[start..]);
-    let ends = old.iter().rev().zip(new.iter().rev());
-    let end = ends.take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
-
-    let mut kept: Vec<_> = (0..start).map(|at| (at, at)).collect();
-    let pairs = old.len().saturating_mul(new.len());
-    if pairs <= effort.0 {
-        effort.0 -= pairs;
-        let middle = longest_common(old, new);
-        kept.extend(middle.into_iter().map(|(a, b)| (a + start, b + start)));
-    }
-    let tail = (0..end).map(|at| (before.len() - end + at, after.len() - end + at));
-    kept.extend(tail);
-    kept
-}
-
-fn longest_common<T: PartialEq>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
-    // How long the longest common rest is, from each pair of places on.
-    let width = new.len() + 1;
-    let mut rest = vec![0_u32; (old.len() + 1) * width];
-    for a in (0..old.len()).rev() {
-        for b in (0..new.len()).rev() {
-            rest[a * width + b] = if old[a] == new[b] {
-                rest[(a + 1) * width + b + 1] + 1
-            } else {
-                rest[(a + 1) * width + b].max(rest[a * width + b + 1])
-            };
-        }
-    }
-    let mut kept = Vec::new();
-    let (mut a, mut b) = (0, 0);
-    while a < old.len() && b < new.len() {
-        if old[a] == new[b] {
-            kept.push((a, b));
-            (a, b) = (a + 1, b + 1);
-        } else if rest[(a + 1) * width + b] >= rest[a * width + b + 1] {
-            a += 1;
-        } else {
-            b += 1;
-        }
-    }
-    kept
 }

@@ -1,9 +1,10 @@
 //! Texts of a definition that a model reads one after the other, and that may make one sentence.
 
+use switchboard_wire::tree::Json;
+
 use super::{Kind, Severity, rules::Hit};
 use crate::{
     fields::{self, Field, Role},
-    json::Value,
     limits,
 };
 
@@ -41,7 +42,7 @@ impl Joined<'_> {
 }
 
 /// The values of each list; titles and description in both orders; all texts.
-pub(super) fn find<'v>(value: &'v Value<'v>) -> Vec<Joined<'v>> {
+pub(super) fn find<'v>(value: &'v Json<'v>) -> Vec<Joined<'v>> {
     let mut texts: Vec<(Field<'v>, String)> = Vec::new();
     let mut lists = Vec::new();
     let mut left = limits::SCAN_BYTES;

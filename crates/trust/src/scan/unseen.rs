@@ -5,8 +5,10 @@
 //! what is left of copying from a web page, and is noted. Everything else carries a message or breaks
 //! a word apart, and counts as hidden.
 
+use switchboard_wire::tree::Text;
+
 use super::{Kind, Severity};
-use crate::{json::Text, show};
+use crate::show;
 
 /// How many notable characters make a message: one bit each.
 const MESSAGE: usize = 8;
@@ -339,7 +341,7 @@ mod tests {
     fn worst(text: &str) -> Option<Severity> {
         let text = Text {
             text: text.into(),
-            halves: Vec::new(),
+            halves: Box::default(),
         };
         let found = find(&text);
         found.iter().map(|one| one.severity).max()

@@ -4,97 +4,87 @@ use std::cmp::Ordering;
 
 /// A number as its digits and where they stand: `digits × 10^exponent`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Decimal {
+pub struct Decimal {
     negative: bool,
-    /// Without zeros at either end; none for zero.
-    digits: Vec<u8>,
+    /// In ASCII, without zeros at either end; none for zero.
+    digits: String,
+    /// Saturated: a number with such a power is as good as endless.
     exponent: i64,
 }
-
-/// Exponents beyond this are held for this: such numbers are as good as endless.
-const EXPONENT: i64 = 1_000_000_000_000;
 
 /// How many zeros are written out to divide a number.
 const ZEROS: i64 = 4096;
 
 impl Decimal {
     /// Reads a number that is spelled as in JSON.
-    pub(crate) fn read(text: &str) -> Self {
-        let (negative, text) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
-        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)),
-            None => (text, 0),
-        };
+    pub fn read(spelled: &str) -> Self {
+        let unsigned = spelled.strip_prefix('-').unwrap_or(spelled);
+        let (mantissa, power) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let digits = whole.bytes().chain(fraction.bytes());
-        let mut digits: Vec<u8> = digits.map(|byte| byte.wrapping_sub(b'0').min(9)).collect();
-        let mut exponent = exponent - i64::try_from(fraction.len()).unwrap_or(EXPONENT);
-        while digits.last() == Some(&0) {
-            digits.pop();
-            exponent += 1;
-        }
-        let leading = digits.iter().take_while(|digit| **digit == 0).count();
-        digits.drain(..leading);
-        if digits.is_empty() {
+        let digits = [whole, fraction].concat();
+        let kept = digits.trim_end_matches('0');
+        let significant = kept.trim_start_matches('0');
+        if significant.is_empty() {
             return Self {
                 negative: false,
-                digits,
+                digits: String::new(),
                 exponent: 0,
             };
         }
+        let beyond = if power.starts_with('-') {
+            i64::MIN
+        } else {
+            i64::MAX
+        };
         Self {
-            negative,
-            digits,
-            exponent,
+            negative: unsigned.len() < spelled.len(),
+            digits: significant.to_owned(),
+            exponent: power
+                .parse()
+                .unwrap_or(beyond)
+                .saturating_add(length(&digits[kept.len()..]))
+                .saturating_sub(length(fraction)),
         }
     }
 
-    pub(crate) fn is_integer(&self) -> bool {
+    /// Whether it has no fraction.
+    pub fn is_integer(&self) -> bool {
         self.exponent >= 0
-    }
-
-    pub(crate) fn write_canonical(&self, out: &mut String) {
-        out.push(if self.negative { '-' } else { '+' });
-        out.extend(self.digits.iter().map(|digit| char::from(b'0' + digit)));
-        out.push('e');
-        out.push_str(&self.exponent.to_string());
     }
 
     /// Whether this is a multiple of the other; `None` if that is too much work to tell, or if the
     /// other one is no step at all.
-    pub(crate) fn is_multiple_of(&self, step: &Self) -> Option<bool> {
+    pub fn is_multiple_of(&self, step: &Self) -> Option<bool> {
         if step.digits.is_empty() || step.negative {
             return None;
         }
         if self.digits.is_empty() {
             return Some(true);
         }
-        let mut divisor: u64 = 0;
-        for digit in &step.digits {
-            divisor = divisor.checked_mul(10)?.checked_add(u64::from(*digit))?;
-        }
-        let shift = self.exponent - step.exponent;
+        let mut divisor: u64 = step.digits.parse().ok()?;
+        let shift = self.exponent.saturating_sub(step.exponent);
         if shift < 0 {
-            let power = 10_u64.checked_pow(u32::try_from(-shift).ok()?)?;
+            let power = 10_u64.checked_pow(u32::try_from(shift.unsigned_abs()).ok()?)?;
             divisor = divisor.checked_mul(power)?;
         } else if shift > ZEROS {
             return None;
         }
-        let zeros = std::iter::repeat_n(&0, usize::try_from(shift).unwrap_or(0));
-        let rest = self.digits.iter().chain(zeros).fold(0_u128, |rest, digit| {
-            (rest * 10 + u128::from(*digit)) % u128::from(divisor)
-        });
+        let zeros = std::iter::repeat_n(b'0', usize::try_from(shift).unwrap_or(0));
+        let rest = self
+            .digits
+            .bytes()
+            .chain(zeros)
+            .fold(0_u128, |rest, digit| {
+                (rest * 10 + u128::from(digit.saturating_sub(b'0'))) % u128::from(divisor)
+            });
         Some(rest == 0)
     }
 
     /// How large the number is, its sign aside.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
-            let digits = i64::try_from(number.digits.len()).unwrap_or(EXPONENT);
-            (!number.digits.is_empty()).then_some(digits + number.exponent)
+            let digits = length(&number.digits);
+            (digits > 0).then(|| digits.saturating_add(number.exponent))
         };
         places(self)
             .cmp(&places(other))
@@ -119,11 +109,20 @@ impl Ord for Decimal {
     }
 }
 
-fn read_exponent(text: &str) -> i64 {
-    let down = text.starts_with('-');
-    text.parse::<i64>()
-        .unwrap_or(if down { -EXPONENT } else { EXPONENT })
-        .clamp(-EXPONENT, EXPONENT)
+/// One spelling for all ways to write a number: `1.50e2` is `15e1`, and zero is `0`. A number with a power beyond 64
+/// bits stands for itself.
+pub fn canonical_number(spelled: &str) -> String {
+    let number = Decimal::read(spelled);
+    let sign = if number.negative { "-" } else { "" };
+    match number.exponent {
+        _ if number.digits.is_empty() => "0".to_owned(),
+        i64::MIN | i64::MAX => spelled.to_owned(),
+        exponent => format!("{sign}{}e{exponent}", number.digits),
+    }
+}
+
+fn length(digits: &str) -> i64 {
+    i64::try_from(digits.len()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -143,7 +142,9 @@ mod tests {
                 if places == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{rest:0width$}") }
             };
             let order = (a * 10_i64.pow(2 - p)).cmp(&(b * 10_i64.pow(2 - q)));
-            prop_assert_eq!(Decimal::read(&spelled(a, p)).cmp(&Decimal::read(&spelled(b, q))), order);
+            let (a, b) = (spelled(a, p), spelled(b, q));
+            prop_assert_eq!(Decimal::read(&a).cmp(&Decimal::read(&b)), order);
+            prop_assert_eq!(canonical_number(&a) == canonical_number(&b), order.is_eq());
         }
 
         #[test]
@@ -152,11 +153,20 @@ mod tests {
                 .is_multiple_of(&Decimal::read(&format!("{b}e{shift}")));
             prop_assert_eq!(multiple, Some(a % b == 0));
         }
+
+        #[test]
+        fn canonical_spelling_is_the_same_number(spelled in "-?(0|[1-9][0-9]{0,25})(\\.[0-9]{1,9})?([eE][+-]?[0-9]{1,22})?") {
+            let canonical = canonical_number(&spelled);
+            prop_assert_eq!(Decimal::read(&canonical), Decimal::read(&spelled));
+            prop_assert_eq!(canonical_number(&canonical), canonical);
+        }
     }
 
     #[test]
     fn large_and_odd_numbers() {
         let read = Decimal::read;
+        let huge = "1e99999999999999999999";
+        let tiny = "1e-99999999999999999999";
         assert!(read("1e400") > read("1e399"));
         assert!(read("-1e400") < read("0"));
         assert!(read("12345678901234567890123") > read("12345678901234567890122"));
@@ -167,14 +177,11 @@ mod tests {
         assert_eq!(read("0.3").is_multiple_of(&read("0.1")), Some(true));
         assert_eq!(read("1e20").is_multiple_of(&read("7")), Some(false));
         assert_eq!(read("5").is_multiple_of(&read("0")), None);
-        assert_eq!(
-            read("1e99999999999999999999").is_multiple_of(&read("3")),
-            None
-        );
-        assert_eq!(
-            read("5").is_multiple_of(&read("1e-99999999999999999999")),
-            None
-        );
-        assert!(read("1e-99999999999999999999") > read("0"));
+        assert_eq!(read(huge).is_multiple_of(&read("3")), None);
+        assert_eq!(read("5").is_multiple_of(&read(tiny)), None);
+        assert_eq!(read(tiny).is_multiple_of(&read(huge)), None);
+        assert!(read(tiny) > read("0") && read(huge) > read("1e400"));
+        assert_eq!(canonical_number(huge), huge);
+        assert_eq!(canonical_number("0e99999999999999999999"), "0");
     }
 }
