@@ -34,28 +34,29 @@
 //!   old servers, which send requests, and new ones, which ask through their results, alike.
 //! * [`Client::stop`] answers every waiting call and is done within 100 ms whatever the server does.
 
-mod attendant;
 mod builder;
 mod call;
 mod client;
+mod connection;
 mod driver;
 mod error;
+mod handler_tasks;
 mod handlers;
 mod hints;
 mod input;
 mod join;
-mod keeper;
 mod lists;
 pub mod model;
 mod paging;
 mod pending;
 mod round;
+mod subscriptions;
 pub mod telemetry;
 pub mod throttle;
 pub mod transport;
 
 pub use builder::ClientBuilder;
-pub use call::{Answering, Call, Canceller, InFlight, Progress, Reason};
+pub use call::{Answering, Call, Canceller, InFlight, Progress};
 pub use client::{Client, IntoParams};
 pub use error::Error;
 pub use handlers::{Asked, Violation};
@@ -63,6 +64,7 @@ pub use hints::CacheHints;
 pub use input::{InputRequired, UnclearInput};
 pub use model::Lossless;
 pub use paging::Pages;
+pub use pending::Reason;
 pub use switchboard_machine::{
     CallError, CounterValues, ErrorKind, NO_HANDSHAKE, RequestFailure, Session, State,
 };
