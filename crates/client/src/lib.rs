@@ -1,23 +1,6 @@
 //! An MCP client whose connection is an explicit state machine.
 //!
-//! ```no_run
-//! use switchboard_client::{Client, stdio::{Command, Stdio}};
-//!
-//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = Command::new("npx").args(["-y", "@modelcontextprotocol/server-everything"]);
-//! let client = Client::connect(Stdio::new(server));
-//!
-//! for tool in client.tools().all().await? {
-//!     println!("{}: {}", tool.name, tool.description.as_deref().unwrap_or(""));
-//! }
-//! let result = client.call_tool("echo", serde_json::json!({"message": "hello"})).await?;
-//! println!("{}", result.text());
-//!
-//! client.stop().await;
-//! client.closed().await;
-//! # Ok(())
-//! # }
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # What to expect
 //!
@@ -72,7 +55,3 @@ pub use switchboard_wire::{Era, ErrorObject, Id, Notification, Raw, RawError, Re
 #[cfg(feature = "http")]
 pub use transport::{http, sse};
 pub use transport::{memory, stdio};
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
