@@ -1,7 +1,7 @@
 //! Definitions of tools, prompts and resources: fingerprints, differences, findings, judgements.
 
 use switchboard_trust::{
-    ItemKind, Ledger, Offer, Others, Policy, Verdict, diff, fingerprint, limits, scan,
+    ItemKind, Offer, Others, Pins, Policy, Verdict, diff, fingerprint, limits, scan,
 };
 use switchboard_wire::Raw;
 
@@ -13,7 +13,7 @@ const KINDS: [ItemKind; 4] = [
 ];
 
 /// Two definitions, divided by a NUL, differ by their fingerprints exactly if there is a difference to
-/// show; a scan finds the same each time; what a ledger approves it approves again, also from its file.
+/// show; a scan finds the same each time; what pins approve they approve again, also from their file.
 pub fn definition(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let mut next = || Raw::parse(parts.next().unwrap_or_default().to_vec());
@@ -33,16 +33,16 @@ pub fn definition(data: &[u8]) {
 }
 
 fn judge(one: Offer<'_>, other: Offer<'_>, same: bool) {
-    let mut ledger = Ledger::new("s", "i");
-    let first = ledger.judge(Policy::Always, [one], 1).items;
-    let again = ledger.judge(Policy::First, [one], 2);
+    let mut pins = Pins::new("s", "i");
+    let first = pins.judge(Policy::Always, [one], 1).items;
+    let again = pins.judge(Policy::First, [one], 2);
     assert_eq!(again.items, first);
     assert!(!again.changed);
-    let Ok(mut ledger) = Ledger::decode(&ledger.encode()) else {
+    let Ok(mut pins) = Pins::decode(&pins.encode()) else {
         unreachable!("what is written is read");
     };
     if first == [Verdict::Approved] {
-        let now = ledger.judge(Policy::Ask, [other], 3).items;
+        let now = pins.judge(Policy::Ask, [other], 3).items;
         assert_eq!(now == [Verdict::Approved], same);
     }
 }

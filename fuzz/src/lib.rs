@@ -16,7 +16,7 @@ mod edit;
 mod envelope;
 mod header;
 mod json;
-mod ledger;
+mod pins;
 mod raw;
 mod redact;
 mod rules;
@@ -31,7 +31,7 @@ pub use definition::definition;
 pub use edit::edit;
 pub use envelope::envelope;
 pub use header::header;
-pub use ledger::ledger;
+pub use pins::pins;
 pub use redact::redaction;
 pub use rules::rules;
 pub use snapshot::snapshot;
@@ -50,7 +50,7 @@ pub const CHECKS: [(&str, Check); 11] = [
     ("sse", sse),
     ("header", header),
     ("redaction", redaction),
-    ("ledger", ledger),
+    ("pins", pins),
     ("definition", definition),
     ("snapshot", snapshot),
     ("rules", rules),

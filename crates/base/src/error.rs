@@ -168,7 +168,7 @@ pub enum Error {
     Unapproved {
         /// The server.
         server: Arc<str>,
-        /// Its key in the ledger.
+        /// Its key in the pins.
         item: Option<Arc<str>>,
     },
 }

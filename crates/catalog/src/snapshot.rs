@@ -51,7 +51,7 @@ pub struct Snapshot {
 pub struct Held {
     /// Everything it offers, since nobody has approved anything of it.
     pub all: bool,
-    /// The items of these keys: the names of tools, and other kinds as the ledger spells them.
+    /// The items of these keys: the names of tools, and other kinds as the pins spell them.
     #[serde(alias = "tools")]
     pub items: BTreeSet<String>,
 }

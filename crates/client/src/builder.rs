@@ -4,12 +4,13 @@ use std::{
     fmt,
     future::Future,
     sync::{
-        Arc, LazyLock, RwLock,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
 
+use parking_lot::RwLock;
 use switchboard_machine::{Counters, Ids, Machine, Moment, Settings, State};
 use switchboard_wire::{Era, ErrorObject, Notification, Raw, Revision};
 use tokio::{
@@ -19,16 +20,17 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
-    Asked, Client, Lossless, Violation, attendant,
-    client::Shared,
+    Asked, Client, Lossless, Violation,
+    connection::Shared,
     driver::{Driver, Outlets},
+    handler_tasks,
     handlers::{self, Handlers},
-    keeper::Keeper,
     lists::AskedFor,
     model::{
         ElicitationAnswer, ElicitationRequest, Root, SamplingRequest, SamplingResult,
         UrlElicitationRequest,
     },
+    subscriptions::Subscriptions,
     telemetry,
     throttle::Limited,
     transport::Connect,
@@ -271,7 +273,7 @@ impl ClientBuilder {
         let (notifications_sender, notifications) = mpsc::channel(NOTIFICATIONS_DEPTH);
         let (requests_sender, requests) = mpsc::channel(REQUESTS_DEPTH);
         let (state_sender, state) = watch::channel(State::Starting);
-        let (wishes_sender, wishes) = mpsc::channel(1);
+        let (changes_sender, changes) = mpsc::channel(1);
         let (acknowledged_sender, acknowledged) = mpsc::channel(8);
         let started = Instant::now();
         let connect: Arc<dyn Connect> = Arc::new(connect);
@@ -281,7 +283,7 @@ impl ClientBuilder {
             calls: calls_sender,
             control: control_sender.clone(),
             state,
-            wishes: wishes_sender,
+            changes: changes_sender,
             counters: Arc::clone(&counters),
             handlers: Arc::clone(&handlers),
             ids: IDS.clone(),
@@ -294,7 +296,7 @@ impl ClientBuilder {
         });
         let hears = handlers.notification.is_some();
         let news = hears.then(|| notifications_sender.clone());
-        let keeper = Keeper::new(&shared, wishes, acknowledged, news);
+        let subscriptions = Subscriptions::new(&shared, changes, acknowledged, news);
         let seed = SEED.fetch_add(0x9E37_79B9_7F4A_7C15, Relaxed) ^ u64::from(std::process::id());
         let machine = Machine::new(
             settings,
@@ -318,12 +320,12 @@ impl ClientBuilder {
             handlers: Arc::clone(&handlers),
             started,
         };
-        let answering = attendant::answer_requests(requests, control_sender);
-        let telling = attendant::tell_notifications(notifications, handlers);
+        let answering = handler_tasks::answer_requests(requests, control_sender);
+        let delivering = handler_tasks::deliver_notifications(notifications, handlers);
         tokio::spawn(driver.run().instrument(span.clone()));
         tokio::spawn(answering.instrument(span.clone()));
-        tokio::spawn(telling.instrument(span.clone()));
-        tokio::spawn(keeper.run().instrument(span));
+        tokio::spawn(delivering.instrument(span.clone()));
+        tokio::spawn(subscriptions.run().instrument(span));
         Client::new(shared)
     }
 }

@@ -6,7 +6,7 @@ use std::{
     future::{Future, IntoFuture},
     marker::PhantomData,
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -16,7 +16,7 @@ use switchboard_machine::Headers;
 use switchboard_wire::Raw;
 use tokio::sync::Notify;
 
-use crate::{Client, Error, model::FromAnswer, round::Round};
+use crate::{Error, connection::Handle, model::FromAnswer, pending::Reason, round::Round};
 
 /// A request to the server. Shape it, then await it.
 ///
@@ -34,7 +34,7 @@ use crate::{Client, Error, model::FromAnswer, round::Round};
 /// ```
 #[must_use = "a call is only sent when it is awaited"]
 pub struct Call<T> {
-    client: Client,
+    handle: Handle,
     request: Result<Request, Error>,
     options: Options,
     /// Whether what the server asks in a result is answered by the handlers. Raw calls hand it back.
@@ -77,9 +77,9 @@ pub struct Progress {
 }
 
 impl<T> Call<T> {
-    pub(crate) fn new(client: Client, request: Result<Request, Error>) -> Self {
+    pub(crate) fn new(handle: Handle, request: Result<Request, Error>) -> Self {
         let options = Options {
-            timeout: Some(client.shared().request_timeout),
+            timeout: Some(handle.shared.request_timeout),
             extend_cap: None,
             fail_fast: false,
             tag: None,
@@ -89,12 +89,28 @@ impl<T> Call<T> {
             on_log: None,
         };
         Self {
-            client,
+            handle,
             request,
             options,
             asks_back: false,
             answer: PhantomData,
         }
+    }
+
+    /// A call of any method but that of tools, which may need headers.
+    pub(crate) fn of(
+        handle: &Handle,
+        method: impl Into<Cow<'static, str>>,
+        params: Result<Option<Raw>, Error>,
+    ) -> Self {
+        let method = method.into();
+        handle.shared.asked_for.note(&method);
+        let request = params.map(|params| Request {
+            method,
+            params,
+            headers: Arc::from([]),
+        });
+        Self::new(handle.clone(), request)
     }
 
     /// Lets the handlers answer what the server asks in its results.
@@ -201,7 +217,7 @@ impl<T> Call<T> {
         T: FromAnswer,
     {
         let Self {
-            client,
+            handle,
             request,
             options,
             asks_back,
@@ -210,7 +226,7 @@ impl<T> Call<T> {
         Answering(Box::pin(async move {
             let request = request?;
             let method = request.method.clone();
-            let round = Round::new(client, options, asks_back, cancelled);
+            let round = Round::new(handle, options, asks_back, cancelled);
             let answer = round.run(request).await?;
             T::from_answer(answer).map_err(|source| Error::UnexpectedAnswer {
                 method: method.into_owned(),
@@ -283,9 +299,6 @@ impl<T> fmt::Debug for InFlight<T> {
         f.write_str("InFlight")
     }
 }
-
-/// Why a call is withdrawn, once that is known.
-pub type Reason = Arc<OnceLock<Arc<str>>>;
 
 /// Cancels a call from elsewhere.
 #[derive(Debug, Clone)]

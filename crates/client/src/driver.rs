@@ -47,15 +47,15 @@ pub(crate) enum Told {
     Log(Raw),
 }
 
-/// What the attendant is told of the server's requests.
-pub(crate) enum Question {
-    Asked {
+/// A message about a request of the server, for the task that answers them.
+pub(crate) enum ServerRequest {
+    Received {
         epoch: u64,
         id: Id,
         answering: Answering,
     },
     /// The server no longer wants an answer.
-    Withdrawn { id: Id },
+    Cancelled { id: Id },
 }
 
 /// What needs no admission, because each of them belongs to something admitted before.
@@ -92,7 +92,7 @@ pub(crate) struct Driver {
 /// dropped, and a request among it answered so.
 pub(crate) struct Outlets {
     pub(crate) notifications: mpsc::Sender<Notification>,
-    pub(crate) requests: mpsc::Sender<Question>,
+    pub(crate) requests: mpsc::Sender<ServerRequest>,
     /// That a listen stream is open.
     pub(crate) acknowledged: mpsc::Sender<Notification>,
 }
@@ -395,7 +395,7 @@ impl Hands {
             } => return self.ask(epoch, request, via),
             Inbound::RequestCancelled { id } => outlets
                 .requests
-                .try_send(Question::Withdrawn { id })
+                .try_send(ServerRequest::Cancelled { id })
                 .is_ok(),
         };
         if !delivered {
@@ -415,12 +415,12 @@ impl Hands {
         };
         let id = request.id.clone();
         let answering = self.handlers.take_in(asked);
-        let question = Question::Asked {
+        let received = ServerRequest::Received {
             epoch,
             id,
             answering,
         };
-        if self.outlets.requests.try_send(question).is_ok() {
+        if self.outlets.requests.try_send(received).is_ok() {
             return;
         }
         self.counters.dropped.add();

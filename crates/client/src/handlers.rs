@@ -5,10 +5,11 @@ use std::{
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
     task::Poll,
 };
 
+use parking_lot::RwLock;
 use switchboard_wire::{ErrorObject, Notification, Raw, code, method};
 
 use crate::model::{Lossless, Root};
@@ -119,7 +120,7 @@ impl Handlers {
         match (typed, &self.roots, &self.other) {
             (Some(handler), ..) => calm(|| handler(params)),
             (None, Some(roots), _) if method == method::ROOTS_LIST => {
-                let roots = roots.read().unwrap_or_else(PoisonError::into_inner);
+                let roots = roots.read();
                 let answer = to_raw(&serde_json::json!({ "roots": *roots }));
                 Ok(Box::pin(std::future::ready(answer)))
             }

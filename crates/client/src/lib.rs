@@ -1,23 +1,6 @@
 //! An MCP client whose connection is an explicit state machine.
 //!
-//! ```no_run
-//! use switchboard_client::{Client, stdio::{Command, Stdio}};
-//!
-//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = Command::new("npx").args(["-y", "@modelcontextprotocol/server-everything"]);
-//! let client = Client::connect(Stdio::new(server));
-//!
-//! for tool in client.tools().all().await? {
-//!     println!("{}: {}", tool.name, tool.description.as_deref().unwrap_or(""));
-//! }
-//! let result = client.call_tool("echo", serde_json::json!({"message": "hello"})).await?;
-//! println!("{}", result.text());
-//!
-//! client.stop().await;
-//! client.closed().await;
-//! # Ok(())
-//! # }
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # What to expect
 //!
@@ -34,28 +17,29 @@
 //!   old servers, which send requests, and new ones, which ask through their results, alike.
 //! * [`Client::stop`] answers every waiting call and is done within 100 ms whatever the server does.
 
-mod attendant;
 mod builder;
 mod call;
 mod client;
+mod connection;
 mod driver;
 mod error;
+mod handler_tasks;
 mod handlers;
 mod hints;
 mod input;
 mod join;
-mod keeper;
 mod lists;
 pub mod model;
 mod paging;
 mod pending;
 mod round;
+mod subscriptions;
 pub mod telemetry;
 pub mod throttle;
 pub mod transport;
 
 pub use builder::ClientBuilder;
-pub use call::{Answering, Call, Canceller, InFlight, Progress, Reason};
+pub use call::{Answering, Call, Canceller, InFlight, Progress};
 pub use client::{Client, IntoParams};
 pub use error::Error;
 pub use handlers::{Asked, Violation};
@@ -63,6 +47,7 @@ pub use hints::CacheHints;
 pub use input::{InputRequired, UnclearInput};
 pub use model::Lossless;
 pub use paging::Pages;
+pub use pending::Reason;
 pub use switchboard_machine::{
     CallError, CounterValues, ErrorKind, NO_HANDSHAKE, RequestFailure, Session, State,
 };
@@ -70,7 +55,3 @@ pub use switchboard_wire::{Era, ErrorObject, Id, Notification, Raw, RawError, Re
 #[cfg(feature = "http")]
 pub use transport::{http, sse};
 pub use transport::{memory, stdio};
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

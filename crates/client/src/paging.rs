@@ -11,7 +11,9 @@ use std::{
 use futures_core::Stream;
 use switchboard_wire::Raw;
 
-use crate::{CacheHints, Client, Error, Lossless, call::Answering, model::Listed};
+use crate::{
+    CacheHints, Call, Error, Lossless, call::Answering, connection::Handle, model::Listed,
+};
 
 /// A list of the server as a stream. Pages are fetched as they are needed.
 ///
@@ -19,7 +21,7 @@ use crate::{CacheHints, Client, Error, Lossless, call::Answering, model::Listed}
 /// object, is left out, with a warning, and costs no more than itself.
 #[must_use = "a list is only fetched when it is polled"]
 pub struct Pages<T> {
-    client: Client,
+    handle: Handle,
     page: Option<Answering<Raw>>,
     items: VecDeque<Lossless<T>>,
     next: Next,
@@ -39,9 +41,9 @@ enum Next {
 const PAGES_MAX: usize = 10_000;
 
 impl<T: Listed> Pages<T> {
-    pub(crate) fn new(client: Client) -> Self {
+    pub(crate) fn new(handle: Handle) -> Self {
         Self {
-            client,
+            handle,
             page: None,
             items: VecDeque::new(),
             next: Next::First,
@@ -83,7 +85,8 @@ impl<T: Listed> Pages<T> {
         if self.fetched > PAGES_MAX {
             return Err(endless::<T>("too many pages"));
         }
-        Ok(Some(self.client.request(T::METHOD, params).into_future()))
+        let call = Call::of(&self.handle, T::METHOD, Ok(params));
+        Ok(Some(call.into_future()))
     }
 
     fn take_in(&mut self, page: &Raw) -> Result<(), Error> {
@@ -91,12 +94,14 @@ impl<T: Listed> Pages<T> {
             let what = format!("there is no list of `{}` in it", T::MEMBER);
             return Err(Error::unexpected(T::METHOD, what));
         };
+        let shared = &self.handle.shared;
+        let usable = |(name, schema): (&str, &Raw)| shared.learn_param_headers(name, schema);
         for item in items {
             match Lossless::<T>::read(item) {
-                Ok(item) if T::admit(&self.client, &item) => self.items.push_back(item),
+                Ok(item) if item.schema().is_none_or(usable) => self.items.push_back(item),
                 Ok(_) => {}
                 Err(error) => {
-                    self.client.left_out().report(|missed| {
+                    shared.left_out.report(|missed| {
                         tracing::warn!(target: "switchboard::list", method = T::METHOD, %error, missed, "left out an item that cannot be read");
                     });
                 }

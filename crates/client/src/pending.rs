@@ -3,13 +3,17 @@
 use std::{
     future::Future,
     pin::Pin,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
 };
 
 use switchboard_machine::{CallError, Reply};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{Reason, driver::Control};
+use crate::driver::Control;
+
+/// Why a call is withdrawn, once that is known.
+pub type Reason = Arc<OnceLock<Arc<str>>>;
 
 /// Waits for the reply to one request. Dropping it before withdraws the request.
 pub(crate) struct Pending {

@@ -15,16 +15,18 @@ use tokio::{
 };
 
 use crate::{
-    Client, Error,
+    Error, Pages,
     call::{Canceller, Options, Request},
+    connection::Handle,
     driver::{Control, Told},
     input::{InputRequired, ResultKind, UnclearInput},
+    model::Tool,
 };
 
 /// Requests under one deadline: the call itself, and its repetitions with the input that the
 /// server asked for.
 pub(crate) struct Round {
-    client: Client,
+    handle: Handle,
     options: Options,
     asks_back: bool,
     started: Instant,
@@ -39,7 +41,7 @@ const HEARD_AT_ONCE: usize = 32;
 
 impl Round {
     pub(crate) fn new(
-        client: Client,
+        handle: Handle,
         options: Options,
         asks_back: bool,
         cancelled: Option<Canceller>,
@@ -49,7 +51,7 @@ impl Round {
             deadline: options
                 .timeout
                 .and_then(|timeout| started.checked_add(timeout)),
-            client,
+            handle,
             options,
             asks_back,
             started,
@@ -71,10 +73,10 @@ impl Round {
                 {
                     // What we knew of the tool's parameters is out of date.
                     headers_renewed = true;
-                    let tools = self.client.same_lane().tools();
+                    let tools = Pages::<Tool>::new(self.handle.clone());
                     // Boxed, as all that few calls come to, so that the others carry no room for it.
                     Box::pin(self.within_deadline(tools.all())).await??;
-                    request.headers = self.client.param_headers(params.as_ref())?;
+                    request.headers = self.handle.shared.param_headers(params.as_ref())?;
                     continue;
                 }
                 answer => answer?,
@@ -108,7 +110,7 @@ impl Round {
                 Box::pin(self.within_deadline(pause)).await?;
                 Raw::empty_object()
             } else {
-                let handlers = Arc::clone(&self.client.shared().handlers);
+                let handlers = Arc::clone(&self.handle.shared.handlers);
                 let gathering = asked.gather(&request.method, self.options.tag, &handlers);
                 Box::pin(self.within_deadline(gathering)).await??
             };
@@ -129,7 +131,7 @@ impl Round {
             kind: CallKind::Request,
             method: request.method.clone(),
             params: request.params.clone(),
-            lane: self.client.lane(),
+            lane: self.handle.lane,
             timeout: self
                 .deadline
                 .map(|deadline| deadline.saturating_duration_since(now)),
@@ -140,11 +142,11 @@ impl Round {
             progress: wants_progress,
             logs: wants_logs,
             fail_fast: self.options.fail_fast,
-            log_level: self.client.shared().log_level(),
+            log_level: self.handle.shared.log_level(),
             trace: self.options.trace.clone(),
             headers: Arc::clone(&request.headers),
         };
-        let shared = self.client.shared();
+        let shared = &self.handle.shared;
         let pending = shared.submit(call, told_sender, self.options.tag)?;
         let reason = self.cancelled.as_ref().map(Canceller::reason);
         let mut pending = pending.because(reason.or_else(|| self.options.reason.clone()));
@@ -190,7 +192,7 @@ impl Round {
             biased;
             reply = &mut reply => reply,
             reason = until_cancelled(self.cancelled.as_ref()) => {
-                self.client.shared().control(Control::Cancel { id, reason });
+                self.handle.shared.control(Control::Cancel { id, reason });
                 reply.await
             }
         };

@@ -1,10 +1,8 @@
 //! Log lines that a peer can cause, at a bounded rate.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use switchboard_machine::Moment;
 pub use switchboard_machine::{Missed, Throttle};
 
@@ -36,7 +34,7 @@ impl Limited {
     pub fn report(&self, report: impl FnOnce(u64)) {
         let now = Moment::after_start(self.started.elapsed());
         let missed = {
-            let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut throttle = self.throttle.lock();
             match throttle.summary(now) {
                 Some(missed) => Some(missed.events),
                 None => throttle.admit(now, 0).then_some(0),

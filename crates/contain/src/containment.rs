@@ -28,8 +28,8 @@ use crate::{
     instance::{Instance, Marker, Token},
     keeper::Keeper,
     launch::{Ladder, Launch, What},
-    ledger,
     process::Identity,
+    records,
     report::Step,
 };
 
@@ -37,7 +37,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Containment {
     guard_program: PathBuf,
-    ledger: PathBuf,
+    records: PathBuf,
     instance: Instance,
     on_step: OnStep,
     shared: Arc<Shared>,
@@ -53,13 +53,13 @@ struct Shared {
 }
 
 impl Containment {
-    /// For one instance of the gateway, with its records in the directory `ledger`, which is made if it is not there.
-    pub fn new(ledger: impl Into<PathBuf>, instance: Instance) -> io::Result<Self> {
-        let ledger = path::absolute(ledger.into())?;
-        ledger::create(&ledger)?;
+    /// For one instance of the gateway, with its records in the directory `records`, which is created if it does not exist.
+    pub fn new(records: impl Into<PathBuf>, instance: Instance) -> io::Result<Self> {
+        let records = path::absolute(records.into())?;
+        records::create(&records)?;
         Ok(Self {
             guard_program: own_program()?,
-            ledger,
+            records,
             instance,
             on_step: Arc::new(|_, _| ()),
             shared: Arc::new(Shared {
@@ -123,7 +123,7 @@ impl Containment {
             patience: None,
             guard,
             leader: None,
-            ledger: self.ledger.clone(),
+            records: self.records.clone(),
             marker: commission.marker,
             container: commission.container,
             _counted: Counted::new(&self.shared),
@@ -198,7 +198,7 @@ impl Containment {
                 instance: self.instance.clone(),
                 token,
             },
-            ledger: self.ledger.clone(),
+            records: self.records.clone(),
             leftovers: Ladder {
                 close,
                 term: launch.ladder.term.min(LEFTOVERS_TERM),
@@ -242,7 +242,7 @@ impl fmt::Debug for Containment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Containment")
             .field("instance", &self.instance)
-            .field("ledger", &self.ledger)
+            .field("records", &self.records)
             .field("live", &*self.shared.live.borrow())
             .finish_non_exhaustive()
     }

@@ -40,7 +40,7 @@ pub(crate) struct Commission {
     pub(crate) cwd: PathBuf,
     pub(crate) marker: Marker,
     /// The directory of records.
-    pub(crate) ledger: PathBuf,
+    pub(crate) records: PathBuf,
     /// How long those may stay that a server leaves behind, before and after they are asked.
     pub(crate) leftovers: Ladder,
     pub(crate) container: Option<Named>,
@@ -61,7 +61,7 @@ impl Commission {
         out.variables(b'e', &self.env)?;
         out.field(b'd', self.cwd.as_os_str().as_bytes())?;
         out.field(b'm', self.marker.to_string().as_bytes())?;
-        out.field(b'l', self.ledger.as_os_str().as_bytes())?;
+        out.field(b'l', self.records.as_os_str().as_bytes())?;
         out.field(b's', ladder_words(self.leftovers).as_bytes())?;
         if let Some(container) = &self.container {
             out.field(b'c', container.name.as_bytes())?;
@@ -86,7 +86,7 @@ impl Commission {
         let mut env = Vec::new();
         let mut cwd = None;
         let mut marker = None;
-        let mut ledger = None;
+        let mut records = None;
         let mut leftovers = None;
         let mut container: Option<Named> = None;
         for field in bytes.split(|&byte| byte == 0) {
@@ -102,7 +102,7 @@ impl Commission {
                 b'e' => env.push(variable(value)?),
                 b'd' => cwd = Some(PathBuf::from(os())),
                 b'm' => marker = Some(Marker::parse(&text(value)?)?),
-                b'l' => ledger = Some(PathBuf::from(os())),
+                b'l' => records = Some(PathBuf::from(os())),
                 b's' => leftovers = Some(parse_ladder(&text(value)?)?),
                 b'c' => {
                     container = Some(Named {
@@ -123,7 +123,7 @@ impl Commission {
             env,
             cwd: cwd?,
             marker: marker?,
-            ledger: ledger?,
+            records: records?,
             leftovers: leftovers?,
             container,
         })
@@ -395,7 +395,7 @@ mod tests {
                 instance: "main".parse().unwrap(),
                 token: Token::random().unwrap(),
             },
-            ledger: "/run/groups".into(),
+            records: "/run/groups".into(),
             leftovers: Ladder {
                 close: Duration::from_millis(500),
                 term: Duration::from_secs(2),

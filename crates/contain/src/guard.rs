@@ -28,8 +28,8 @@ use rustix::{
 use crate::{
     container::{ENGINE_TIME, Named},
     control::{Lines, Order, Report},
-    ledger::{self, Record},
     process::{Held, Stat, all, descendants, timespec},
+    records::{self, Record},
 };
 
 use self::{
@@ -80,7 +80,7 @@ struct Guard {
     leader: Pid,
     leader_left: bool,
     /// The record on disk, and where.
-    ledger: PathBuf,
+    records: PathBuf,
     record: Option<Record>,
     container: Option<Named>,
     /// A command of the engine at work.
@@ -110,7 +110,7 @@ impl Guard {
             self.sleep();
         }
         if let Some(record) = &self.record {
-            ledger::remove(&self.ledger, &record.marker.token);
+            records::remove(&self.records, &record.marker.token);
         }
         let (rung, took) = self.rungs.so_far(Instant::now());
         self.report(&Report::Gone { rung, took });

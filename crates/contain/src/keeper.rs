@@ -22,8 +22,8 @@ use crate::{
     control::{Lines, NotStarted, Order, Report},
     handle::{State, killed},
     instance::Marker,
-    ledger,
     process::Identity,
+    records,
     remains::Remains,
     report::{Ended, Rung, Step},
 };
@@ -45,7 +45,7 @@ pub(crate) struct Keeper {
     pub(crate) patience: Option<Instant>,
     pub(crate) guard: Option<Identity>,
     pub(crate) leader: Option<Identity>,
-    pub(crate) ledger: PathBuf,
+    pub(crate) records: PathBuf,
     pub(crate) marker: Marker,
     pub(crate) container: Option<Named>,
     /// Counts it among those that are not gone.
@@ -189,7 +189,7 @@ impl Keeper {
             })
             .await;
         }
-        ledger::remove(&self.ledger, &self.marker.token);
+        records::remove(&self.records, &self.marker.token);
         if self.state.borrow().exit.is_none() {
             self.exited(killed());
         }

@@ -10,8 +10,8 @@ use crate::{
     container::{Engine, INSTANCE_LABEL, Named},
     engine,
     instance::{Instance, Token},
-    ledger::{self, Record},
     process::Held,
+    records::{self, Record},
     remains::Remains,
 };
 
@@ -25,7 +25,7 @@ use crate::{
 /// any process they name.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    ledger: PathBuf,
+    records: PathBuf,
     instance: Instance,
     engines: Vec<Engine>,
     /// Engines of servers that are not to run, by their names.
@@ -64,10 +64,10 @@ pub struct Swept {
 }
 
 impl Sweep {
-    /// Of the records in `ledger`, by this instance.
-    pub fn new(ledger: impl Into<PathBuf>, instance: Instance) -> Self {
+    /// Of the records in the directory `records`, by this instance.
+    pub fn new(records: impl Into<PathBuf>, instance: Instance) -> Self {
         Self {
-            ledger: ledger.into(),
+            records: records.into(),
             instance,
             engines: Vec::new(),
             retired: Vec::new(),
@@ -103,8 +103,8 @@ impl Sweep {
     /// Does it.
     pub fn run(&self) -> io::Result<SweepReport> {
         let mut report = SweepReport::default();
-        let boot = ledger::boot()?;
-        let found = ledger::read(&self.ledger)?;
+        let boot = records::boot()?;
+        let found = records::read(&self.records)?;
         for file in &found.damaged {
             let _ = fs::remove_file(file);
         }
@@ -115,7 +115,7 @@ impl Sweep {
             .into_iter()
             .partition(|record| record.boot == boot);
         for record in &stale {
-            ledger::remove(&self.ledger, &record.marker.token);
+            records::remove(&self.records, &record.marker.token);
         }
         report.stale = stale.len();
 
@@ -182,7 +182,7 @@ impl Sweep {
         };
         let outcome = remains.end(None, self.patience);
         if outcome.left == 0 {
-            ledger::remove(&self.ledger, &remains.marker.token);
+            records::remove(&self.records, &remains.marker.token);
         }
         (outcome.ended + outcome.left > 0).then_some(Swept {
             name: record.name,
@@ -196,7 +196,7 @@ impl Sweep {
     fn has_guard(&self, container: &str, boot: &str) -> bool {
         let token = container.rsplit('-').next().and_then(Token::parse);
         token
-            .and_then(|token| ledger::find(&self.ledger, &token))
+            .and_then(|token| records::find(&self.records, &token))
             .is_some_and(|record| {
                 record.boot == boot
                     && record.container.as_deref() == Some(container)

@@ -118,7 +118,7 @@ async fn run(core: Weak<Core>, mut held: watch::Receiver<u64>) {
     }
 }
 
-/// What is held back, by server. Reads ledgers.
+/// What is held back, by server. Reads pins.
 fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
     let live_catalog = &core.live_catalog;
     let upstreams = core.upstreams();
@@ -134,15 +134,15 @@ fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
     asked.collect()
 }
 
-/// The question about one server, if it has anything to decide about. Reads its ledger.
+/// The question about one server, if it has anything to decide about. Reads its pins.
 fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
     let live_catalog = &core.live_catalog;
     let settings = upstream.settings();
     if let Some(waiting) = start_approval::waiting(&upstream.name, &settings, core.deps()) {
         return Some(question_to_start(waiting));
     }
-    let ledger = live_catalog.ledger(&upstream.name, &settings);
-    let held = ledger.held().filter(|held| held.why != Why::Rejected);
+    let pins = live_catalog.pins(&upstream.name, &settings);
+    let held = pins.held().filter(|held| held.why != Why::Rejected);
     let held: Vec<_> = held.take(TOOLS_MAX).collect();
     if held.is_empty() {
         return None;
@@ -222,7 +222,7 @@ fn warnings(held: &[Held], others: &Others) -> Vec<String> {
 }
 
 /// Whether a request that an earlier run left behind is about something that is not held any more: its server is
-/// gone, or would be asked about with other definitions. Reads the server's ledger.
+/// gone, or would be asked about with other definitions. Reads the server's pins.
 pub(super) fn is_stale(core: &Core, server: &str, request: &Raw) -> bool {
     let Some(upstream) = core.upstream(server) else {
         return true;
@@ -393,7 +393,7 @@ fn template(core: &Core, server: &str, key: &str) -> Option<String> {
 }
 
 /// An item is another one now: what was remembered about uses of it does not hold any more. `key` is its key in
-/// the ledger; of a template it is about every URI that the template makes.
+/// the pins; of a template it is about every URI that the template makes.
 pub async fn forget(core: &Core, server: &str, key: &str) {
     let now = core.approvals.now();
     let item = ItemKind::of_key(key);

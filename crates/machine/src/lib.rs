@@ -4,6 +4,8 @@
 //! own. Time and a seed are handed in, [`Event`]s are things that happened, [`Action`]s are things
 //! to do. So every race can be replayed, and no test of a race has to sleep.
 //!
+#![doc = include_str!("../README.md")]
+//!
 //! # Driving it
 //!
 //! Call [`Machine::handle`] with one event, then take actions from [`Machine::poll_action`] until

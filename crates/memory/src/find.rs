@@ -69,7 +69,7 @@ impl Memory {
             vector: mode == Mode::Vector,
             graph: false,
         };
-        if mode == Mode::Vector && self.inner.filler.serving().is_none() {
+        if mode == Mode::Vector && self.inner.backfill.serving().is_none() {
             let vectors = self.vectors_word();
             if vectors != "off" {
                 return Err(Trouble::Initializing { part: "embeddings" });
@@ -142,7 +142,7 @@ impl Memory {
                 None
             };
             let (text, filter) = (text.clone(), filter.clone());
-            let asked = self.inner.librarian.ask(move |library| {
+            let asked = self.inner.index.ask(move |library| {
                 let meaning = meaning.as_ref();
                 let meaning = meaning.map(|(model, vector)| (&**model, &**vector));
                 let is_old = meaning.is_some_and(|(model, _)| library.model() != Some(model));

@@ -177,7 +177,7 @@ impl Memory {
         let filter = Filter::of(scope.clone());
         let counted = self
             .inner
-            .librarian
+            .index
             .ask(move |library| library.most_mentioned(&filter.for_library(), limit));
         self.consult(counted).await
     }

@@ -10,14 +10,14 @@
 //! * Storing, reading and listing need neither the index nor a model; recalling needs the index; without a
 //!   model it finds by words and by who is mentioned.
 
+mod backfill;
 mod count;
 mod digest;
 mod export;
-mod filler;
 mod find;
 mod graph;
 mod import;
-mod librarian;
+mod index_thread;
 mod markdown;
 mod merge;
 mod record;

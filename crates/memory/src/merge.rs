@@ -77,7 +77,7 @@ impl Memory {
         let mut alike: HashMap<u64, Vec<(u64, f32)>> = HashMap::new();
         for rows in rows.chunks(PAGE / 10) {
             let rows = rows.to_vec();
-            let found = self.inner.librarian.ask(move |library| {
+            let found = self.inner.index.ask(move |library| {
                 let of = |row: u64| (row, library.alike(row, now, least, OTHERS));
                 rows.into_iter().map(of).collect::<Vec<_>>()
             });

@@ -273,12 +273,12 @@ impl Memory {
 
     /// Memories that say nearly the same as this one, if that can be told at once.
     async fn similar(&self, row: u64) -> Vec<Value> {
-        if self.inner.librarian.stand() != crate::librarian::Stand::Ready {
+        if self.inner.index.state() != crate::index_thread::IndexState::Ready {
             return Vec::new();
         }
         let alike = self
             .inner
-            .librarian
+            .index
             .ask(move |library| library.alike(row, times::now(), SIMILAR, SIMILAR_MOST));
         let alike = self.consult(alike).await.unwrap_or_default();
         if alike.is_empty() {

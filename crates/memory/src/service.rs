@@ -11,8 +11,8 @@ use switchboard_store::{
 use tokio::{runtime::Handle, time::timeout};
 
 use crate::{
-    filler::Filler,
-    librarian::{Librarian, News, Node, Stand},
+    backfill::Backfill,
+    index_thread::{IndexState, IndexThread, News, Node},
     trouble::Trouble,
 };
 
@@ -49,8 +49,8 @@ pub struct Memory {
 pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) memories: Memories,
-    pub(crate) librarian: Librarian,
-    pub(crate) filler: Filler,
+    pub(crate) index: IndexThread,
+    pub(crate) backfill: Backfill,
     settings: Mutex<Settings>,
     /// That memories are in a damaged file, if they are.
     damage: Mutex<Option<Trouble>>,
@@ -70,14 +70,14 @@ impl Memory {
         model: impl Fn() -> Option<Model> + Send + Sync + 'static,
     ) -> Self {
         let memories = store.memories();
-        let librarian = Librarian::new(memories.clone(), Handle::current());
-        let filler = Filler::new(memories.clone(), librarian.clone(), Box::new(model));
+        let index = IndexThread::new(memories.clone(), Handle::current());
+        let backfill = Backfill::new(memories.clone(), index.clone(), Box::new(model));
         Self {
             inner: Arc::new(Inner {
                 store,
                 memories,
-                librarian,
-                filler,
+                index,
+                backfill,
                 settings: Mutex::new(settings),
                 damage: Mutex::default(),
                 connections: Mutex::new(0),
@@ -93,7 +93,7 @@ impl Memory {
     /// Another model may be wanted than before.
     pub fn model_changed(&self) {
         if *self.inner.connections() > 0 {
-            self.inner.filler.nudge();
+            self.inner.backfill.nudge();
         }
     }
 
@@ -120,9 +120,9 @@ impl Memory {
         {
             return Some((Arc::clone(message), Arc::clone(action)));
         }
-        match self.inner.librarian.stand() {
-            Stand::Failed(why) => Some((why, REMADE.into())),
-            Stand::Resting | Stand::Loading(_) | Stand::Ready => None,
+        match self.inner.index.state() {
+            IndexState::Failed(why) => Some((why, REMADE.into())),
+            IndexState::Resting | IndexState::Loading(_) | IndexState::Ready => None,
         }
     }
 
@@ -144,10 +144,10 @@ impl Memory {
     fn renew(&self) {
         *self.damage() = None;
         let connections = self.inner.connections();
-        self.inner.librarian.rest();
+        self.inner.index.rest();
         if *connections > 0 {
-            self.inner.librarian.wake();
-            self.inner.filler.nudge();
+            self.inner.index.wake();
+            self.inner.backfill.nudge();
         }
     }
 
@@ -164,8 +164,8 @@ impl Memory {
     pub(crate) fn begin(&self) {
         let mut connections = self.inner.connections();
         *connections += 1;
-        self.inner.librarian.wake();
-        self.inner.filler.nudge();
+        self.inner.index.wake();
+        self.inner.backfill.nudge();
     }
 
     /// Somebody leaves. After the last one what can be made again is let go.
@@ -173,8 +173,8 @@ impl Memory {
         let mut connections = self.inner.connections();
         *connections = connections.saturating_sub(1);
         if *connections == 0 {
-            self.inner.filler.rest();
-            self.inner.librarian.rest();
+            self.inner.backfill.rest();
+            self.inner.index.rest();
         }
     }
 
@@ -223,14 +223,14 @@ impl Memory {
 
     /// Why the library cannot be asked.
     fn no_index(&self) -> Trouble {
-        match self.inner.librarian.stand() {
-            Stand::Failed(message) => Trouble::Failed {
+        match self.inner.index.state() {
+            IndexState::Failed(message) => Trouble::Failed {
                 part: "index",
                 message,
                 action: REMADE.into(),
                 retried: true,
             },
-            Stand::Resting | Stand::Loading(_) | Stand::Ready => {
+            IndexState::Resting | IndexState::Loading(_) | IndexState::Ready => {
                 Trouble::Initializing { part: "index" }
             }
         }
@@ -238,7 +238,7 @@ impl Memory {
 
     /// Makes these changes, all or none, durably, and has the library follow.
     pub(crate) async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, Trouble> {
-        let librarian = self.inner.librarian.clone();
+        let index = self.inner.index.clone();
         let inner = Arc::clone(&self.inner);
         let written = self
             .inner
@@ -248,11 +248,11 @@ impl Memory {
                 for (change, made) in changes.iter().zip(made) {
                     is_new |= matches!(made, Made::Version { .. });
                     if let Some(news) = news(change, made) {
-                        librarian.tell(news);
+                        index.tell(news);
                     }
                 }
                 if is_new && *inner.connections() > 0 {
-                    inner.filler.nudge();
+                    inner.backfill.nudge();
                 }
             });
         // Whoever is told to try again should not have stored something already: what is given to a store that
@@ -265,7 +265,7 @@ impl Memory {
 
     /// What a text means to the model whose vectors are in use.
     pub(crate) async fn meaning(&self, text: &str) -> Option<(Arc<str>, Vec<f32>)> {
-        let model = self.inner.filler.serving()?;
+        let model = self.inner.backfill.serving()?;
         let text = text.to_owned();
         let embedding = tokio::task::spawn_blocking(move || {
             let vector = model.embed(Role::Query, &text).ok().flatten()?;
@@ -339,7 +339,7 @@ impl Inner {
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memory")
-            .field("librarian", &self.inner.librarian)
+            .field("index", &self.inner.index)
             .finish_non_exhaustive()
     }
 }

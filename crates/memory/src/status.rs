@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_store::{Status, StoreError, memory::Counts};
 
-use crate::{librarian::Stand, scope, service::Memory, trouble::Trouble};
+use crate::{index_thread::IndexState, scope, service::Memory, trouble::Trouble};
 
 /// So many scopes are told.
 const SCOPES: usize = 500;
@@ -41,8 +41,8 @@ impl Memory {
         let is_damaged = matches!(counts, Some(Err(StoreError::Damaged { .. })));
         let store = store_part(&status, counts.as_ref());
         let counts = counts.and_then(Result::ok);
-        let index = index_part(&inner.librarian.stand());
-        let outlook = inner.filler.outlook();
+        let index = index_part(&inner.index.state());
+        let outlook = inner.backfill.outlook();
         let embeddings = match &outlook.problem {
             Some(problem) => Part {
                 state: "error",
@@ -70,7 +70,7 @@ impl Memory {
             embeddings["waiting"] = json!(counts.lacking.max(outlook.in_hand));
         }
         let mut index = index.value();
-        index["bytes"] = json!(inner.librarian.bytes());
+        index["bytes"] = json!(inner.index.bytes());
         let mut store = store.value();
         if is_damaged {
             store["damaged"] = json!(true);
@@ -112,7 +112,7 @@ impl Memory {
 
     /// How far vectors can be used, in a word.
     pub(crate) fn vectors_word(&self) -> &'static str {
-        let outlook = self.inner.filler.outlook();
+        let outlook = self.inner.backfill.outlook();
         match (&outlook.serving, &outlook.filling) {
             (Some(_), _) => "ready",
             (None, Some(_)) => "filling",
@@ -172,19 +172,19 @@ fn store_part(status: &Status, counts: Option<&Result<Counts, StoreError>>) -> P
     }
 }
 
-fn index_part(stand: &Stand) -> Part {
-    match stand {
-        Stand::Resting => Part {
+fn index_part(state: &IndexState) -> Part {
+    match state {
+        IndexState::Resting => Part {
             message: Some("made when it is first needed".to_owned()),
             ..READY
         },
-        Stand::Loading(done) => Part {
+        IndexState::Loading(done) => Part {
             state: "initializing",
             message: Some(format!("{done} memories are in it")),
             action: None,
         },
-        Stand::Ready => READY,
-        Stand::Failed(why) => Part {
+        IndexState::Ready => READY,
+        IndexState::Failed(why) => Part {
             state: "error",
             message: Some(why.to_string()),
             action: Some("it is tried again when it is next needed".to_owned()),

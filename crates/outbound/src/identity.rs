@@ -174,7 +174,7 @@ pub(crate) fn identity(server: &Server) -> String {
         .iter()
         .filter(|field| field.part == Part::Surroundings);
     let surroundings: BTreeMap<_, _> = surroundings.map(|field| (field.key, field.value)).collect();
-    // Ledgers of servers without any were written before surroundings counted.
+    // Pins of servers without any were written before surroundings counted.
     if !surroundings.is_empty() {
         pieces.push(Piece::Surroundings(surroundings));
     }

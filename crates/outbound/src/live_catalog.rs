@@ -19,7 +19,7 @@ use switchboard_catalog::{
 };
 use switchboard_client::Raw;
 use switchboard_config::{Config, Home, Server, Trust};
-use switchboard_trust::{ItemKind, Ledger, Others, Severity, scan};
+use switchboard_trust::{ItemKind, Others, Pins, Severity, scan};
 use tokio::sync::watch;
 
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
     identity::fingerprint,
     keyed_locks::KeyedLocks,
     memory,
-    pins::{Decision, Ledgers, Undecided, item_kind},
+    pins::{Decision, PinStore, Undecided, item_kind},
 };
 
 /// The catalogue as it stands.
@@ -44,7 +44,7 @@ pub struct LiveCatalog {
     /// Held by server while its offers are judged and its snapshot is written: what is on disk at the end is
     /// what was known last, and no server waits for another.
     turns: KeyedLocks,
-    ledgers: Ledgers,
+    pins: PinStore,
     /// Counts changes, for whoever tells clients of them.
     changes: watch::Sender<u64>,
     /// By server: how often it has announced that a list has changed.
@@ -124,7 +124,7 @@ impl LiveCatalog {
             }),
             dir,
             turns: KeyedLocks::default(),
-            ledgers: Ledgers::new(Arc::clone(home)),
+            pins: PinStore::new(Arc::clone(home)),
             changes: watch::Sender::new(0),
             announced: Mutex::default(),
             held_changes: watch::Sender::new(0),
@@ -152,12 +152,12 @@ impl LiveCatalog {
         self.changes.subscribe()
     }
 
-    /// The ledger of a server, which says what is approved and what is held. It is read when a judgement that is under way
+    /// The pins of a server, which say what is approved and what is held. They are read when a judgement that is under way
     /// has taken effect, so that nothing is reported as held and still shown. It reads a file.
-    pub fn ledger(&self, name: &str, server: &Server) -> Ledger {
+    pub fn pins(&self, name: &str, server: &Server) -> Pins {
         let turn = self.turns.of(name);
         let _turn = turn.lock();
-        self.ledgers.read(name, server)
+        self.pins.read(name, server)
     }
 
     /// Counts changes of what is held back.
@@ -346,7 +346,7 @@ impl LiveCatalog {
         let live_catalog = Arc::clone(self);
         let (name, server) = (name.to_owned(), Arc::clone(server));
         let deciding = tokio::task::spawn_blocking(move || {
-            let decided = live_catalog.ledgers.decide(&name, &server, &decision)?;
+            let decided = live_catalog.pins.decide(&name, &server, &decision)?;
             live_catalog.judge_again(&name);
             Ok(decided)
         });
@@ -370,7 +370,7 @@ impl LiveCatalog {
             let _turn = turn.lock();
             // It may have come back meanwhile.
             if !live_catalog.changing.lock().expected.contains_key(&name) {
-                live_catalog.ledgers.remove(&name);
+                live_catalog.pins.remove(&name);
                 note(switchboard_catalog::remove(&live_catalog.dir, &name), &name);
             }
         });
@@ -408,7 +408,7 @@ impl LiveCatalog {
         let snapshot = Snapshot {
             server: name.to_owned(),
             fingerprint: fingerprint(&server),
-            held: self.ledgers.judge(name, &server, &offers),
+            held: self.pins.judge(name, &server, &offers),
             offers,
         };
         let is_news = known.is_none_or(|known| known.snapshot != snapshot);
@@ -741,7 +741,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_ledger_holds_is_not_shown() {
+    async fn held_definitions_are_not_shown() {
         let (live_catalog, _folder) = live_catalog(&["a"]);
         assert!(live_catalog.put("a", |_| offers("x")).await);
         let server = Arc::clone(&live_catalog.changing.lock().expected["a"]);
@@ -765,18 +765,12 @@ mod tests {
             let changing = live_catalog.changing.lock();
             go.send(()).unwrap();
             let since = std::time::Instant::now();
-            while live_catalog
-                .ledgers
-                .read("a", &server)
-                .held()
-                .next()
-                .is_none()
-            {
+            while live_catalog.pins.read("a", &server).held().next().is_none() {
                 assert!(since.elapsed() < SOON);
                 std::thread::yield_now();
             }
             scope.spawn(|| {
-                let is_held = live_catalog.ledger("a", &server).held().next().is_some();
+                let is_held = live_catalog.pins("a", &server).held().next().is_some();
                 let is_shown = live_catalog.lists("a", Kind::Tool, "x");
                 seen.send((is_held, is_shown)).unwrap();
             });

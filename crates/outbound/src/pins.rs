@@ -1,6 +1,6 @@
-//! The ledgers of approved definitions of all servers, on disk.
+//! The pins of all servers, on disk.
 //!
-//! A ledger is read when its server says what it offers, and written before any of that is shown. None is
+//! Pins are read when their server says what it offers, and written before any of that is shown. None are
 //! kept in memory: what is held back is, and that is little.
 
 use std::{
@@ -15,7 +15,7 @@ use switchboard_catalog::{Held, Kind, Offers};
 use switchboard_client::Raw;
 use switchboard_config::{Home, Server, Transport, Trust as Wanted};
 use switchboard_trust::{
-    DecisionError, Fingerprint, ItemKind, Ledger, LeftOut, Offer, Places, Policy, Verdict, folder,
+    DecisionError, Fingerprint, ItemKind, LeftOut, Offer, Pins, Places, Policy, Verdict, folder,
 };
 use switchboard_wire::with_hint;
 
@@ -24,12 +24,12 @@ use crate::{
     keyed_locks::KeyedLocks,
 };
 
-/// The ledgers of all servers. Its methods read and write files: they are for threads that may wait.
+/// The pins of all servers. Its methods read and write files: they are for threads that may wait.
 #[derive(Debug)]
-pub(crate) struct Ledgers {
+pub(crate) struct PinStore {
     home: Arc<Home>,
     dir: PathBuf,
-    /// Held by server while its ledger is read, changed and written.
+    /// Held by server while its pins are read, changed and written.
     turns: KeyedLocks,
 }
 
@@ -71,9 +71,9 @@ pub enum Undecided {
     /// It cannot be decided about.
     #[error(transparent)]
     Decision(#[from] DecisionError),
-    /// The ledger cannot be written.
+    /// The pins cannot be written.
     #[error("the decision could not be written down, so nothing has changed: {0}")]
-    File(#[from] switchboard_trust::LedgerError),
+    File(#[from] switchboard_trust::PinsError),
 }
 
 impl Undecided {
@@ -86,7 +86,7 @@ impl Undecided {
     }
 }
 
-impl Ledgers {
+impl PinStore {
     pub(crate) fn new(home: Arc<Home>) -> Self {
         Self {
             dir: home.trust(),
@@ -95,8 +95,8 @@ impl Ledgers {
         }
     }
 
-    /// The ledger of a server, empty if it was never seen.
-    pub(crate) fn read(&self, name: &str, server: &Server) -> Ledger {
+    /// The pins of a server, empty if it was never seen.
+    pub(crate) fn read(&self, name: &str, server: &Server) -> Pins {
         open(&self.dir, name, &identity(server))
     }
 
@@ -104,9 +104,9 @@ impl Ledgers {
     pub(crate) fn judge(&self, name: &str, server: &Server, offers: &Offers) -> Held {
         let turn = self.turns.of(name);
         let _turn = turn.lock();
-        let mut ledger = open(&self.dir, name, &identity(server));
+        let mut pins = open(&self.dir, name, &identity(server));
         let judged = judged(server, offers);
-        let before = ledger.clone();
+        let before = pins.clone();
         let offered = || {
             let items = judged.iter();
             items.map(|(kind, definition)| Offer {
@@ -115,15 +115,15 @@ impl Ledgers {
             })
         };
         let places = places(name, server, &self.home);
-        let mut verdicts = ledger.judge_at(&places, policy(server.trust), offered(), now());
+        let mut verdicts = pins.judge_at(&places, policy(server.trust), offered(), now());
         if verdicts.changed
-            && let Err(error) = folder::write(&self.dir, &ledger)
+            && let Err(error) = folder::write(&self.dir, &pins)
         {
             tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot write which definitions are approved; new ones are held.");
             // First sight that is not written down would be first sight at every start.
             if server.trust == Wanted::First {
-                ledger = before;
-                verdicts = ledger.judge_at(&places, Policy::Ask, offered(), now());
+                pins = before;
+                verdicts = pins.judge_at(&places, Policy::Ask, offered(), now());
             }
         }
         let held = judged.iter().zip(&verdicts.items);
@@ -132,7 +132,7 @@ impl Ledgers {
             .filter_map(|((kind, raw), _)| key_of(*kind, raw))
             .collect();
         Held {
-            all: server.trust == Wanted::Ask && ledger.pins().next().is_none(),
+            all: server.trust == Wanted::Ask && pins.approved().next().is_none(),
             items,
         }
     }
@@ -146,28 +146,28 @@ impl Ledgers {
     ) -> Result<Vec<String>, Undecided> {
         let turn = self.turns.of(name);
         let _turn = turn.lock();
-        let mut ledger = open(&self.dir, name, &identity(server));
+        let mut pins = open(&self.dir, name, &identity(server));
         let decided = match decision {
             Decision::Approve(Some(seen)) => {
-                ledger.approve(&seen.tool, seen.fingerprint, now())?;
+                pins.approve(&seen.tool, seen.fingerprint, now())?;
                 vec![seen.tool.clone()]
             }
-            Decision::Approve(None) => ledger.approve_all(now()),
+            Decision::Approve(None) => pins.approve_all(now()),
             Decision::Reject(seen) => {
-                ledger.reject(&seen.tool, seen.fingerprint)?;
+                pins.reject(&seen.tool, seen.fingerprint)?;
                 vec![seen.tool.clone()]
             }
             Decision::ApproveThese(all) => {
                 let now = now();
-                let each = |seen: &Seen| ledger.approve(&seen.tool, seen.fingerprint, now);
+                let each = |seen: &Seen| pins.approve(&seen.tool, seen.fingerprint, now);
                 unchanged(name, all, each)
             }
             Decision::RejectThese(all) => {
-                let each = |seen: &Seen| ledger.reject(&seen.tool, seen.fingerprint);
+                let each = |seen: &Seen| pins.reject(&seen.tool, seen.fingerprint);
                 unchanged(name, all, each)
             }
         };
-        folder::write(&self.dir, &ledger)?;
+        folder::write(&self.dir, &pins)?;
         Ok(decided)
     }
 
@@ -200,14 +200,14 @@ fn unchanged(
     decided
 }
 
-fn open(dir: &std::path::Path, name: &str, identity: &str) -> Ledger {
+fn open(dir: &std::path::Path, name: &str, identity: &str) -> Pins {
     match folder::load(dir, name) {
-        Ok(Some(ledger)) if ledger.is_of(identity) => ledger,
+        Ok(Some(pins)) if pins.is_of(identity) => pins,
         // The user has put another server under this name.
-        Ok(_) => Ledger::new(name, identity),
+        Ok(_) => Pins::new(name, identity),
         Err(error) => {
             tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Every tool is held back until it is approved.");
-            Ledger::damaged(name, identity)
+            Pins::damaged(name, identity)
         }
     }
 }
@@ -231,7 +231,7 @@ fn policy(wanted: Wanted) -> Policy {
     }
 }
 
-/// The kind of an item as the ledger knows it.
+/// The kind of an item as the pins know it.
 pub const fn item_kind(kind: Kind) -> ItemKind {
     match kind {
         Kind::Tool => ItemKind::Tool,

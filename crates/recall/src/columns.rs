@@ -1,7 +1,7 @@
 //! What a filter and a score look at: a column for each property, a place in each for every memory.
 
 use crate::{
-    library::Document,
+    Document,
     query::Filter,
     scopes::{NONE, Renumbered, Scopes},
 };

@@ -42,6 +42,7 @@
 mod alike;
 mod columns;
 mod dates;
+mod document;
 pub mod extract;
 mod graph;
 mod lexical;
@@ -55,6 +56,7 @@ mod scopes;
 mod vectors;
 mod words;
 
-pub use library::{Document, Library};
+pub use document::Document;
+pub use library::Library;
 pub use query::{Channels, Filter, Hit, Query};
 pub use scopes::Scope;

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use switchboard_embed::Quantised;
 
 use crate::{
-    Filter, Scope,
+    Document, Filter, Scope,
     columns::{Columns, PLACES},
     dates::{self, Written},
     graph::Graph,
@@ -13,31 +13,6 @@ use crate::{
     scopes::Scopes,
     vectors::Model,
 };
-
-/// One version of a memory, as it is handed in.
-#[derive(Debug, Clone, Copy)]
-pub struct Document<'a> {
-    /// The version's number, never used twice.
-    pub row: u64,
-    /// Whose it is.
-    pub scope: Scope<'a>,
-    /// Of what kind.
-    pub kind: &'a str,
-    /// What it says.
-    pub content: &'a str,
-    /// How important it is, 0 to 1.
-    pub importance: f32,
-    /// Since when it is true, in microseconds since 1970.
-    pub valid_from: Option<i64>,
-    /// Until when it is true.
-    pub valid_until: Option<i64>,
-    /// When it was learned.
-    pub learned_at: i64,
-    /// When something else was learned in its place.
-    pub learned_until: Option<i64>,
-    /// The rows of the entities that it mentions.
-    pub mentions: &'a [u64],
-}
 
 /// Everything that is needed to find memories.
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use crate::index::ELLIPSIS;
-
+/// Stands at the end of text that was cut.
+pub(crate) const ELLIPSIS: &[u8] = "…".as_bytes();
 /// The most times that a text is decoded. One of them undoes any depth of the same encoding.
 const ROUNDS: usize = 3;
 /// The longest name or number of an HTML entity.

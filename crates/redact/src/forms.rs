@@ -4,8 +4,10 @@
 use base64::{Engine as _, engine::general_purpose};
 use switchboard_text::hex;
 
-use crate::{decode::Decoded, known::LEAST_BYTES};
+use crate::decode::Decoded;
 
+/// A value with fewer bytes is not replaced: it would be found by chance.
+pub(crate) const LEAST_BYTES: usize = 6;
 /// A value with more bytes is looked for as it is, decoded, in JSON and line by line.
 const ENCODED_MAX: usize = 4 * 1024;
 /// The least length of a line that is looked for by itself.

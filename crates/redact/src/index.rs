@@ -8,10 +8,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{forms::Form, known::LEAST_BYTES};
-
-/// Stands at the end of text that was cut.
-pub(crate) const ELLIPSIS: &[u8] = "…".as_bytes();
+use crate::{
+    decode::ELLIPSIS,
+    forms::{Form, LEAST_BYTES},
+};
 
 #[derive(Clone, Default)]
 pub(crate) struct Index {

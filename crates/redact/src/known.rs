@@ -4,12 +4,10 @@ use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 use crate::{
     decode::Decoded,
-    forms::{self, Form},
+    forms::{self, Form, LEAST_BYTES},
     index::Index,
 };
 
-/// A value with fewer bytes is not replaced: it would be found by chance.
-pub(crate) const LEAST_BYTES: usize = 6;
 /// The most values of one owner that are known at a time, and the most bytes that all their spellings have.
 const OWNED_MAX: usize = 64;
 const OWNED_BYTES_MAX: usize = 4 * 1024 * 1024;

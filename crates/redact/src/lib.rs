@@ -23,9 +23,10 @@ mod view;
 pub mod words;
 
 pub use known::{Secret, Secrets, TooMany};
+pub use patterns::REDACTED;
 pub use place::{
     Authority, Source, address, arguments, authority, header, is_credential, literal, origin,
     reference, variable,
 };
-pub use text::{REDACTED, redact_text};
+pub use text::redact_text;
 pub use value::{is_marked, redact};

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::OnceLock};
 
 use crate::{
     numbers::{before, run},
-    patterns::{GAP, JUDGED, Text},
+    patterns::{GAP, JUDGED, REDACTED, Text},
     words::is_secret_name,
 };
 
@@ -220,7 +220,7 @@ impl Text<'_> {
         let lines = &self.view.text()[at + start..at + end];
         let value = lines.trim();
         let from = at + start + lines.len() - lines.trim_start().len();
-        (!value.is_empty() && value != crate::REDACTED).then(|| from..from + value.len())
+        (!value.is_empty() && value != REDACTED).then(|| from..from + value.len())
     }
 
     /// A value that stands next to a name without a sign between: of an option, an element, a table or a file
@@ -318,7 +318,7 @@ impl Text<'_> {
         let length = run(&self.bytes[start..], usize::MAX, |byte| *byte != b'<');
         let value = self.view.text()[start..start + length].trim();
         let is_closed = self.bytes[start + length..].starts_with(b"</");
-        let is_secret = !value.is_empty() && !value.starts_with("${") && value != crate::REDACTED;
+        let is_secret = !value.is_empty() && !value.starts_with("${") && value != REDACTED;
         (is_closed && is_secret).then_some(start..start + length)
     }
 

@@ -10,10 +10,15 @@ use crate::{
     issued,
     named::{COMMANDS, names},
     numbers::{before, card, iban, is_token, run, telegram},
-    place::AUTHORITY_ENDS,
     plain::{is_random, is_uuid},
     view::View,
 };
+
+/// Stands for a secret that was known by its form.
+pub const REDACTED: &str = "[redacted]";
+
+/// The characters that end the authority of an address.
+pub(crate) const AUTHORITY_ENDS: [char; 4] = ['/', '?', '#', '\\'];
 
 /// The places of all secrets in the view.
 pub(crate) fn find(view: &View<'_>) -> Vec<Range<usize>> {
@@ -261,7 +266,7 @@ impl Text<'_> {
             }
             (None, None) => return None,
         };
-        let is_marked = &rest[..end] == crate::REDACTED.as_bytes();
+        let is_marked = &rest[..end] == REDACTED.as_bytes();
         (!is_marked).then_some(start..start + end)
     }
 
@@ -344,7 +349,7 @@ fn putty(text: &str) -> Option<Range<usize>> {
     let lines = lines[count..].trim();
     let at = start + count;
     let at = at + text[at..].len() - text[at..].trim_start().len();
-    (!lines.is_empty() && lines != crate::REDACTED).then_some(at..at + lines.len())
+    (!lines.is_empty() && lines != REDACTED).then_some(at..at + lines.len())
 }
 
 /// The length of `… PRIVATE KEY-----`.

@@ -10,13 +10,11 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use crate::{
     known::Secret,
+    patterns::AUTHORITY_ENDS,
     plain::{is_plain, is_token_like},
     text,
     words::{is_secret_name, words},
 };
-
-/// The characters that end the authority of an address.
-pub(crate) const AUTHORITY_ENDS: [char; 4] = ['/', '?', '#', '\\'];
 
 /// The source of a value that a reference stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::{patterns, view::View};
-
-/// Stands for a secret that was known by its form.
-pub const REDACTED: &str = "[redacted]";
+use crate::{
+    patterns::{self, REDACTED},
+    view::View,
+};
 
 /// The most times that a text is searched. A replacement can complete another pattern, so that the
 /// output is searched again until nothing is found; two rounds are the rule.

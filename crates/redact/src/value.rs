@@ -11,10 +11,7 @@ use switchboard_wire::{
 };
 
 use crate::{
-    named::is_label,
-    numbers::is_card,
-    text::{REDACTED, redact_text},
-    words::is_secret_name,
+    named::is_label, numbers::is_card, patterns::REDACTED, text::redact_text, words::is_secret_name,
 };
 
 /// What stands for all that did not fit.

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sha2::{Digest, Sha256};
 use switchboard_files::{Draft, Durability};
 
-use crate::ledger::Owner;
+use crate::index::Owner;
 
 const MAGIC: &[u8; 21] = b"switchboard result 1\n";
 

@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 
 use crate::file::{self, Head};
 use crate::id::ResultId;
+use crate::index::{Change, Entry, Index, Owner, Place};
 use crate::kept::Kept;
-use crate::ledger::{Change, Entry, Ledger, Owner, Place};
 use crate::limits::{CLOCK_SLACK, FILES};
 
 /// How much is kept, and for how long. When there is no more room, the oldest go first.
@@ -107,7 +107,7 @@ pub struct Store {
 
 #[derive(Debug)]
 struct State {
-    ledger: Ledger,
+    index: Index,
     memory: HashMap<ResultId, Arc<Kept>>,
 }
 
@@ -125,16 +125,16 @@ impl Store {
             }
         }
         found.sort_by_key(|(_, entry)| entry.expires);
-        let mut ledger = Ledger::new(limits);
+        let mut index = Index::new(limits);
         let mut changes = Vec::new();
         for (id, entry) in found {
-            changes.extend(ledger.put(&id, entry, now));
+            changes.extend(index.put(&id, entry, now));
         }
         let store = Self {
             folder: folder.to_owned(),
             limits,
             state: Mutex::new(State {
-                ledger,
+                index,
                 memory: HashMap::new(),
             }),
         };
@@ -151,7 +151,7 @@ impl Store {
     ) -> Result<ResultId, StoreError> {
         let body = kept.encode();
         let bytes = body.len() as u64 + file::HEAD_BYTES as u64;
-        if !self.state.lock().ledger.takes(bytes, true) {
+        if !self.state.lock().index.takes(bytes, true) {
             let most = self.limits.each_bytes.min(self.limits.disk_bytes);
             return Err(StoreError::TooLarge { bytes, most });
         }
@@ -163,7 +163,7 @@ impl Store {
         drop(body);
         let mut state = self.state.lock();
         if let Err(source) = written
-            && !state.ledger.takes(bytes, false)
+            && !state.index.takes(bytes, false)
         {
             let path = self.folder.clone();
             return Err(StoreError::Unwritable { path, source });
@@ -174,7 +174,7 @@ impl Store {
             expires,
             on_disk,
         };
-        let mut changes = state.ledger.put(&id, entry, now);
+        let mut changes = state.index.put(&id, entry, now);
         changes.extend(state.hold(&id, kept));
         drop(state);
         self.apply(changes);
@@ -186,8 +186,8 @@ impl Store {
         let id = ResultId::parse(id).ok_or(StoreError::Unknown)?;
         let owner = digest(owner);
         let mut state = self.state.lock();
-        let changes = state.ledger.expire(now);
-        let place = state.ledger.find(&id, &owner, now);
+        let changes = state.index.expire(now);
+        let place = state.index.find(&id, &owner, now);
         let held = state.memory.get(&id).cloned();
         drop(state);
         self.apply(changes);
@@ -204,7 +204,7 @@ impl Store {
     /// Removes what was kept long enough. Whoever reads finds nothing too old in any case; this gives
     /// the room back, so call it now and then.
     pub fn sweep(&self, now: SystemTime) {
-        let changes = self.state.lock().ledger.expire(now);
+        let changes = self.state.lock().index.expire(now);
         self.apply(changes);
     }
 
@@ -215,8 +215,8 @@ impl Store {
         let mut state = self.state.lock();
         let Some(kept) = kept else {
             // It may have made room for others meanwhile, which is no damage.
-            let known = state.ledger.contains(id);
-            state.ledger.remove(id);
+            let known = state.index.contains(id);
+            state.index.remove(id);
             drop(state);
             self.apply(vec![Change::Remove(id.clone())]);
             return Err(if known {
@@ -243,7 +243,7 @@ impl Store {
         }
     }
 
-    /// Does what the ledger decided.
+    /// Does what the index decided.
     fn apply(&self, changes: Vec<Change>) {
         let mut released = Vec::new();
         let mut removed = Vec::new();
@@ -251,7 +251,7 @@ impl Store {
         for change in changes {
             match change {
                 // Somebody may have read it in again since.
-                Change::Release(id) if state.ledger.is_held(&id) => {}
+                Change::Release(id) if state.index.is_held(&id) => {}
                 Change::Release(id) => released.extend(state.memory.remove(&id)),
                 Change::Remove(id) => {
                     released.extend(state.memory.remove(&id));
@@ -274,9 +274,9 @@ impl Store {
 }
 
 impl State {
-    /// Holds a result in memory if the ledger wants it there.
+    /// Holds a result in memory if the index wants it there.
     fn hold(&mut self, id: &ResultId, kept: Arc<Kept>) -> Vec<Change> {
-        let (held, changes) = self.ledger.hold(id);
+        let (held, changes) = self.index.hold(id);
         if held {
             self.memory.insert(id.clone(), kept);
         }

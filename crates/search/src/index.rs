@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use crate::{
     document::Field,
     language::Concept,
-    query::Filter,
+    query::{Filter, Match},
     segment::{Entry, FIELDS, Posting, Segment, index_of},
     vectors::Vectors,
 };
@@ -49,19 +49,6 @@ const FIELD_WEIGHTS: [f32; FIELDS] = [2.5, 1.0, 2.0, 1.0, 0.6, 0.3];
 const LENGTH_SHARES: [f32; FIELDS] = [0.3, 0.3, 0.5, 0.4, 0.5, 0.6];
 /// How late more of the same stops to count.
 const SATURATION: f32 = 1.5;
-
-/// What speaks for a tool: a word of the query, where it stands, and what that is worth.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Match {
-    /// The word of the query.
-    pub word: String,
-    /// The stem that was found: the word's own, or that of another word for the same thing.
-    pub stem: String,
-    /// Where it stands.
-    pub fields: Vec<Field>,
-    /// What it adds to the score.
-    pub score: f32,
-}
 
 impl Index {
     /// An index of these segments, one a server.

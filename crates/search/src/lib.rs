@@ -46,10 +46,10 @@ mod vectors;
 pub mod words;
 
 pub use document::Field;
-pub use index::{Index, Match};
+pub use index::Index;
 pub use language::Language;
 pub use learnt::{BadLessons, Learnt};
-pub use query::{Filter, Hit, Query, Why};
-pub use search::{Found, Meaning, WORDS_BESIDE_SENTENCES, WORDS_BESIDE_TABLE};
+pub use query::{Filter, Hit, Match, Query, Why};
+pub use search::{Found, WORDS_BESIDE_SENTENCES, WORDS_BESIDE_TABLE};
 pub use segment::{Segment, Tool};
-pub use vectors::{Cache, Vectors};
+pub use vectors::{Cache, Meaning, Vectors};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{index::Match, segment::Entry};
+use crate::{document::Field, segment::Entry};
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
@@ -62,4 +62,17 @@ pub struct Why {
     pub learnt: f32,
     /// The words that speak for it, the best first.
     pub matches: Vec<Match>,
+}
+
+/// What speaks for a tool: a word of the query, where it stands, and what that is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Match {
+    /// The word of the query.
+    pub word: String,
+    /// The stem that was found: the word's own, or that of another word for the same thing.
+    pub stem: String,
+    /// Where it stands.
+    pub fields: Vec<Field>,
+    /// What it adds to the score.
+    pub score: f32,
 }

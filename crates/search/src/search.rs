@@ -11,19 +11,8 @@ use crate::{
     language::{Concept, Language},
     learnt::Learnt,
     query::{Hit, Query, Why},
-    vectors::NEAREST,
+    vectors::{Meaning, NEAREST},
 };
-
-/// The meaning of a query, in the vectors of one model.
-#[derive(Debug, Clone, Copy)]
-pub struct Meaning<'a> {
-    /// The model, by its fingerprint: only vectors of the same are compared.
-    pub model: &'a str,
-    /// The query's vector.
-    pub vector: &'a [f32],
-    /// How much the words count beside the meaning. The better the model, the less.
-    pub words: f32,
-}
 
 /// How much the words of a query count beside its meaning in the eyes of the built-in table, and in those
 /// of a sentence model. Measured on several sets of queries; both are flat around their best.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use sha2::{Digest, Sha256};
 use switchboard_embed::{Embedder, Matrix, ModelError, Quantised, Role};
 
-use crate::{document, search::Meaning, segment::Tool};
+use crate::{document, segment::Tool};
 
 /// Beside what a tool does, its name counts so much.
 const NAME: f32 = 0.3;
@@ -14,6 +14,17 @@ const NAME: f32 = 0.3;
 pub(crate) const NEAREST: f32 = 1.0 + NAME;
 /// So many tools are embedded at a time.
 const BATCH: usize = 16;
+
+/// The meaning of a query, in the vectors of one model.
+#[derive(Debug, Clone, Copy)]
+pub struct Meaning<'a> {
+    /// The model, by its fingerprint: only vectors of the same are compared.
+    pub model: &'a str,
+    /// The query's vector.
+    pub vector: &'a [f32],
+    /// How much the words count beside the meaning. The better the model, the less.
+    pub words: f32,
+}
 
 /// What the tools of one server mean, in the eyes of a model.
 #[derive(Debug)]

@@ -17,8 +17,8 @@ use switchboard_wire::{
 
 use crate::{
     ItemKind, Offer, Places,
+    definition::{self, fingerprint},
     fields::Field,
-    pinned::{self, fingerprint},
     show, spelled,
 };
 
@@ -141,7 +141,7 @@ impl fmt::Display for Diff {
 fn pinned<'a>(kind: ItemKind, definition: &Json<'a>) -> Json<'a> {
     match definition {
         Json::Object(members) => {
-            let kept = pinned::pinned(kind, members).into_iter();
+            let kept = definition::pinned(kind, members).into_iter();
             Json::Object(kept.map(std::borrow::Cow::into_owned).collect())
         }
         other => other.clone(),
@@ -151,7 +151,9 @@ fn pinned<'a>(kind: ItemKind, definition: &Json<'a>) -> Json<'a> {
 /// The same without noise.
 fn settled<'a>(kind: ItemKind, definition: &Json<'a>) -> Json<'a> {
     match definition {
-        Json::Object(members) => Json::Object(pinned::settled(kind, members, &Places::default())),
+        Json::Object(members) => {
+            Json::Object(definition::settled(kind, members, &Places::default()))
+        }
         other => other.clone(),
     }
 }

@@ -1,4 +1,4 @@
-//! A ledger as a file: one JSON document that a person can read.
+//! Pins as a file: one JSON document that a person can read.
 //!
 //! ```text
 //! {"version":3,"checksum":"8d0e…","server":"math","identity":"33ab…","loss":null,"items":{
@@ -24,9 +24,8 @@ use serde::{
 };
 
 use crate::{
-    Fingerprint, Ledger,
-    ledger::{Loss, Record},
-    limits,
+    Fingerprint, Pins, limits,
+    pins::{Loss, Record},
 };
 
 const VERSION: u64 = 3;
@@ -41,14 +40,14 @@ const AFTER: &str = "\",";
 const ITEMS: &str = ",\"items\":{";
 const CLOSE: &str = "\n}}\n";
 
-/// Why a ledger cannot be read or written. What it held is not known then, so its place is taken by
-/// [`Ledger::damaged`], which holds every tool.
+/// Why pins cannot be read or written. What was approved is not known then, so their place is taken by
+/// [`Pins::damaged`], which holds every tool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum LedgerError {
+pub enum PinsError {
     /// The file is something else.
     #[error("not a record of approved tools, so every tool of the server is held for approval")]
-    NotALedger,
+    NotPins,
     /// The file was written by another version of this program.
     #[error("a record of approved tools of version {0}, which this program does not read")]
     Version(u64),
@@ -64,16 +63,16 @@ pub enum LedgerError {
          it is approved again"
     )]
     Content(#[source] serde_json::Error),
-    /// More than [`limits::LEDGER_BYTES`].
+    /// More than [`limits::PINS_BYTES`].
     #[error(
         "{0} bytes are too many for a record of approved tools (at most {max})",
-        max = limits::LEDGER_BYTES
+        max = limits::PINS_BYTES
     )]
     TooLarge(u64),
-    /// The file has the name of another server's ledger.
+    /// The file has the name of another server's pins.
     #[error("the record of the tools of {server:?} is in a file that is not called {expected:?}")]
     Misplaced {
-        /// Whose ledger it is.
+        /// Whose pins they are.
         server: String,
         /// What its file would be called.
         expected: String,
@@ -91,11 +90,11 @@ pub enum LedgerError {
     },
 }
 
-impl LedgerError {
+impl PinsError {
     /// Advice for the user, apart from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::NotALedger => "remove it or put it right".into(),
+            Self::NotPins => "remove it or put it right".into(),
             Self::Version(_) => "use the program that wrote it, or remove the file and approve the server's tools again".into(),
             Self::TooLarge(_) => "remove the file and approve the server's tools again".into(),
             Self::Misplaced { .. } => "give it that name, or remove it".into(),
@@ -105,8 +104,8 @@ impl LedgerError {
     }
 }
 
-impl Ledger {
-    /// Spells the ledger as a file.
+impl Pins {
+    /// Spells the pins as a file.
     pub fn encode(&self) -> Vec<u8> {
         let head = Head {
             server: &self.server,
@@ -140,12 +139,12 @@ impl Ledger {
     }
 
     /// Reads a file.
-    pub fn decode(file: &[u8]) -> Result<Self, LedgerError> {
-        if file.len() > limits::LEDGER_BYTES {
-            return Err(LedgerError::TooLarge(file.len() as u64));
+    pub fn decode(file: &[u8]) -> Result<Self, PinsError> {
+        if file.len() > limits::PINS_BYTES {
+            return Err(PinsError::TooLarge(file.len() as u64));
         }
         let version = check(file)?;
-        let document: Document = serde_json::from_slice(file).map_err(LedgerError::Content)?;
+        let document: Document = serde_json::from_slice(file).map_err(PinsError::Content)?;
         Ok(Self {
             server: document.server,
             identity: document.identity,
@@ -167,10 +166,10 @@ fn checksum(version: u64, rest: &[u8]) -> Fingerprint {
 }
 
 /// The version of the file, if it is one that is read and the file is what the checksum was made of.
-fn check(file: &[u8]) -> Result<u64, LedgerError> {
+fn check(file: &[u8]) -> Result<u64, PinsError> {
     let rest = file
         .strip_prefix(OPEN.as_bytes())
-        .ok_or(LedgerError::NotALedger)?;
+        .ok_or(PinsError::NotPins)?;
     let digits = rest
         .iter()
         .take(20)
@@ -178,20 +177,20 @@ fn check(file: &[u8]) -> Result<u64, LedgerError> {
         .count();
     let (version, rest) = rest.split_at(digits);
     let version = std::str::from_utf8(version).unwrap_or_default();
-    let version = version.parse().map_err(|_| LedgerError::NotALedger)?;
+    let version = version.parse().map_err(|_| PinsError::NotPins)?;
     if !(FIRST_VERSION..=VERSION).contains(&version) {
-        return Err(LedgerError::Version(version));
+        return Err(PinsError::Version(version));
     }
     let rest = rest
         .strip_prefix(CHECKSUM.as_bytes())
-        .ok_or(LedgerError::NotALedger)?;
+        .ok_or(PinsError::NotPins)?;
     let (sum, rest) = rest
         .split_at_checked(CHECKSUM_DIGITS)
-        .ok_or(LedgerError::Damaged)?;
+        .ok_or(PinsError::Damaged)?;
     let sum = std::str::from_utf8(sum).unwrap_or_default();
-    let sum: Fingerprint = sum.parse().map_err(|_| LedgerError::Damaged)?;
+    let sum: Fingerprint = sum.parse().map_err(|_| PinsError::Damaged)?;
     if sum != checksum(version, rest) {
-        return Err(LedgerError::Damaged);
+        return Err(PinsError::Damaged);
     }
     Ok(version)
 }
@@ -260,19 +259,19 @@ impl<'de> Deserialize<'de> for Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pinned::Scheme;
+    use crate::definition::Scheme;
 
     fn with_tools(tools: &str) -> Vec<u8> {
         let identity = Fingerprint::of(b"x");
         let rest = format!(r#""server":"s","identity":"{identity}","loss":null,"items":{tools}}}"#);
-        Ledger::seal(VERSION, rest.as_bytes())
+        Pins::seal(VERSION, rest.as_bytes())
     }
 
     #[test]
     fn a_right_checksum_over_wrong_content_helps_nobody() {
         assert_eq!(
-            Ledger::decode(&with_tools("{}")).unwrap(),
-            Ledger::new("s", "x")
+            Pins::decode(&with_tools("{}")).unwrap(),
+            Pins::new("s", "x")
         );
         let many: Vec<_> = (0..=RECORDS).map(|n| format!("\"{n}\":{{}}")).collect();
         let long = "a".repeat(limits::KEY_BYTES + 1);
@@ -290,8 +289,8 @@ mod tests {
             &format!("{{\"{long}\":{{}}}}"),
             &format!("{{\"a\":{{\"rejected\":[{zeros}]}}}}"),
         ] {
-            let read = Ledger::decode(&with_tools(tools));
-            assert!(matches!(read, Err(LedgerError::Content(_))), "{tools}");
+            let read = Pins::decode(&with_tools(tools));
+            assert!(matches!(read, Err(PinsError::Content(_))), "{tools}");
         }
     }
 
@@ -303,16 +302,16 @@ mod tests {
             Fingerprint::of(b"x")
         );
         for version in FIRST_VERSION..=VERSION {
-            let ledger = Ledger::decode(&Ledger::seal(version, members.as_bytes())).unwrap();
-            assert_eq!(ledger.tools_only, version == FIRST_VERSION);
-            assert!(ledger.encode().starts_with(br#"{"version":3,"#));
+            let pins = Pins::decode(&Pins::seal(version, members.as_bytes())).unwrap();
+            assert_eq!(pins.tools_only, version == FIRST_VERSION);
+            assert!(pins.encode().starts_with(br#"{"version":3,"#));
         }
         // A program that does not know the scheme must not take the file for a damaged one.
         assert_eq!((VERSION, u8::from(Scheme::NOW)), (3, 3));
     }
 
     #[test]
-    fn what_is_no_ledger_is_told_from_one_of_another_version() {
+    fn other_files_are_told_from_other_versions() {
         let cases: [(&[u8], &str); 5] = [
             (b"", "not a record"),
             (b"{}", "not a record"),
@@ -321,7 +320,7 @@ mod tests {
             (b"{\"version\":1,\"checksum\":\"00", "damaged"),
         ];
         for (file, says) in cases {
-            let error = Ledger::decode(file).unwrap_err().to_string();
+            let error = Pins::decode(file).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
     }

@@ -1,4 +1,4 @@
-//! The folder of ledgers: one file for each server.
+//! The folder of pins: one file for each server.
 
 use std::{
     fs, io,
@@ -7,7 +7,7 @@ use std::{
 
 use switchboard_files::{Links, Mode, create_dir, replace};
 
-use crate::{Fingerprint, Ledger, LedgerError, limits};
+use crate::{Fingerprint, Pins, PinsError, limits};
 
 const ENDING: &str = "json";
 
@@ -17,20 +17,20 @@ const PLAIN_NAME_BYTES: usize = 80;
 /// How many digits of a hash stand for a name that is not plain.
 const HASH_DIGITS: usize = 16;
 
-/// Reads every ledger of a folder, in the order of the servers' names; and which files could not be
+/// Reads the pins of every server in a folder, in the order of the servers' names; and which files could not be
 /// read, and why. A folder that does not exist is empty.
-pub fn load_all(dir: &Path) -> (Vec<Ledger>, Vec<(PathBuf, LedgerError)>) {
-    let mut ledgers = Vec::new();
+pub fn load_all(dir: &Path) -> (Vec<Pins>, Vec<(PathBuf, PinsError)>) {
+    let mut all = Vec::new();
     let mut failed = Vec::new();
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return (ledgers, failed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (all, failed),
         Err(error) => {
             failed.push((dir.to_owned(), io_error("list", dir, error)));
-            return (ledgers, failed);
+            return (all, failed);
         }
     };
-    for entry in entries.take(limits::LEDGER_FILES) {
+    for entry in entries.take(limits::PINS_FILES) {
         let path = match entry {
             Ok(entry) => entry.path(),
             Err(error) => {
@@ -42,36 +42,36 @@ pub fn load_all(dir: &Path) -> (Vec<Ledger>, Vec<(PathBuf, LedgerError)>) {
             continue;
         }
         match read(&path) {
-            Ok(ledger) => ledgers.push(ledger),
+            Ok(pins) => all.push(pins),
             Err(error) => failed.push((path, error)),
         }
     }
-    ledgers.sort_by(|a, b| a.server().cmp(b.server()));
+    all.sort_by(|a, b| a.server().cmp(b.server()));
     failed.sort_by(|a, b| a.0.cmp(&b.0));
-    (ledgers, failed)
+    (all, failed)
 }
 
-/// Reads the ledger of a server. None if there is no file, so nothing was ever agreed to. After an
-/// error [`Ledger::damaged`] is the one to go on with, because what was agreed to is not known.
-pub fn load(dir: &Path, server: &str) -> Result<Option<Ledger>, LedgerError> {
+/// Reads the pins of a server. None if there is no file, so nothing was ever agreed to. After an
+/// error [`Pins::damaged`] are the ones to go on with, because what was agreed to is not known.
+pub fn load(dir: &Path, server: &str) -> Result<Option<Pins>, PinsError> {
     match read(&dir.join(file_name(server))) {
-        Ok(ledger) => Ok(Some(ledger)),
-        Err(LedgerError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Ok(pins) => Ok(Some(pins)),
+        Err(PinsError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Writes the ledger of a server in place of the one before, readable by its owner alone. Who reads
-/// meanwhile, or after the power failed, finds the old one or the new one, whole.
-pub fn write(dir: &Path, ledger: &Ledger) -> Result<(), LedgerError> {
-    let file = ledger.encode();
-    let path = dir.join(file_name(ledger.server()));
+/// Writes the pins of a server in place of the file before, readable by its owner alone. Who reads
+/// meanwhile, or after the power failed, finds the old file or the new one, whole.
+pub fn write(dir: &Path, pins: &Pins) -> Result<(), PinsError> {
+    let file = pins.encode();
+    let path = dir.join(file_name(pins.server()));
     create_dir(dir).map_err(|error| io_error("create", dir, error))?;
     replace(&path, &file, Mode::Private).map_err(|error| io_error("write", &path, error))
 }
 
-/// Removes the ledger of a server, if there is one.
-pub fn remove(dir: &Path, server: &str) -> Result<(), LedgerError> {
+/// Removes the pins of a server, if there are any.
+pub fn remove(dir: &Path, server: &str) -> Result<(), PinsError> {
     let path = dir.join(file_name(server));
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -81,23 +81,23 @@ pub fn remove(dir: &Path, server: &str) -> Result<(), LedgerError> {
     }
 }
 
-fn read(path: &Path) -> Result<Ledger, LedgerError> {
-    let bytes = switchboard_files::read(path, limits::LEDGER_BYTES as u64, Links::Refuse).map_err(
+fn read(path: &Path) -> Result<Pins, PinsError> {
+    let bytes = switchboard_files::read(path, limits::PINS_BYTES as u64, Links::Refuse).map_err(
         |error| match error.kind() {
-            io::ErrorKind::InvalidInput => LedgerError::NotALedger,
-            io::ErrorKind::FileTooLarge => LedgerError::TooLarge(
-                fs::metadata(path).map_or(limits::LEDGER_BYTES as u64 + 1, |found| found.len()),
+            io::ErrorKind::InvalidInput => PinsError::NotPins,
+            io::ErrorKind::FileTooLarge => PinsError::TooLarge(
+                fs::metadata(path).map_or(limits::PINS_BYTES as u64 + 1, |found| found.len()),
             ),
             _ => io_error("read", path, error),
         },
     )?;
-    let ledger = Ledger::decode(&bytes)?;
-    let expected = file_name(ledger.server());
+    let pins = Pins::decode(&bytes)?;
+    let expected = file_name(pins.server());
     if path.file_name().is_none_or(|name| *name != *expected) {
-        let server = ledger.server().to_owned();
-        return Err(LedgerError::Misplaced { server, expected });
+        let server = pins.server().to_owned();
+        return Err(PinsError::Misplaced { server, expected });
     }
-    Ok(ledger)
+    Ok(pins)
 }
 
 /// The file of a server: its name if that is safe everywhere, else what can be kept of it and a hash.
@@ -120,8 +120,8 @@ fn file_name(server: &str) -> String {
     format!("{kept}.{hash}.{ENDING}")
 }
 
-fn io_error(what: &'static str, path: &Path, source: io::Error) -> LedgerError {
-    LedgerError::Io {
+fn io_error(what: &'static str, path: &Path, source: io::Error) -> PinsError {
+    PinsError::Io {
         what,
         path: path.to_owned(),
         source,

@@ -30,16 +30,15 @@ pub const REJECTIONS: usize = 16;
 /// enough to hold back a change but not to show it.
 pub const DEFINITION_BYTES: usize = 1024 * 1024;
 
-/// How many bytes of definitions the ledger of one server keeps. Of what does not fit, vanished tools
+/// How many bytes of definitions the pins of one server keep. Of what does not fit, vanished tools
 /// first, the fingerprint alone is kept.
 pub const DEFINITIONS_BYTES: usize = 32 * 1024 * 1024;
 
-/// The largest file of a ledger that is read. It has room for everything that the limits above let
-/// a ledger hold.
-pub const LEDGER_BYTES: usize = 224 * 1024 * 1024;
+/// The largest file of pins that is read. It has room for everything that the limits above allow.
+pub const PINS_BYTES: usize = 224 * 1024 * 1024;
 
-/// How many ledgers are read from one folder.
-pub const LEDGER_FILES: usize = 10_000;
+/// How many files of pins are read from one folder.
+pub const PINS_FILES: usize = 10_000;
 
 /// How many bytes of text of one definition are looked at for instructions. A longer definition is
 /// suspicious for that alone.

@@ -125,7 +125,7 @@ pub enum Verdict {
 pub struct Verdicts {
     /// One for each definition, in the order of the list.
     pub items: Vec<Verdict>,
-    /// Whether the ledger is another than before, and so has to be written.
+    /// Whether the pins are others than before, and so have to be written.
     pub changed: bool,
 }
 

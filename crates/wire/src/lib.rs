@@ -5,18 +5,7 @@
 //! method, the few members a router must read) around the very bytes that arrived. Unknown
 //! members, the spelling of numbers and the order of keys leave as they came.
 //!
-//! ```
-//! use switchboard_wire::{Frame, Id, Message, Outcome};
-//!
-//! let line = br#"{"jsonrpc":"2.0","id":7,"result":{"big":12345678901234567890123}}"#;
-//! let Frame::Single(Message::Response(response)) = Frame::parse(line.as_slice())? else {
-//!     unreachable!()
-//! };
-//! assert_eq!(response.id, Some(Id::from(7)));
-//! let Outcome::Result(result) = &response.outcome else { unreachable!() };
-//! assert_eq!(result.as_str(), r#"{"big":12345678901234567890123}"#);
-//! # Ok::<(), switchboard_wire::EnvelopeError>(())
-//! ```
+#![doc = include_str!("../README.md")]
 
 pub mod encode;
 mod envelope;

@@ -484,8 +484,8 @@ pub(super) fn control() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What follows the checksum of a ledger, sound or not.
-pub(super) fn ledger() -> impl Strategy<Value = Vec<u8>> {
+/// What follows the checksum of pins, sound or not.
+pub(super) fn pins() -> impl Strategy<Value = Vec<u8>> {
     let hash = "c367c348e0b4457d29b929406c3e52ea0b9cde88d2671dafba54a8ab8ded11db";
     let part = prop::sample::select(vec![
         r#""approved":{"fingerprint":"HASH","by":"first","at_ms":1,"definition":{"name":"a"}}"#,

@@ -76,8 +76,8 @@ fn generated_headers_hold() {
 }
 
 #[test]
-fn generated_ledgers_hold() {
-    run(1_500, switchboard_fuzz::ledger, generate::ledger());
+fn generated_pins_hold() {
+    run(1_500, switchboard_fuzz::pins, generate::pins());
 }
 
 #[test]

@@ -19,7 +19,7 @@ use switchboard_outbound::{
     upstream::Upstream,
 };
 use switchboard_trust::{
-    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Ledger, Offer, Others, Pin,
+    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Offer, Others, Pin, Pins,
     Severity, Why, scan,
 };
 
@@ -154,9 +154,9 @@ pub(super) async fn show(
     let name = Arc::clone(&upstream.name);
     let looking = tokio::task::spawn_blocking(move || {
         let others = others(&admin, &upstream.name);
-        let ledger = ledger(&admin, &upstream);
-        let held = ledger.held().find(|held| *held.tool == *tool);
-        let pin = ledger.pins().find(|pin| *pin.tool == *tool);
+        let pins = pins(&admin, &upstream);
+        let held = pins.held().find(|held| *held.tool == *tool);
+        let pin = pins.approved().find(|pin| *pin.tool == *tool);
         let shown = Shown {
             held: held.map(|held| held_tool(&upstream.name, held, &others)),
             approved: pin.map(|pin| approved(&upstream.name, pin, &others)),
@@ -343,7 +343,7 @@ async fn decide(
     looking.await.map(Json).map_err(|_| stopping())
 }
 
-/// How far a server is trusted. Reads its ledger, and every definition.
+/// How far a server is trusted. Reads its pins, and every definition.
 fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
     let others = others(admin, &upstream.name);
     let name = &upstream.name;
@@ -363,7 +363,7 @@ fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
         }
     };
     let trust = server_trust(admin, upstream, held);
-    // After the ledger: what was approved in between is shown, and what is held is not.
+    // After the pins: what was approved in between is shown, and what is held is not.
     let catalog = admin.core.live_catalog.catalog();
     let parts = catalog.server(name).into_iter();
     let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
@@ -394,15 +394,15 @@ fn server_trust(
     upstream: &Upstream,
     held: impl FnMut(Held) -> HeldTool,
 ) -> ServerTrust {
-    let ledger = ledger(admin, upstream);
+    let pins = pins(admin, upstream);
     let name = &upstream.name;
-    let held: Vec<HeldTool> = ledger.held().map(held).collect();
+    let held: Vec<HeldTool> = pins.held().map(held).collect();
     let names: HashSet<&str> = held.iter().map(|held| &*held.tool).collect();
     let counts = |pin: &Pin| {
         let is_shown = pin.vanished_ms.is_none() && !names.contains(&*pin.tool);
         is_shown && pin.kind != ItemKind::Instructions
     };
-    let approved = ledger.pins().filter(counts).count();
+    let approved = pins.approved().filter(counts).count();
     ServerTrust {
         name: Arc::clone(name),
         trust: upstream.settings().trust.as_str(),
@@ -410,13 +410,13 @@ fn server_trust(
         approved,
         held,
         flagged: Vec::new(),
-        note: ledger.note(),
+        note: pins.note(),
     }
 }
 
-fn ledger(admin: &Admin, upstream: &Upstream) -> Ledger {
+fn pins(admin: &Admin, upstream: &Upstream) -> Pins {
     let live_catalog = &admin.core.live_catalog;
-    live_catalog.ledger(&upstream.name, &upstream.settings())
+    live_catalog.pins(&upstream.name, &upstream.settings())
 }
 
 fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {

@@ -3,9 +3,6 @@
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use switchboard_wire::{Raw, method};
 
-use super::Lossless;
-use crate::Client;
-
 /// What comes in lists, and can be asked for as [`Pages`](crate::Pages). The protocol has four
 /// such kinds, and so has this trait.
 pub trait Listed: DeserializeOwned + Unpin + sealed::Sealed {
@@ -14,11 +11,10 @@ pub trait Listed: DeserializeOwned + Unpin + sealed::Sealed {
     /// The member of its result that holds them.
     const MEMBER: &'static str;
 
-    /// Whether this client can use the item. Called once for each that is listed.
+    /// The name and the schema of an item that takes arguments.
     #[doc(hidden)]
-    fn admit(client: &Client, item: &Lossless<Self>) -> bool {
-        let _ = (client, item);
-        true
+    fn schema(&self) -> Option<(&str, &Raw)> {
+        None
     }
 }
 
@@ -152,8 +148,8 @@ impl Listed for Tool {
     const METHOD: &'static str = method::TOOLS_LIST;
     const MEMBER: &'static str = "tools";
 
-    fn admit(client: &Client, tool: &Lossless<Self>) -> bool {
-        client.learn_param_headers(tool)
+    fn schema(&self) -> Option<(&str, &Raw)> {
+        Some((&self.name, &self.input_schema))
     }
 }
 

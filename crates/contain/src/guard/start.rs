@@ -21,9 +21,9 @@ use crate::{
     become_subreaper,
     control::{self, COMMISSION_BYTES, Commission, Lines, Report},
     error::StartFailure,
-    ledger::{self, Record},
     process::Identity,
     program::{file_to_start, interpreter},
+    records::{self, Record},
 };
 
 use super::{
@@ -72,7 +72,7 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
     let mut record = Identity::of(getpid()).map(|guard| Record {
         name: commission.name.clone(),
         marker: commission.marker.clone(),
-        boot: ledger::boot().unwrap_or_default(),
+        boot: records::boot().unwrap_or_default(),
         guard,
         leader: None,
         container: commission
@@ -83,11 +83,11 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
     // Before the server starts: should this guard be killed in between, the marker will be known.
     let mut recorded = record
         .as_ref()
-        .map_or(Ok(()), |record| record.write(&commission.ledger));
+        .map_or(Ok(()), |record| record.write(&commission.records));
     let started = match start(&commission, pipes) {
         Ok(child) => i32::try_from(child.id()).ok().and_then(Pid::from_raw),
         Err(failed) => {
-            ledger::remove(&commission.ledger, &commission.marker.token);
+            records::remove(&commission.records, &commission.marker.token);
             control.write_all(Report::Failed(failed).line().as_bytes())?;
             return Err(NotStarted::Failed);
         }
@@ -98,7 +98,7 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
         && recorded.is_ok()
     {
         record.leader = identity;
-        recorded = record.write(&commission.ledger);
+        recorded = record.write(&commission.records);
     }
     control.set_nonblocking(true)?;
     let mut guard = Guard {
@@ -108,7 +108,7 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
         rungs: Rungs::new(commission.leftovers),
         leader,
         leader_left: false,
-        ledger: commission.ledger,
+        records: commission.records,
         record,
         container: commission.container,
         helper: None,

@@ -222,9 +222,9 @@ async fn request_for_definitions_no_longer_held_is_withdrawn_at_start() {
     stage.change_tools(&tools("Paints red.", "Cooks.")).await;
     let waiting = asked(&rig, 1).await;
     // The owner starts with another record.
-    let ledgers = rig.home.trust();
+    let pins = rig.home.trust();
     let rig = rig
-        .restarted(|_| std::fs::remove_dir_all(&ledgers).unwrap())
+        .restarted(|_| std::fs::remove_dir_all(&pins).unwrap())
         .await;
     rig.until_status(&waiting["id"], "withdrawn").await;
     rig.stop().await;

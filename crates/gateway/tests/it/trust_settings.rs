@@ -1,4 +1,4 @@
-//! How far a server is trusted: by its settings, by its ledger, and by decisions over REST.
+//! How far a server is trusted: by its settings, by its pins, and by decisions over REST.
 
 use serde_json::{Value, json};
 
@@ -195,25 +195,25 @@ async fn a_name_that_comes_twice_is_the_first_one() {
     rig.stop().await;
 }
 
-/// A server with two approved tools, in a home whose ledger is then made something else.
-async fn with_ledger(stage: &Stage, entry: Value, ledger: &[u8]) -> Rig {
+/// A server with two approved tools, in a home whose pins are then made something else.
+async fn with_pins(stage: &Stage, entry: Value, pins: &[u8]) -> Rig {
     let rig = Rig::with(json!({ "s": entry })).await;
     rig.until_tools("s", 2).await;
-    let ledger = ledger.to_vec();
+    let pins = pins.to_vec();
     assert_eq!(stage.calls(), 0);
     rig.restarted(move |home| {
         let file = home.trust().join("s.json");
         assert!(file.is_file());
-        std::fs::write(file, ledger).unwrap();
+        std::fs::write(file, pins).unwrap();
     })
     .await
 }
 
 #[tokio::test]
-async fn a_damaged_ledger_holds_everything_and_says_so() {
+async fn damaged_pins_hold_everything_and_says_so() {
     for damage in [&b""[..], b"{", b"\xff\xfe", b"{\"version\":99}", b"[]"] {
         let stage = full_stage();
-        let rig = with_ledger(&stage, stage.entry(), damage).await;
+        let rig = with_pins(&stage, stage.entry(), damage).await;
         rig.until_held("s", "paint").await;
         rig.until_tools("s", 0).await;
         let trust = rig.trust("s").await;
@@ -240,9 +240,9 @@ async fn a_damaged_ledger_holds_everything_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_damaged_ledger_holds_everything_also_of_a_server_that_does_not_run() {
+async fn damaged_pins_hold_everything_also_of_a_server_that_does_not_run() {
     let stage = full_stage();
-    let rig = with_ledger(&stage, stage.lazy_entry(), b"{").await;
+    let rig = with_pins(&stage, stage.lazy_entry(), b"{").await;
     let mut pipe = Pipe::open(&rig, direct()).await;
     let refused = pipe.refusal("s__paint", json!({})).await;
     assert!(refused.contains("approves it"), "{refused}");
@@ -252,15 +252,15 @@ async fn a_damaged_ledger_holds_everything_also_of_a_server_that_does_not_run() 
 }
 
 #[tokio::test]
-async fn a_ledger_goes_with_its_server() {
+async fn pins_go_with_their_server() {
     let stage = Stage::new(&good());
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 2).await;
-    let ledger = rig.home.trust().join("s.json");
-    assert!(ledger.is_file());
+    let pins = rig.home.trust().join("s.json");
+    assert!(pins.is_file());
     rig.reconfigure(&json!({ "mcpServers": {} })).await;
     let start = std::time::Instant::now();
-    while ledger.exists() {
+    while pins.exists() {
         assert!(start.elapsed() < std::time::Duration::from_secs(10));
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }

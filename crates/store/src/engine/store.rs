@@ -12,7 +12,7 @@ use crate::engine::question::ask;
 use crate::engine::queue::Queue;
 use crate::engine::sqlite::{Database, Trouble};
 use crate::engine::write::{Fate, Write};
-use crate::engine::writer_thread::Keeper;
+use crate::engine::writer_thread::WriterThread;
 use crate::types::activity::{Activity, Query};
 use crate::types::approval::{Approval, Rule, Which};
 use crate::types::audit::Audited;
@@ -80,13 +80,13 @@ impl Store {
     fn start(path: PathBuf, retention: Retention, rest: Duration) -> Self {
         let queue = Arc::new(Queue::default());
         let (status, watcher) = watch::channel(Status::Initializing);
-        let keeper = Keeper::new(path, retention, Arc::clone(&queue), status);
+        let writer = WriterThread::new(path, retention, Arc::clone(&queue), status);
         let thread = thread::Builder::new().name("store".to_owned());
-        // Should the thread not start, the keeper goes with it and says so as it goes.
+        // If the thread does not start, the writer is dropped, which sets the status.
         let resting = Arc::clone(&queue);
         let spawned = thread.spawn(move || {
             resting.rest(rest);
-            keeper.run();
+            writer.run();
         });
         if let Err(error) = spawned {
             tracing::error!(%error, "The thread of the store cannot be started.");

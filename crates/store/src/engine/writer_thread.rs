@@ -28,7 +28,7 @@ use crate::types::limits::{DAMAGED_FILES, RETRY_FIRST, RETRY_LONGEST};
 use crate::types::status::Status;
 
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct WriterThread {
     path: PathBuf,
     retention: Retention,
     queue: Arc<Queue>,
@@ -39,7 +39,7 @@ pub(crate) struct Keeper {
     pause: Duration,
 }
 
-/// Why the keeper stops.
+/// Why the thread stops.
 enum End {
     /// It was asked to.
     Closed,
@@ -47,7 +47,7 @@ enum End {
     GivenUp(Complaint),
 }
 
-impl Keeper {
+impl WriterThread {
     pub(crate) fn new(
         path: PathBuf,
         retention: Retention,
@@ -315,8 +315,8 @@ fn warn(complaint: &Complaint) {
     tracing::warn!(message = %complaint.message, "The store does not work.");
 }
 
-impl Drop for Keeper {
-    /// However the keeper goes, nobody is left waiting for it.
+impl Drop for WriterThread {
+    /// However the thread ends, no caller is left waiting for it.
     fn drop(&mut self) {
         let gone = matches!(
             &*self.status.borrow(),

@@ -1,7 +1,7 @@
 //! Definitions that mean no harm, shaped after those of real servers: nothing of them is worth a
 //! warning, however loudly they speak.
 
-use switchboard_trust::{Finding, Ledger, Others, Policy, Severity, scan};
+use switchboard_trust::{Finding, Others, Pins, Policy, Severity, scan};
 use switchboard_wire::Raw;
 
 use crate::tool;
@@ -172,8 +172,8 @@ fn nothing_harmless_is_held_at_first_sight() {
     let texts = DESCRIPTIONS.iter().map(|text| tool("a_tool", text));
     let whole = DEFINITIONS.iter().map(|json| Raw::parse(*json).unwrap());
     for definition in texts.chain(whole) {
-        let mut ledger = Ledger::new("s", "i");
-        let verdicts = ledger.judge(Policy::First, [&definition], 1);
+        let mut pins = Pins::new("s", "i");
+        let verdicts = pins.judge(Policy::First, [&definition], 1);
         assert!(verdicts.all_approved(), "{definition:?}");
     }
 }

@@ -1,21 +1,21 @@
-//! Ledgers on disk: whole, private, and never believed when damaged.
+//! Pins on disk: whole, private, and never believed when damaged.
 
 use std::fs;
 
-use switchboard_trust::{Ledger, LedgerError, Policy, folder};
+use switchboard_trust::{Pins, PinsError, Policy, folder};
 
 use crate::tool;
 
-fn ledger(server: &str) -> Ledger {
-    let mut ledger = Ledger::new(server, "identity");
-    ledger.judge(Policy::First, &[tool("a", "x"), tool("b", "y")], 1);
-    ledger.judge(
+fn pins(server: &str) -> Pins {
+    let mut pins = Pins::new(server, "identity");
+    pins.judge(Policy::First, &[tool("a", "x"), tool("b", "y")], 1);
+    pins.judge(
         Policy::First,
         &[tool("a", "\"changed\"\n"), tool("c", "z")],
         2,
     );
-    ledger.reject("a", None).unwrap();
-    ledger
+    pins.reject("a", None).unwrap();
+    pins
 }
 
 #[test]
@@ -26,11 +26,11 @@ fn what_is_written_is_read() {
     assert_eq!(folder::load_all(&dir).0, []);
     let names = ["math", "Math", "a/../b", "", "ünïcode", &"long".repeat(100)];
     for name in names {
-        folder::write(&dir, &ledger(name)).unwrap();
-        folder::write(&dir, &ledger(name)).unwrap();
+        folder::write(&dir, &pins(name)).unwrap();
+        folder::write(&dir, &pins(name)).unwrap();
     }
     for name in names {
-        assert_eq!(folder::load(&dir, name).unwrap(), Some(ledger(name)));
+        assert_eq!(folder::load(&dir, name).unwrap(), Some(pins(name)));
     }
     let (all, failed) = folder::load_all(&dir);
     assert_eq!((all.len(), failed.len()), (names.len(), 0));
@@ -51,7 +51,7 @@ fn only_the_owner_may_read_it_and_no_link_is_followed() {
     fs::create_dir(&dir).unwrap();
     fs::write(&bystander, "mine").unwrap();
     symlink(&bystander, dir.join("math.new")).unwrap();
-    folder::write(&dir, &ledger("math")).unwrap();
+    folder::write(&dir, &pins("math")).unwrap();
     assert_eq!(fs::read_to_string(&bystander).unwrap(), "mine");
     let path = dir.join("math.json");
     assert_eq!(
@@ -62,12 +62,12 @@ fn only_the_owner_may_read_it_and_no_link_is_followed() {
     fs::rename(&path, &bystander).unwrap();
     symlink(&bystander, &path).unwrap();
     let error = folder::load(&dir, "math").unwrap_err();
-    assert!(matches!(error, LedgerError::NotALedger), "{error}");
+    assert!(matches!(error, PinsError::NotPins), "{error}");
 }
 
 #[test]
 fn the_file_can_be_read_by_a_person() {
-    let file = String::from_utf8(ledger("math").encode()).unwrap();
+    let file = String::from_utf8(pins("math").encode()).unwrap();
     let lines: Vec<_> = file.lines().collect();
     assert_eq!(lines.len(), 5);
     assert!(lines[0].starts_with(r#"{"version":3,"checksum":""#));
@@ -81,23 +81,23 @@ fn the_file_can_be_read_by_a_person() {
 
 #[test]
 fn every_changed_byte_and_every_cut_is_noticed() {
-    let file = ledger("math").encode();
-    assert_eq!(Ledger::decode(&file).unwrap(), ledger("math"));
+    let file = pins("math").encode();
+    assert_eq!(Pins::decode(&file).unwrap(), pins("math"));
     for at in 0..file.len() {
-        assert!(Ledger::decode(&file[..at]).is_err(), "cut at {at}");
+        assert!(Pins::decode(&file[..at]).is_err(), "cut at {at}");
         let mut damaged = file.clone();
         damaged[at] ^= 1;
-        assert!(Ledger::decode(&damaged).is_err(), "changed at {at}");
+        assert!(Pins::decode(&damaged).is_err(), "changed at {at}");
     }
     let longer = [file.as_slice(), b" "].concat();
-    assert!(Ledger::decode(&longer).is_err());
+    assert!(Pins::decode(&longer).is_err());
 }
 
 #[test]
 fn what_is_wrong_with_a_file_is_told() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path();
-    folder::write(dir, &ledger("math")).unwrap();
+    folder::write(dir, &pins("math")).unwrap();
     fs::copy(dir.join("math.json"), dir.join("physics.json")).unwrap();
     fs::write(dir.join("other.json"), "{}").unwrap();
     fs::write(dir.join("note.txt"), "").unwrap();
@@ -114,12 +114,12 @@ fn what_is_wrong_with_a_file_is_told() {
             || says("physics").contains("\"math.json\"")
     );
     assert!(says("other").contains("not a record"));
-    let (ledgers, failed) = folder::load_all(dir);
-    assert_eq!((ledgers.len(), failed.len()), (0, 4));
+    let (all, failed) = folder::load_all(dir);
+    assert_eq!((all.len(), failed.len()), (0, 4));
 
     let file = dir.join("file");
     fs::write(&file, "").unwrap();
-    let error = folder::write(&file, &ledger("math")).unwrap_err();
+    let error = folder::write(&file, &pins("math")).unwrap_err();
     assert!(error.to_string().contains("cannot create"), "{error}");
     assert!(folder::load(&file, "math").is_err());
 }

@@ -1,7 +1,7 @@
 //! Whatever comes in, nothing panics, and what has to agree agrees.
 
 use proptest::prelude::*;
-use switchboard_trust::{Fingerprint, Ledger, Others, Policy, Verdict, diff, fingerprint, scan};
+use switchboard_trust::{Fingerprint, Others, Pins, Policy, Verdict, diff, fingerprint, scan};
 use switchboard_wire::Raw;
 
 /// Characters that some rule is about, and pieces of what the rules look for.
@@ -147,17 +147,17 @@ proptest! {
                 prop_assert!(shown.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
             }
         }
-        let mut ledger = Ledger::new("s", "i");
-        let verdicts = ledger.judge(Policy::First, &raws, 1);
+        let mut pins = Pins::new("s", "i");
+        let verdicts = pins.judge(Policy::First, &raws, 1);
         prop_assert_eq!(verdicts.items.len(), raws.len());
         for (raw, verdict) in raws.iter().zip(&verdicts.items) {
             if *verdict == Verdict::Approved {
                 let print = fingerprint(raw);
-                prop_assert!(ledger.pins().any(|pin| pin.fingerprint == print
+                prop_assert!(pins.approved().any(|pin| pin.fingerprint == print
                     && pin.definition.is_some_and(|kept| fingerprint(&kept) == print)));
             }
         }
-        prop_assert_eq!(Ledger::decode(&ledger.encode()).unwrap(), ledger);
+        prop_assert_eq!(Pins::decode(&pins.encode()).unwrap(), pins);
     }
 
     #[test]
@@ -167,10 +167,10 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_no_ledger(bytes: Vec<u8>, text: String) {
-        prop_assert!(Ledger::decode(&bytes).is_err());
+    fn any_bytes_are_no_pins(bytes: Vec<u8>, text: String) {
+        prop_assert!(Pins::decode(&bytes).is_err());
         let start = format!("{{\"version\":1,\"checksum\":\"{text}");
-        prop_assert!(Ledger::decode(start.as_bytes()).is_err());
+        prop_assert!(Pins::decode(start.as_bytes()).is_err());
         prop_assert!(text.parse::<Fingerprint>().is_err() || text.len() == 64);
     }
 

@@ -12,8 +12,8 @@ mod diff;
 mod files;
 mod fuzz;
 mod kinds;
-mod ledger;
 mod noise;
+mod pins;
 mod properties;
 
 use switchboard_wire::Raw;

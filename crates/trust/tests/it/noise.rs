@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use switchboard_trust::{Ledger, Places, Policy, Verdict, Why, diff, fingerprint};
+use switchboard_trust::{Pins, Places, Policy, Verdict, Why, diff, fingerprint};
 use switchboard_wire::Raw;
 
 fn raw(value: &Value) -> Raw {
@@ -20,10 +20,10 @@ fn places(working: &str) -> Places {
 
 /// Approved where it ran first; judged where it runs now.
 fn judged(before: (&str, &Value), now: (&str, &Value)) -> Verdict {
-    let mut ledger = Ledger::new("s", "i");
-    let first = ledger.judge_at(&places(before.0), Policy::First, &[raw(before.1)], 1);
+    let mut pins = Pins::new("s", "i");
+    let first = pins.judge_at(&places(before.0), Policy::First, &[raw(before.1)], 1);
     assert!(first.all_approved());
-    let again = ledger.judge_at(&places(now.0), Policy::First, &[raw(now.1)], 2);
+    let again = pins.judge_at(&places(now.0), Policy::First, &[raw(now.1)], 2);
     again.items[0]
 }
 
@@ -63,16 +63,16 @@ fn order_that_reads_like_an_attack_counts() {
     let held = Verdict::Held(Why::Changed);
     assert_eq!(judged((HERE, &harmless), (HERE, &attack)), held);
     // Until a person has agreed to it.
-    let mut ledger = Ledger::new("s", "i");
-    let judge = |ledger: &mut Ledger, tool: &Value| {
-        let verdicts = ledger.judge_at(&places(HERE), Policy::First, &[raw(tool)], 1);
+    let mut pins = Pins::new("s", "i");
+    let judge = |pins: &mut Pins, tool: &Value| {
+        let verdicts = pins.judge_at(&places(HERE), Policy::First, &[raw(tool)], 1);
         verdicts.items[0]
     };
-    judge(&mut ledger, &harmless);
-    assert_eq!(judge(&mut ledger, &attack), held);
-    ledger.approve("search", None, 2).unwrap();
-    assert_eq!(judge(&mut ledger, &attack), Verdict::Approved);
-    assert_eq!(judge(&mut ledger, &harmless), Verdict::Approved);
+    judge(&mut pins, &harmless);
+    assert_eq!(judge(&mut pins, &attack), held);
+    pins.approve("search", None, 2).unwrap();
+    assert_eq!(judge(&mut pins, &attack), Verdict::Approved);
+    assert_eq!(judge(&mut pins, &harmless), Verdict::Approved);
 }
 
 #[test]
@@ -247,18 +247,17 @@ fn any_other_character_counts() {
     let mut tool = search("summary,status,issue_type", &["jql", "unit"], &["a", "b"]);
     tool["description"] = json!("Searches v1.2 in /users/ann/one, /users/ann/x and /tmp.");
     tool["inputSchema"]["properties"]["jql"]["description"] = json!("As in /users/ann/one/a.jql");
-    let mut ledger = Ledger::new("s", "i");
+    let mut pins = Pins::new("s", "i");
     let places = places(HERE);
     assert!(
-        ledger
-            .judge_at(&places, Policy::First, &[raw(&tool)], 1)
+        pins.judge_at(&places, Policy::First, &[raw(&tool)], 1)
             .all_approved()
     );
     let mut count = 0;
     mutated(&tool, &mut |changed| {
         let changed = raw(&changed);
-        let mut ledger = ledger.clone();
-        let verdicts = ledger.judge_at(&places, Policy::First, std::slice::from_ref(&changed), 2);
+        let mut pins = pins.clone();
+        let verdicts = pins.judge_at(&places, Policy::First, std::slice::from_ref(&changed), 2);
         // Under another name it is another tool.
         if changed
             .member("name")
@@ -273,17 +272,17 @@ fn any_other_character_counts() {
     assert!(count > 3_000, "{count}");
 }
 
-/// A ledger, judged at one place after another as the gateway does: first what is known from before, then what the
+/// Pins, judged at one place after another as the gateway does: first what is known from before, then what the
 /// server says.
 struct Moves {
-    ledger: Ledger,
+    pins: Pins,
     known: Option<Value>,
 }
 
 impl Moves {
     fn new() -> Self {
         Self {
-            ledger: Ledger::new("s", "i"),
+            pins: Pins::new("s", "i"),
             known: None,
         }
     }
@@ -291,12 +290,12 @@ impl Moves {
     fn start(&mut self, folder: &str, tool: &Value) {
         let places = places(folder);
         for judged in self.known.iter().chain([tool]) {
-            let before = self.ledger.clone();
+            let before = self.pins.clone();
             let verdicts = self
-                .ledger
+                .pins
                 .judge_at(&places, Policy::First, &[raw(judged)], 1);
             assert_eq!(verdicts.items, [Verdict::Approved], "{judged} at {folder}");
-            assert_eq!(verdicts.changed, self.ledger != before);
+            assert_eq!(verdicts.changed, self.pins != before);
         }
         self.known = Some(tool.clone());
     }
@@ -328,33 +327,30 @@ fn server_may_move_and_shuffle() {
     moves.start(HERE, &tool(HERE, "b,a,c", &["jql", "unit"]));
     moves.start(THERE, &tool(THERE, "a,b,c", &["unit", "jql"]));
     // Another order alone is not written down.
-    let before = moves.ledger.clone();
+    let before = moves.pins.clone();
     moves.start(THERE, &tool(THERE, "c,a,b", &["jql", "unit"]));
-    assert_eq!(moves.ledger, before);
+    assert_eq!(moves.pins, before);
 }
 
 #[test]
 fn rejected_text_stays_rejected_at_another_place() {
-    let judge = |ledger: &mut Ledger, folder: &str, tool: &Value| {
-        let verdicts = ledger.judge_at(&places(folder), Policy::Ask, &[raw(tool)], 1);
+    let judge = |pins: &mut Pins, folder: &str, tool: &Value| {
+        let verdicts = pins.judge_at(&places(folder), Policy::Ask, &[raw(tool)], 1);
         verdicts.items[0]
     };
     let rejected = Verdict::Held(Why::Rejected);
     for first in [HERE, THERE] {
-        let mut ledger = Ledger::new("s", "i");
-        assert_eq!(
-            judge(&mut ledger, first, &at(HERE)),
-            Verdict::Held(Why::New)
-        );
-        ledger.reject("export", None).unwrap();
+        let mut pins = Pins::new("s", "i");
+        assert_eq!(judge(&mut pins, first, &at(HERE)), Verdict::Held(Why::New));
+        pins.reject("export", None).unwrap();
         for folder in [HERE, THERE, HERE] {
-            assert_eq!(judge(&mut ledger, folder, &at(HERE)), rejected, "{folder}");
+            assert_eq!(judge(&mut pins, folder, &at(HERE)), rejected, "{folder}");
         }
         // A change of mind is one about the same text.
-        ledger.approve("export", None, 2).unwrap();
-        assert_eq!(judge(&mut ledger, THERE, &at(HERE)), Verdict::Approved);
+        pins.approve("export", None, 2).unwrap();
+        assert_eq!(judge(&mut pins, THERE, &at(HERE)), Verdict::Approved);
         assert_eq!(
-            judge(&mut ledger, THERE, &at("/etc")),
+            judge(&mut pins, THERE, &at("/etc")),
             Verdict::Held(Why::Changed)
         );
     }

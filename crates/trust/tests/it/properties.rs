@@ -1,9 +1,9 @@
-//! What holds of a ledger after any sequence of events.
+//! What holds of pins after any sequence of events.
 
 use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
-use switchboard_trust::{Fingerprint, Ledger, Policy, Verdict, Why, fingerprint};
+use switchboard_trust::{Fingerprint, Pins, Policy, Verdict, Why, fingerprint};
 use switchboard_wire::Raw;
 
 use crate::tool;
@@ -42,7 +42,7 @@ fn of(name: usize, text: usize) -> Fingerprint {
     fingerprint(&tool(NAMES[name], TEXTS[text]))
 }
 
-/// A plain account of what was agreed to, kept beside the ledger.
+/// A plain account of what was agreed to, kept beside the pins.
 #[derive(Default)]
 struct Account {
     /// What each tool was agreed to say, last.
@@ -86,10 +86,10 @@ proptest! {
         mut damaged: bool,
         steps in prop::collection::vec(step(), 1..30),
     ) {
-        let mut ledger = if damaged {
-            Ledger::damaged("s", "i")
+        let mut pins = if damaged {
+            Pins::damaged("s", "i")
         } else {
-            Ledger::new("s", "i")
+            Pins::new("s", "i")
         };
         let mut account = Account::default();
         for (at, step) in steps.into_iter().enumerate() {
@@ -102,9 +102,9 @@ proptest! {
                         .iter()
                         .map(|(name, text)| tool(NAMES[*name], TEXTS[*text]))
                         .collect();
-                    let before = ledger.clone();
-                    let verdicts = ledger.judge(policy, &tools, at);
-                    prop_assert_eq!(verdicts.changed, before != ledger);
+                    let before = pins.clone();
+                    let verdicts = pins.judge(policy, &tools, at);
+                    prop_assert_eq!(verdicts.changed, before != pins);
                     account.held.clear();
                     for ((name, text), verdict) in offered.into_iter().zip(&verdicts.items) {
                         let expected = account.expect(damaged, policy, name, text);
@@ -114,13 +114,13 @@ proptest! {
                             Some(_) => { account.held.insert(name, of(name, text)); }
                         }
                     }
-                    prop_assert!(!ledger.judge(policy, &tools, at + 1).changed);
+                    prop_assert!(!pins.judge(policy, &tools, at + 1).changed);
                 }
                 Step::Approve(name, seen) => {
                     let seen = seen.map(|text| of(name, text));
                     let held = account.held.get(&name).copied();
                     let fits = held.is_some_and(|held| seen.is_none_or(|seen| seen == held));
-                    prop_assert_eq!(ledger.approve(NAMES[name], seen, at).is_ok(), fits);
+                    prop_assert_eq!(pins.approve(NAMES[name], seen, at).is_ok(), fits);
                     if let Some(held) = held.filter(|_| fits) {
                         account.agree(name, held);
                     }
@@ -129,7 +129,7 @@ proptest! {
                     let seen = seen.map(|text| of(name, text));
                     let held = account.held.get(&name).copied();
                     let fits = held.is_some_and(|held| seen.is_none_or(|seen| seen == held));
-                    prop_assert_eq!(ledger.reject(NAMES[name], seen).is_ok(), fits);
+                    prop_assert_eq!(pins.reject(NAMES[name], seen).is_ok(), fits);
                     if let Some(held) = held.filter(|_| fits) {
                         account.refused.entry(name).or_default().insert(held);
                     }
@@ -143,19 +143,19 @@ proptest! {
                         })
                         .map(|(name, held)| (*name, *held))
                         .collect();
-                    prop_assert_eq!(ledger.approve_all(at).len(), pending.len());
+                    prop_assert_eq!(pins.approve_all(at).len(), pending.len());
                     for (name, held) in pending {
                         account.agree(name, held);
                     }
                     damaged = false;
                 }
                 Step::Restart => {
-                    let again = Ledger::decode(&ledger.encode()).unwrap();
-                    prop_assert_eq!(&again, &ledger);
-                    ledger = again;
+                    let again = Pins::decode(&pins.encode()).unwrap();
+                    prop_assert_eq!(&again, &pins);
+                    pins = again;
                 }
             }
-            let held: HashMap<_, _> = ledger
+            let held: HashMap<_, _> = pins
                 .held()
                 .map(|held| (held.tool.to_string(), held.fingerprint))
                 .collect();

@@ -10,11 +10,12 @@ use std::{
     path::PathBuf,
     pin::{Pin, pin},
     process::{ExitStatus, Stdio as StdStdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use switchboard_wire::Splitter;
 use tokio::{
     io::AsyncReadExt,
@@ -226,7 +227,7 @@ async fn read_stderr(
             if catch_unwind(AssertUnwindSafe(|| handler(&line))).is_err() {
                 tracing::error!(target: "switchboard::handler", "a handler of standard error panicked");
             }
-            let mut last = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = last_words.lock();
             if last.len() == LAST_WORDS {
                 last.pop_front();
             }
@@ -261,10 +262,7 @@ impl ProcessGuard for CommandGuard {
             Some(status) => format!("the server ended ({status})"),
             None => "the server closed its pipes".to_owned(),
         };
-        let last = self
-            .last_words
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let last = self.last_words.lock();
         for (n, line) in last.iter().enumerate() {
             message.push_str(if n == 0 { "; it wrote:\n  " } else { "\n  " });
             message.push_str(line);

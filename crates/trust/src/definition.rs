@@ -50,7 +50,7 @@ const LABEL_BYTES: usize = 40;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub(crate) enum Scheme {
-    /// Without `_meta` and `icons`. Ledgers of the first version have these.
+    /// Without `_meta` and `icons`. Pins of the first version have these.
     First,
     /// With all that decides what is shown or rendered.
     Second,
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn the_meaning_is_the_same_in_every_version() {
-        // Ledgers on disk hold these values.
+        // Pins on disk hold these values.
         let raw = Raw::parse(
             r#"{"name":"add","icons":[],"inputSchema":{"type":"object","minimum":1.0}}"#,
         )

@@ -1,5 +1,4 @@
-//! The attendants: they run the handlers, away from the connection, so that none of them can hold it
-//! up.
+//! The tasks that run the handlers, away from the connection, so that none of them can hold it up.
 
 use std::{
     collections::HashMap,
@@ -14,36 +13,36 @@ use tokio::{
 };
 
 use crate::{
-    driver::{Control, Question},
+    driver::{Control, ServerRequest},
     handlers::Handlers,
 };
 
 /// Answers the server's requests, side by side (the connection bounds their number), until the
 /// connection is over.
 pub(crate) async fn answer_requests(
-    mut requests: mpsc::Receiver<Question>,
+    mut requests: mpsc::Receiver<ServerRequest>,
     control: mpsc::UnboundedSender<Control>,
 ) {
     let mut answering = JoinSet::new();
     let mut running: HashMap<Id, AbortHandle> = HashMap::new();
-    while let Some(question) = requests.recv().await {
+    while let Some(request) = requests.recv().await {
         while answering.try_join_next().is_some() {}
-        match question {
-            Question::Asked {
+        match request {
+            ServerRequest::Received {
                 epoch,
                 id,
                 answering: answer,
             } => {
                 running.retain(|_, task| !task.is_finished());
                 let control = control.clone();
-                let question = id.clone();
+                let key = id.clone();
                 let task = answering.spawn(async move {
                     let answer = answer.await;
                     let _ = control.send(Control::Answer { epoch, id, answer });
                 });
-                running.insert(question, task);
+                running.insert(key, task);
             }
-            Question::Withdrawn { id } => {
+            ServerRequest::Cancelled { id } => {
                 if let Some(task) = running.remove(&id) {
                     task.abort();
                 }
@@ -54,7 +53,7 @@ pub(crate) async fn answer_requests(
 
 /// Hands notifications to their handler, one after another, until the connection is over. The
 /// handler may block: it runs where that does no harm.
-pub(crate) async fn tell_notifications(
+pub(crate) async fn deliver_notifications(
     mut notifications: mpsc::Receiver<Notification>,
     handlers: Arc<Handlers>,
 ) {

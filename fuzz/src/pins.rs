@@ -1,25 +1,25 @@
-//! Ledgers of approved definitions, read from files.
+//! Pins of approved definitions, read from files.
 
-use switchboard_trust::{Ledger, Policy};
+use switchboard_trust::{Pins, Policy};
 
 /// A file is refused or read, as it is and under a right checksum, and what is read is written and read
 /// again as the same.
-pub fn ledger(data: &[u8]) {
+pub fn pins(data: &[u8]) {
     check(data);
     for version in [1, 2] {
-        check(&Ledger::seal(version, data));
+        check(&Pins::seal(version, data));
     }
 }
 
 fn check(file: &[u8]) {
-    let Ok(mut read) = Ledger::decode(file) else {
+    let Ok(mut read) = Pins::decode(file) else {
         return;
     };
-    assert_eq!(Ledger::decode(&read.encode()).ok().as_ref(), Some(&read));
+    assert_eq!(Pins::decode(&read.encode()).ok().as_ref(), Some(&read));
     // Everything vanishes, and a second look finds nothing new.
     let none: [&switchboard_wire::Raw; 0] = [];
     read.judge(Policy::First, none, 1);
     assert!(!read.judge(Policy::First, none, 2).changed);
     assert_eq!(read.held().count(), 0);
-    assert_eq!(Ledger::decode(&read.encode()).ok(), Some(read));
+    assert_eq!(Pins::decode(&read.encode()).ok(), Some(read));
 }

@@ -1,4 +1,4 @@
-//! What is kept, for whom, where and until when. No files and no clock here.
+//! The index of results: what is kept, for whom, where and until when. No files and no clock here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::SystemTime;
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
 }
 
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct Index {
     limits: Limits,
     entries: HashMap<ResultId, Entry>,
     /// The oldest first: all are kept for the same time.
@@ -50,7 +50,7 @@ pub(crate) struct Ledger {
     disk: u64,
 }
 
-impl Ledger {
+impl Index {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -234,45 +234,45 @@ mod tests {
         /// right, and nothing is found that is another's or too old.
         #[test]
         fn the_books_are_right(steps in prop::collection::vec((0_u8..4, 1_u64..220, any::<bool>(), 0_u64..30, 0_usize..20), 1..80)) {
-            let mut ledger = Ledger::new(LIMITS);
+            let mut index = Index::new(LIMITS);
             let mut ids = Vec::new();
             let mut now = 0;
             for (owner, bytes, on_disk, later, which) in steps {
                 now += later;
-                if ledger.takes(bytes, on_disk) {
+                if index.takes(bytes, on_disk) {
                     let expires = at(now + 60);
                     let id = ResultId::new(expires).unwrap();
                     let entry = Entry { owner: [owner; 32], bytes, expires, on_disk };
-                    ledger.put(&id, entry, at(now));
-                    let (held, _) = ledger.hold(&id);
+                    index.put(&id, entry, at(now));
+                    let (held, _) = index.hold(&id);
                     if !held && !on_disk {
-                        ledger.remove(&id);
+                        index.remove(&id);
                     }
                     ids.push((id, owner, expires));
                 }
                 if let Some((id, owner, expires)) = ids.get(which) {
-                    let found = ledger.find(id, &[*owner; 32], at(now));
+                    let found = index.find(id, &[*owner; 32], at(now));
                     prop_assert!(found.is_none() || *expires > at(now));
-                    prop_assert_eq!(ledger.find(id, &[99; 32], at(now)), None);
+                    prop_assert_eq!(index.find(id, &[99; 32], at(now)), None);
                 }
                 let sum = |which: &dyn Fn(&ResultId, &Entry) -> bool| {
-                    let entries = ledger.entries.iter().filter(|(id, entry)| which(id, entry));
+                    let entries = index.entries.iter().filter(|(id, entry)| which(id, entry));
                     entries.map(|(_, entry)| entry.bytes).sum::<u64>()
                 };
-                prop_assert_eq!(ledger.disk, sum(&|_, entry| entry.on_disk));
-                prop_assert_eq!(ledger.memory, sum(&|id, _| ledger.used.contains_key(id)));
-                prop_assert!(ledger.disk <= 300 && ledger.memory <= 100);
-                prop_assert_eq!(ledger.by_age.len(), ledger.entries.len());
-                prop_assert_eq!(ledger.by_use.len(), ledger.used.len());
+                prop_assert_eq!(index.disk, sum(&|_, entry| entry.on_disk));
+                prop_assert_eq!(index.memory, sum(&|id, _| index.used.contains_key(id)));
+                prop_assert!(index.disk <= 300 && index.memory <= 100);
+                prop_assert_eq!(index.by_age.len(), index.entries.len());
+                prop_assert_eq!(index.by_use.len(), index.used.len());
             }
-            ledger.expire(at(now + 61));
-            prop_assert!(ledger.entries.is_empty() && ledger.memory == 0 && ledger.disk == 0);
+            index.expire(at(now + 61));
+            prop_assert!(index.entries.is_empty() && index.memory == 0 && index.disk == 0);
         }
     }
 
     #[test]
     fn the_oldest_make_room_and_the_unused_leave_memory() {
-        let mut ledger = Ledger::new(LIMITS);
+        let mut index = Index::new(LIMITS);
         let mut put = |bytes, second| {
             let expires = at(second + 60);
             let id = ResultId::new(expires).unwrap();
@@ -282,8 +282,8 @@ mod tests {
                 expires,
                 on_disk: true,
             };
-            let mut changes = ledger.put(&id, entry, at(second));
-            changes.extend(ledger.hold(&id).1);
+            let mut changes = index.put(&id, entry, at(second));
+            changes.extend(index.hold(&id).1);
             (id, changes)
         };
         let (first, changes) = put(150, 0);
@@ -296,11 +296,11 @@ mod tests {
         assert!(small.iter().all(|(_, changes)| changes.is_empty()));
         let (_, changes) = put(25, 6);
         assert_eq!(changes, [Change::Release(second.clone())]);
-        assert_eq!(ledger.find(&second, &[1; 32], at(7)), Some(Place::Disk));
+        assert_eq!(index.find(&second, &[1; 32], at(7)), Some(Place::Disk));
         assert_eq!(
-            ledger.find(&small[0].0, &[1; 32], at(7)),
+            index.find(&small[0].0, &[1; 32], at(7)),
             Some(Place::Memory)
         );
-        assert_eq!(ledger.find(&third, &[1; 32], at(62)), None);
+        assert_eq!(index.find(&third, &[1; 32], at(62)), None);
     }
 }

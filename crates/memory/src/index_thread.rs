@@ -1,6 +1,6 @@
-//! The thread that keeps the library: everything that can be searched, in memory.
+//! The index thread: it owns the library, which holds everything that can be searched, in memory.
 //!
-//! It is made of the store when somebody first needs it, and follows the store from then on: the store tells
+//! The library is made of the store when a call first needs it, and follows the store from then on: the store tells
 //! what it has committed, in that order, and a question sees everything that was committed before it was
 //! asked.
 
@@ -40,9 +40,9 @@ const WEIGHED_EVERY: u32 = 256;
 /// So many rows are read at once, so that whoever writes meanwhile waits for no more than those.
 const ROWS: usize = 1_000;
 
-/// Where the library stands.
+/// The state of the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stand {
+pub(crate) enum IndexState {
     /// Nobody has needed it.
     Resting,
     /// It is being made; so many versions are in it.
@@ -52,9 +52,9 @@ pub(crate) enum Stand {
     Failed(Arc<str>),
 }
 
-/// Whoever has a question for the library, or news.
+/// A handle to the thread, to ask the library and to tell it what the store has committed.
 #[derive(Clone)]
-pub(crate) struct Librarian {
+pub(crate) struct IndexThread {
     shared: Arc<Shared>,
 }
 
@@ -67,7 +67,7 @@ struct Shared {
     waiting: AtomicUsize,
     /// News were lost: the library has to be made anew.
     overrun: AtomicBool,
-    stand: watch::Sender<Stand>,
+    state: watch::Sender<IndexState>,
     /// About how much memory the library takes.
     bytes: AtomicU64,
 }
@@ -139,7 +139,7 @@ impl Node {
     }
 }
 
-impl Librarian {
+impl IndexThread {
     pub(crate) fn new(memories: Memories, runtime: Handle) -> Self {
         let shared = Arc::new(Shared {
             memories,
@@ -147,7 +147,7 @@ impl Librarian {
             orders: Mutex::default(),
             waiting: AtomicUsize::new(0),
             overrun: AtomicBool::new(false),
-            stand: watch::Sender::new(Stand::Resting),
+            state: watch::Sender::new(IndexState::Resting),
             bytes: AtomicU64::new(0),
         });
         Self { shared }
@@ -161,7 +161,7 @@ impl Librarian {
         }
         let (sender, receiver) = sync_channel(ORDERS);
         let shared = Arc::clone(&self.shared);
-        shared.stand.send_replace(Stand::Loading(0));
+        shared.state.send_replace(IndexState::Loading(0));
         let spawned = thread::Builder::new()
             .name("memory".to_owned())
             .spawn(move || shared.keep(&receiver));
@@ -169,7 +169,9 @@ impl Librarian {
             Ok(_) => *orders = Some(sender),
             Err(error) => {
                 let why = format!("no thread for the index can be started: {error}");
-                self.shared.stand.send_replace(Stand::Failed(why.into()));
+                self.shared
+                    .state
+                    .send_replace(IndexState::Failed(why.into()));
             }
         }
     }
@@ -218,8 +220,8 @@ impl Librarian {
             .map_err(|_| Trouble::Initializing { part: "index" })
     }
 
-    pub(crate) fn stand(&self) -> Stand {
-        self.shared.stand.borrow().clone()
+    pub(crate) fn state(&self) -> IndexState {
+        self.shared.state.borrow().clone()
     }
 
     /// About how much memory the library takes.
@@ -228,10 +230,10 @@ impl Librarian {
     }
 }
 
-impl fmt::Debug for Librarian {
+impl fmt::Debug for IndexThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Librarian")
-            .field("stand", &self.stand())
+        f.debug_struct("IndexThread")
+            .field("state", &self.state())
             .finish_non_exhaustive()
     }
 }
@@ -276,7 +278,7 @@ impl Shared {
         }
         // Unless another thread has begun meanwhile.
         if self.orders().is_none() {
-            self.stand.send_replace(Stand::Resting);
+            self.state.send_replace(IndexState::Resting);
             self.bytes.store(0, Relaxed);
         }
     }
@@ -292,12 +294,12 @@ impl Shared {
         match self.load() {
             Ok(library) => {
                 self.weigh(&library);
-                self.stand.send_replace(Stand::Ready);
+                self.state.send_replace(IndexState::Ready);
                 Some(library)
             }
             Err(error) => {
                 let why = with_hint(&error, error.hint()).into();
-                self.stand.send_replace(Stand::Failed(why));
+                self.state.send_replace(IndexState::Failed(why));
                 None
             }
         }
@@ -311,7 +313,7 @@ impl Shared {
     fn load(&self) -> Result<Library, StoreError> {
         let memories = &self.memories;
         let mut library = Library::default();
-        self.stand.send_replace(Stand::Loading(0));
+        self.state.send_replace(IndexState::Loading(0));
         let mut after = 0;
         loop {
             let entities = self
@@ -359,8 +361,8 @@ impl Shared {
             for version in &versions {
                 add(library, version);
             }
-            self.stand
-                .send_replace(Stand::Loading(library.len() as u64));
+            self.state
+                .send_replace(IndexState::Loading(library.len() as u64));
         }
     }
 
@@ -395,7 +397,7 @@ impl Shared {
     }
 }
 
-impl Librarian {
+impl IndexThread {
     /// Has the library use the vectors that the store has of another model; `then` is called before it answers
     /// the next question.
     pub(crate) async fn use_model(
@@ -554,11 +556,11 @@ mod tests {
     async fn after_an_overrun_the_library_is_what_the_store_is() {
         let folder = tempfile::tempdir().unwrap();
         let memories = Store::open(folder.path().join("switchboard.db")).memories();
-        let librarian = Librarian::new(memories.clone(), Handle::current());
-        librarian.ask(|library| library.len()).await.unwrap();
+        let index = IndexThread::new(memories.clone(), Handle::current());
+        index.ask(|library| library.len()).await.unwrap();
         // The thread is busy.
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let busy = librarian.clone();
+        let busy = index.clone();
         let busy = tokio::spawn(async move { busy.ask(move |_| released.recv().unwrap()).await });
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
 
@@ -568,9 +570,9 @@ mod tests {
             mentions: Vec::new(),
         };
         let made = memories.write(vec![add(&first)]).await.unwrap();
-        librarian.tell(told(&first, &made[0]));
+        index.tell(told(&first, &made[0]));
         for _ in 0..ORDERS {
-            librarian.tell(News::Gone {
+            index.tell(News::Gone {
                 rows: Vec::new(),
                 entities: Vec::new(),
                 relations: Vec::new(),
@@ -587,13 +589,13 @@ mod tests {
             mentions: Vec::new(),
         };
         let made = memories.write(vec![revised]).await.unwrap();
-        librarian.tell(told(&second, &made[0]));
+        index.tell(told(&second, &made[0]));
 
         release.send(()).unwrap();
         busy.await.unwrap().unwrap();
         let mut apples = usize::MAX;
         for _ in 0..100 {
-            if let Ok(found) = librarian.ask(|library| found(library)).await {
+            if let Ok(found) = index.ask(|library| found(library)).await {
                 apples = found;
                 break;
             }

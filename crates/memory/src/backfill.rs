@@ -1,4 +1,4 @@
-//! The thread that fills in vectors: a few texts at a time, for as long as some are without.
+//! The embedding backfill: a thread that embeds the texts without a vector, a few at a time.
 //!
 //! Vectors of another model than the one in use are put into the store beside them. When every text has one,
 //! the library takes them all at once, and those of the old model go: no search ever compares vectors of two
@@ -21,7 +21,7 @@ use switchboard_wire::with_hint;
 use tokio::runtime::Handle;
 
 use crate::{
-    librarian::{Librarian, News},
+    index_thread::{IndexThread, News},
     service::Model,
     trouble::Trouble,
 };
@@ -33,14 +33,15 @@ const REST_SHARE: u32 = 4;
 /// When something failed, it is tried again after so long, or when there is news.
 const PAUSE: Duration = Duration::from_secs(30);
 
+/// A handle to the thread. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Filler {
+pub(crate) struct Backfill {
     shared: Arc<Shared>,
 }
 
 struct Shared {
     memories: Memories,
-    librarian: Librarian,
+    index: IndexThread,
     wanted: Box<dyn Fn() -> Option<Model> + Send + Sync>,
     runtime: Handle,
     state: Mutex<State>,
@@ -78,15 +79,15 @@ pub(crate) struct Outlook {
     pub(crate) in_hand: u64,
 }
 
-impl Filler {
+impl Backfill {
     pub(crate) fn new(
         memories: Memories,
-        librarian: Librarian,
+        index: IndexThread,
         wanted: Box<dyn Fn() -> Option<Model> + Send + Sync>,
     ) -> Self {
         let shared = Arc::new(Shared {
             memories,
-            librarian,
+            index,
             wanted,
             runtime: Handle::current(),
             state: Mutex::default(),
@@ -136,9 +137,9 @@ impl Filler {
     }
 }
 
-impl fmt::Debug for Filler {
+impl fmt::Debug for Backfill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Filler").field(&self.outlook()).finish()
+        f.debug_tuple("Backfill").field(&self.outlook()).finish()
     }
 }
 
@@ -217,10 +218,10 @@ impl Shared {
                 .block_on(self.memories.activate(&fingerprint))?;
         }
         // Only now: a library that is made meanwhile takes this one too.
-        let used = self.librarian.ask(|library| library.model().map(Arc::from));
+        let used = self.index.ask(|library| library.model().map(Arc::from));
         if self.runtime.block_on(used)? != Some(Arc::clone(&fingerprint)) {
             let shared = Arc::clone(self);
-            let in_use = self.librarian.use_model(fingerprint, dimensions, move || {
+            let in_use = self.index.use_model(fingerprint, dimensions, move || {
                 shared.state.lock().serving = Some(model);
             });
             self.runtime.block_on(in_use)?;
@@ -276,7 +277,7 @@ impl Shared {
         let put = self.memories.put_vectors(fingerprint, vectors.clone());
         let put = self.runtime.block_on(put);
         if put.is_ok() && is_active {
-            self.librarian
+            self.index
                 .tell(News::Vectors(Arc::clone(fingerprint), vectors));
         }
         self.state.lock().in_hand = 0;

@@ -1,4 +1,4 @@
-//! [`Ledger`]: the definitions of one server that were agreed to.
+//! [`Pins`]: the definitions of one server that were agreed to.
 
 use std::{
     borrow::Cow,
@@ -11,9 +11,9 @@ use switchboard_wire::{Raw, tree::Json};
 
 use crate::{
     By, Fingerprint, Held, ItemKind, LeftOut, Offer, Pin, Places, Policy, Severity, Verdict,
-    Verdicts, Why, limits,
-    pinned::{Scheme, fingerprint, fingerprint_of},
-    scan,
+    Verdicts, Why,
+    definition::{Scheme, fingerprint, fingerprint_of},
+    limits, scan,
 };
 
 /// Why a decision of a person could not be carried out.
@@ -49,10 +49,10 @@ impl DecisionError {
 
 /// Which definitions of one server's tools somebody agreed to, and which are held back.
 ///
-/// A ledger belongs to a server *as it is configured*: its identity is what starts it or where it is.
-/// When a person changes that, another server answers, and a new ledger begins.
+/// They belong to a server *as it is configured*: its identity is what starts it or where it is.
+/// When a person changes that, another server answers, and its pins are new.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ledger {
+pub struct Pins {
     pub(crate) server: String,
     /// The hash of the identity: a command or an address may hold secrets.
     pub(crate) identity: Fingerprint,
@@ -68,7 +68,7 @@ pub struct Ledger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Loss {
-    /// The ledger before this one could not be read.
+    /// The pins before these could not be read.
     Damaged,
     /// There were more than [`limits::PINS`] items, and the oldest were forgotten.
     Full,
@@ -111,8 +111,8 @@ pub(crate) struct Pending {
     pub(crate) definition: Option<Raw>,
 }
 
-impl Ledger {
-    /// The empty ledger of a server. Only the hash of the identity is kept.
+impl Pins {
+    /// The pins of a server that has none yet. Only the hash of the identity is kept.
     pub fn new(server: impl Into<String>, identity: &str) -> Self {
         Self {
             server: server.into(),
@@ -123,7 +123,7 @@ impl Ledger {
         }
     }
 
-    /// The ledger of a server whose own cannot be read. Whatever the policy, every tool is held until
+    /// The pins of a server whose file cannot be read. Whatever the policy, every tool is held until
     /// it is approved; [`approve_all`](Self::approve_all) ends that.
     pub fn damaged(server: impl Into<String>, identity: &str) -> Self {
         Self {
@@ -218,7 +218,7 @@ impl Ledger {
     }
 
     /// Approves all tools that a person is asked about, and returns which those were. What was
-    /// rejected stays so. A ledger that replaced a damaged one goes by its policy from now on.
+    /// rejected stays so. Pins that replaced damaged ones go by the policy from now on.
     pub fn approve_all(&mut self, at_ms: u64) -> Vec<String> {
         self.loss = None;
         let mut approved = Vec::new();
@@ -237,8 +237,8 @@ impl Ledger {
         &self.server
     }
 
-    /// Whether this is the ledger of a server of this identity. If it is not, the configuration was
-    /// changed, and a new ledger is due.
+    /// Whether these are the pins of a server of this identity. If they are not, the configuration was
+    /// changed, and new pins are due.
     pub fn is_of(&self, identity: &str) -> bool {
         self.identity == Fingerprint::of(identity.as_bytes())
     }
@@ -261,7 +261,7 @@ impl Ledger {
     }
 
     /// The definitions that somebody agreed to, by name; those of vanished tools too.
-    pub fn pins(&self) -> impl Iterator<Item = Pin> {
+    pub fn approved(&self) -> impl Iterator<Item = Pin> {
         self.records.iter().filter_map(|(tool, record)| {
             let approved = record.approved.as_ref()?;
             Some(Pin {
@@ -276,7 +276,7 @@ impl Ledger {
         })
     }
 
-    /// What a person should know about the ledger as a whole.
+    /// What a person should know about the pins as a whole.
     pub fn note(&self) -> Option<&'static str> {
         match self.loss? {
             Loss::Damaged => Some(
@@ -664,9 +664,9 @@ mod tests {
         Raw::object([("name", Raw::string("search")), ("inputSchema", schema)])
     }
 
-    /// A ledger that a program wrote that knew no noise.
-    fn old(approved: &Raw, rejected: &Raw) -> Ledger {
-        let mut ledger = Ledger::new("s", "i");
+    /// Pins that a program wrote that knew no noise.
+    fn old(approved: &Raw, rejected: &Raw) -> Pins {
+        let mut pins = Pins::new("s", "i");
         let by = |raw: &Raw| {
             let value = Json::read(raw);
             fingerprint_of(Scheme::Second, ItemKind::Tool, &value, &Places::default())
@@ -682,31 +682,31 @@ mod tests {
             rejected: vec![by(rejected)],
             ..Record::default()
         };
-        ledger.records.insert("search".into(), record);
-        ledger
+        pins.records.insert("search".into(), record);
+        pins
     }
 
     #[test]
     fn pins_of_older_schemes_stay_good() {
         let (known, other) = (tool("a,b,c"), tool("a,b,d"));
-        let verdict = |ledger: &mut Ledger, tool: &Raw| {
-            let verdicts = ledger.judge(Policy::First, std::slice::from_ref(tool), 2);
+        let verdict = |pins: &mut Pins, tool: &Raw| {
+            let verdicts = pins.judge(Policy::First, std::slice::from_ref(tool), 2);
             verdicts.items[0]
         };
         for now in [&known, &tool("c,a,b")] {
-            let mut ledger = old(&known, &other);
-            assert_eq!(verdict(&mut ledger, now), Verdict::Approved, "{now}");
-            let approved = ledger.records["search"].approved.as_ref().unwrap();
+            let mut pins = old(&known, &other);
+            assert_eq!(verdict(&mut pins, now), Verdict::Approved, "{now}");
+            let approved = pins.records["search"].approved.as_ref().unwrap();
             assert_eq!(approved.scheme, Scheme::NOW);
             assert_eq!(approved.definition.as_ref(), Some(&known));
-            assert_eq!(verdict(&mut ledger, &known), Verdict::Approved);
+            assert_eq!(verdict(&mut pins, &known), Verdict::Approved);
         }
-        let mut ledger = old(&known, &other);
+        let mut pins = old(&known, &other);
         let rejected = Verdict::Held(Why::Rejected);
-        assert_eq!(verdict(&mut ledger, &other), rejected);
-        assert_eq!(verdict(&mut ledger, &tool("d,b,a")), rejected);
+        assert_eq!(verdict(&mut pins, &other), rejected);
+        assert_eq!(verdict(&mut pins, &tool("d,b,a")), rejected);
         assert_eq!(
-            verdict(&mut ledger, &tool("a,b,e")),
+            verdict(&mut pins, &tool("a,b,e")),
             Verdict::Held(Why::Changed)
         );
     }

@@ -61,7 +61,7 @@ pub(crate) struct Found {
 
 impl Record {
     /// Writes it, in place of what was there.
-    pub(crate) fn write(&self, ledger: &Path) -> io::Result<()> {
+    pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         let written = Written {
             version: VERSION,
             name: self.name.clone(),
@@ -72,7 +72,7 @@ impl Record {
             container: self.container.clone(),
         };
         let text = serde_json::to_vec(&written)?;
-        let path = path(ledger, &self.marker.token);
+        let path = path(dir, &self.marker.token);
         let mut draft = Draft::beside(&path)?;
         draft.write_all(&text)?;
         // It need not survive a power cut: after one, no process of it does either.
@@ -107,24 +107,24 @@ impl Record {
 }
 
 /// Makes the directory, for this user alone.
-pub(crate) fn create(ledger: &Path) -> io::Result<()> {
-    switchboard_files::create_dir(ledger)
+pub(crate) fn create(dir: &Path) -> io::Result<()> {
+    switchboard_files::create_dir(dir)
 }
 
 /// Removes a record, if it is there.
-pub(crate) fn remove(ledger: &Path, token: &Token) {
-    let _ = fs::remove_file(path(ledger, token));
+pub(crate) fn remove(dir: &Path, token: &Token) {
+    let _ = fs::remove_file(path(dir, token));
 }
 
 /// The record of one server, if there is one.
-pub(crate) fn find(ledger: &Path, token: &Token) -> Option<Record> {
-    Record::read(&path(ledger, token))
+pub(crate) fn find(dir: &Path, token: &Token) -> Option<Record> {
+    Record::read(&path(dir, token))
 }
 
 /// All records.
-pub(crate) fn read(ledger: &Path) -> io::Result<Found> {
+pub(crate) fn read(dir: &Path) -> io::Result<Found> {
     let mut found = Found::default();
-    let entries = match fs::read_dir(ledger) {
+    let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         Err(error) => return Err(error),
@@ -143,8 +143,8 @@ pub(crate) fn read(ledger: &Path) -> io::Result<Found> {
     Ok(found)
 }
 
-fn path(ledger: &Path, token: &Token) -> PathBuf {
-    ledger.join(format!("{}.json", token.as_str()))
+fn path(dir: &Path, token: &Token) -> PathBuf {
+    dir.join(format!("{}.json", token.as_str()))
 }
 
 /// This boot, and within it this namespace of pids: a container that is started again sees the
@@ -190,54 +190,54 @@ mod tests {
     #[test]
     fn a_record_comes_back_as_it_was() {
         let dir = tempfile::tempdir().unwrap();
-        let ledger = dir.path().join("run/groups");
-        assert!(read(&ledger).unwrap().records.is_empty());
-        create(&ledger).unwrap();
-        create(&ledger).unwrap();
+        let records = dir.path().join("run/groups");
+        assert!(read(&records).unwrap().records.is_empty());
+        create(&records).unwrap();
+        create(&records).unwrap();
         let mut record = record();
-        record.write(&ledger).unwrap();
+        record.write(&records).unwrap();
         record.leader = Some(Identity {
             pid: 101,
             started: 8,
         });
         let token = record.marker.token.as_str();
         record.container = Some(format!("switchboard-main-files-{token}"));
-        record.write(&ledger).unwrap();
-        let found = read(&ledger).unwrap();
+        record.write(&records).unwrap();
+        let found = read(&records).unwrap();
         assert_eq!(found.records, [record.clone()]);
         assert!(found.damaged.is_empty());
-        assert_eq!(find(&ledger, &record.marker.token), Some(record.clone()));
-        remove(&ledger, &record.marker.token);
-        remove(&ledger, &record.marker.token);
-        assert_eq!(find(&ledger, &record.marker.token), None);
-        assert!(read(&ledger).unwrap().records.is_empty());
+        assert_eq!(find(&records, &record.marker.token), Some(record.clone()));
+        remove(&records, &record.marker.token);
+        remove(&records, &record.marker.token);
+        assert_eq!(find(&records, &record.marker.token), None);
+        assert!(read(&records).unwrap().records.is_empty());
     }
 
     #[test]
     fn what_is_no_record_is_damaged() {
         let dir = tempfile::tempdir().unwrap();
-        let ledger = dir.path();
+        let records = dir.path();
         let good = record();
-        good.write(ledger).unwrap();
-        let text = fs::read_to_string(path(ledger, &good.marker.token)).unwrap();
+        good.write(records).unwrap();
+        let text = fs::read_to_string(path(records, &good.marker.token)).unwrap();
         // A good record under another name, in another shape, through a link, of all processes.
         let other = Token::random().unwrap();
-        fs::write(path(ledger, &other), &text).unwrap();
+        fs::write(path(records, &other), &text).unwrap();
         let other = record();
-        let file = |name: &str| ledger.join(name);
+        let file = |name: &str| records.join(name);
         fs::write(
-            path(ledger, &other.marker.token),
+            path(records, &other.marker.token),
             text.replace(good.marker.token.as_str(), other.marker.token.as_str())
                 .replace("\"pid\":100", "\"pid\":-1"),
         )
         .unwrap();
-        symlink(path(ledger, &good.marker.token), file("link.json")).unwrap();
+        symlink(path(records, &good.marker.token), file("link.json")).unwrap();
         fs::create_dir(file("dir.json")).unwrap();
         fs::write(file("letter.txt"), "not ours").unwrap();
         fs::write(file("empty.json"), "").unwrap();
         fs::write(file("large.json"), vec![b' '; 1 << 20]).unwrap();
         fs::write(file("deep.json"), "[".repeat(60_000)).unwrap();
-        let found = read(ledger).unwrap();
+        let found = read(records).unwrap();
         assert_eq!(found.records, [good]);
         assert_eq!(found.damaged.len(), 6, "{:?}", found.damaged);
     }

@@ -1,7 +1,7 @@
 //! What is approved, held, rejected and remembered.
 
 use switchboard_trust::{
-    By, DecisionError, Held, Ledger, LeftOut, Policy, Verdict, Why, fingerprint, limits,
+    By, DecisionError, Held, LeftOut, Pins, Policy, Verdict, Why, fingerprint, limits,
 };
 use switchboard_wire::Raw;
 
@@ -9,61 +9,61 @@ use crate::tool;
 
 const APPROVED: Verdict = Verdict::Approved;
 
-fn ledger() -> Ledger {
-    Ledger::new("math", "math-server")
+fn pins() -> Pins {
+    Pins::new("math", "math-server")
 }
 
-fn judge(ledger: &mut Ledger, policy: Policy, tools: &[Raw]) -> Vec<Verdict> {
-    ledger.judge(policy, tools, 1).items
+fn judge(pins: &mut Pins, policy: Policy, tools: &[Raw]) -> Vec<Verdict> {
+    pins.judge(policy, tools, 1).items
 }
 
-fn held(ledger: &Ledger) -> Vec<Held> {
-    ledger.held().collect()
+fn held(pins: &Pins) -> Vec<Held> {
+    pins.held().collect()
 }
 
 #[test]
 fn first_sight_is_approved_and_a_change_is_held() {
-    let mut ledger = ledger();
+    let mut pins = pins();
     let (old, new) = (tool("add", "Adds."), tool("add", "Adds, and more."));
-    let first = ledger.judge(Policy::First, std::slice::from_ref(&old), 10);
+    let first = pins.judge(Policy::First, std::slice::from_ref(&old), 10);
     assert_eq!((first.items, first.changed), (vec![APPROVED], true));
-    let again = ledger.judge(Policy::First, std::slice::from_ref(&old), 11);
+    let again = pins.judge(Policy::First, std::slice::from_ref(&old), 11);
     assert_eq!((again.items, again.changed), (vec![APPROVED], false));
 
-    let changed = ledger.judge(Policy::First, std::slice::from_ref(&new), 12);
+    let changed = pins.judge(Policy::First, std::slice::from_ref(&new), 12);
     assert_eq!(changed.items, [Verdict::Held(Why::Changed)]);
     assert!(changed.changed);
     assert_eq!(changed.approved(std::slice::from_ref(&new)).count(), 0);
-    let what = &held(&ledger)[0];
+    let what = &held(&pins)[0];
     assert_eq!(what.approved.as_ref(), Some(&old));
     assert_eq!(what.definition.as_ref(), Some(&new));
     assert_eq!((what.fingerprint, what.since_ms), (fingerprint(&new), 12));
     // Held again is not held anew.
     assert!(
-        !ledger
+        !pins
             .judge(Policy::First, std::slice::from_ref(&new), 13)
             .changed
     );
-    assert_eq!(held(&ledger)[0].since_ms, 12);
+    assert_eq!(held(&pins)[0].since_ms, 12);
 
     // What comes back to what was agreed to is fine by itself.
-    assert_eq!(judge(&mut ledger, Policy::First, &[old]), [APPROVED]);
-    assert!(held(&ledger).is_empty());
+    assert_eq!(judge(&mut pins, Policy::First, &[old]), [APPROVED]);
+    assert!(held(&pins).is_empty());
 }
 
 #[test]
 fn a_change_that_is_approved_is_the_new_pin() {
-    let mut ledger = ledger();
+    let mut pins = pins();
     let (old, new) = (tool("add", "Adds."), tool("add", "Adds, and more."));
-    judge(&mut ledger, Policy::First, std::slice::from_ref(&old));
-    judge(&mut ledger, Policy::First, std::slice::from_ref(&new));
-    ledger.approve("add", Some(fingerprint(&new)), 20).unwrap();
-    assert_eq!(judge(&mut ledger, Policy::First, &[new]), [APPROVED]);
-    let pin = ledger.pins().next().unwrap();
+    judge(&mut pins, Policy::First, std::slice::from_ref(&old));
+    judge(&mut pins, Policy::First, std::slice::from_ref(&new));
+    pins.approve("add", Some(fingerprint(&new)), 20).unwrap();
+    assert_eq!(judge(&mut pins, Policy::First, &[new]), [APPROVED]);
+    let pin = pins.approved().next().unwrap();
     assert_eq!((pin.by, pin.at_ms), (By::Person, 20));
     // The old one was agreed to once, and is not any more.
     assert_eq!(
-        judge(&mut ledger, Policy::First, &[old]),
+        judge(&mut pins, Policy::First, &[old]),
         [Verdict::Held(Why::Changed)]
     );
 }
@@ -71,7 +71,7 @@ fn a_change_that_is_approved_is_the_new_pin() {
 #[test]
 fn who_asks_holds_everything_and_who_always_trusts_nothing() {
     let (one, two) = (tool("add", "Adds."), tool("add", "Adds, and more."));
-    let mut asking = ledger();
+    let mut asking = pins();
     assert_eq!(
         judge(&mut asking, Policy::Ask, std::slice::from_ref(&one)),
         [Verdict::Held(Why::New)]
@@ -86,14 +86,14 @@ fn who_asks_holds_everything_and_who_always_trusts_nothing() {
         [Verdict::Held(Why::Changed)]
     );
 
-    let mut trusting = ledger();
+    let mut trusting = pins();
     for tool in [&one, &two] {
         assert_eq!(
             judge(&mut trusting, Policy::Always, std::slice::from_ref(tool)),
             [APPROVED]
         );
         assert_eq!(
-            trusting.pins().next().unwrap().fingerprint,
+            trusting.approved().next().unwrap().fingerprint,
             fingerprint(tool)
         );
     }
@@ -107,103 +107,95 @@ fn who_asks_holds_everything_and_who_always_trusts_nothing() {
 
 #[test]
 fn what_came_meanwhile_is_not_approved() {
-    let mut ledger = ledger();
+    let mut pins = pins();
     let (seen, meanwhile) = (tool("add", "Adds."), tool("add", "Sends."));
-    judge(&mut ledger, Policy::Ask, std::slice::from_ref(&seen));
-    judge(&mut ledger, Policy::Ask, std::slice::from_ref(&meanwhile));
+    judge(&mut pins, Policy::Ask, std::slice::from_ref(&seen));
+    judge(&mut pins, Policy::Ask, std::slice::from_ref(&meanwhile));
     let changed = DecisionError::Changed {
         tool: "add".into(),
         seen: fingerprint(&seen),
         now: fingerprint(&meanwhile),
     };
     let looked_at = Some(fingerprint(&seen));
-    assert_eq!(ledger.approve("add", looked_at, 1), Err(changed.clone()));
-    assert_eq!(ledger.reject("add", looked_at), Err(changed));
-    assert!(held(&ledger)[0].is_pending());
+    assert_eq!(pins.approve("add", looked_at, 1), Err(changed.clone()));
+    assert_eq!(pins.reject("add", looked_at), Err(changed));
+    assert!(held(&pins)[0].is_pending());
     for nothing in ["subtract", ""] {
-        let error = ledger.approve(nothing, None, 1).unwrap_err();
+        let error = pins.approve(nothing, None, 1).unwrap_err();
         assert!(matches!(error, DecisionError::NotHeld { .. }), "{error}");
     }
 }
 
 #[test]
 fn no_stands_for_exactly_that_definition() {
-    let mut ledger = ledger();
+    let mut pins = pins();
     let (old, bad, worse) = (tool("a", "x"), tool("a", "y"), tool("a", "z"));
-    judge(&mut ledger, Policy::First, std::slice::from_ref(&old));
-    judge(&mut ledger, Policy::First, std::slice::from_ref(&bad));
-    ledger.reject("a", Some(fingerprint(&bad))).unwrap();
-    assert!(!held(&ledger)[0].is_pending());
-    assert_eq!(ledger.approve_all(1).len(), 0);
+    judge(&mut pins, Policy::First, std::slice::from_ref(&old));
+    judge(&mut pins, Policy::First, std::slice::from_ref(&bad));
+    pins.reject("a", Some(fingerprint(&bad))).unwrap();
+    assert!(!held(&pins)[0].is_pending());
+    assert_eq!(pins.approve_all(1).len(), 0);
 
     let one = std::slice::from_ref::<Raw>;
     let rejected = [Verdict::Held(Why::Rejected)];
-    assert_eq!(judge(&mut ledger, Policy::First, one(&bad)), rejected);
+    assert_eq!(judge(&mut pins, Policy::First, one(&bad)), rejected);
     assert_eq!(
-        judge(&mut ledger, Policy::First, one(&worse)),
+        judge(&mut pins, Policy::First, one(&worse)),
         [Verdict::Held(Why::Changed)]
     );
     // Neither another change nor a pause makes it forgotten.
-    assert_eq!(judge(&mut ledger, Policy::First, one(&bad)), rejected);
-    judge(&mut ledger, Policy::First, &[]);
-    assert_eq!(judge(&mut ledger, Policy::First, one(&bad)), rejected);
-    assert_eq!(judge(&mut ledger, Policy::First, one(&old)), [APPROVED]);
+    assert_eq!(judge(&mut pins, Policy::First, one(&bad)), rejected);
+    judge(&mut pins, Policy::First, &[]);
+    assert_eq!(judge(&mut pins, Policy::First, one(&bad)), rejected);
+    assert_eq!(judge(&mut pins, Policy::First, one(&old)), [APPROVED]);
 
-    judge(&mut ledger, Policy::First, one(&bad));
-    ledger.approve("a", None, 1).unwrap();
-    assert_eq!(judge(&mut ledger, Policy::First, one(&bad)), [APPROVED]);
+    judge(&mut pins, Policy::First, one(&bad));
+    pins.approve("a", None, 1).unwrap();
+    assert_eq!(judge(&mut pins, Policy::First, one(&bad)), [APPROVED]);
 }
 
 #[test]
 fn a_tool_that_nobody_approved_is_rejected_for_good_too() {
-    let mut ledger = ledger();
+    let mut pins = pins();
     let bad = [tool("a", "x")];
-    judge(&mut ledger, Policy::Ask, &bad);
-    ledger.reject("a", None).unwrap();
-    judge(&mut ledger, Policy::First, &[]);
+    judge(&mut pins, Policy::Ask, &bad);
+    pins.reject("a", None).unwrap();
+    judge(&mut pins, Policy::First, &[]);
     assert_eq!(
-        judge(&mut ledger, Policy::First, &bad),
+        judge(&mut pins, Policy::First, &bad),
         [Verdict::Held(Why::Rejected)]
     );
 }
 
 #[test]
 fn to_vanish_and_return_launders_nothing() {
-    let mut ledger = ledger();
-    judge(
-        &mut ledger,
-        Policy::First,
-        &[tool("a", "x"), tool("b", "x")],
-    );
-    let gone = ledger.judge(Policy::First, &[tool("b", "x")], 5);
+    let mut pins = pins();
+    judge(&mut pins, Policy::First, &[tool("a", "x"), tool("b", "x")]);
+    let gone = pins.judge(Policy::First, &[tool("b", "x")], 5);
     assert!(gone.changed);
-    assert!(!ledger.judge(Policy::First, &[tool("b", "x")], 6).changed);
-    assert_eq!(ledger.pins().next().unwrap().vanished_ms, Some(5));
+    assert!(!pins.judge(Policy::First, &[tool("b", "x")], 6).changed);
+    assert_eq!(pins.approved().next().unwrap().vanished_ms, Some(5));
     assert_eq!(
-        judge(
-            &mut ledger,
-            Policy::First,
-            &[tool("a", "y"), tool("b", "x")]
-        ),
+        judge(&mut pins, Policy::First, &[tool("a", "y"), tool("b", "x")]),
         [Verdict::Held(Why::Changed), APPROVED]
     );
-    assert_eq!(ledger.pins().next().unwrap().vanished_ms, None);
+    assert_eq!(pins.approved().next().unwrap().vanished_ms, None);
 }
 
 #[test]
 fn what_vanished_is_not_held_any_more() {
-    let mut ledger = ledger();
-    judge(&mut ledger, Policy::Ask, &[tool("a", "x")]);
-    assert!(ledger.judge(Policy::Ask, &[], 2).changed);
-    assert!(held(&ledger).is_empty());
-    assert_eq!(ledger, Ledger::new("math", "math-server"));
+    let mut pins = pins();
+    judge(&mut pins, Policy::Ask, &[tool("a", "x")]);
+    assert!(pins.judge(Policy::Ask, &[], 2).changed);
+    assert!(held(&pins).is_empty());
+    assert_eq!(pins, Pins::new("math", "math-server"));
 }
 
 #[test]
 fn pins_are_bounded_and_flooding_launders_nothing() {
-    let mut ledger = ledger();
-    judge(&mut ledger, Policy::First, &[tool("victim", "good")]);
-    assert_eq!(ledger.note(), None);
+    let mut pins = pins();
+    judge(&mut pins, Policy::First, &[tool("victim", "good")]);
+    assert_eq!(pins.note(), None);
     let flood = |round: usize| -> Vec<Raw> {
         let names = 0..limits::TOOLS;
         names
@@ -212,35 +204,31 @@ fn pins_are_bounded_and_flooding_launders_nothing() {
     };
     for round in 0..limits::PINS / limits::TOOLS {
         assert!(
-            ledger
-                .judge(Policy::First, &flood(round), 2 + round as u64)
+            pins.judge(Policy::First, &flood(round), 2 + round as u64)
                 .all_approved()
         );
     }
-    assert_eq!(ledger.pins().count(), limits::PINS);
-    assert!(ledger.pins().all(|pin| &*pin.tool != "victim"));
-    assert!(ledger.note().is_some());
+    assert_eq!(pins.approved().count(), limits::PINS);
+    assert!(pins.approved().all(|pin| &*pin.tool != "victim"));
+    assert!(pins.note().is_some());
     // Its pin is gone, and so is the benefit of the doubt.
     let evil = [tool("victim", "evil")];
     assert_eq!(
-        judge(&mut ledger, Policy::First, &evil),
+        judge(&mut pins, Policy::First, &evil),
         [Verdict::Held(Why::New)]
     );
+    assert_eq!(judge(&mut pins.clone(), Policy::Always, &evil), [APPROVED]);
+    assert_eq!(pins.approve_all(9).len(), 1);
+    assert_eq!(pins.note(), None);
     assert_eq!(
-        judge(&mut ledger.clone(), Policy::Always, &evil),
-        [APPROVED]
-    );
-    assert_eq!(ledger.approve_all(9).len(), 1);
-    assert_eq!(ledger.note(), None);
-    assert_eq!(
-        judge(&mut ledger, Policy::First, &[tool("fresh", "")]),
+        judge(&mut pins, Policy::First, &[tool("fresh", "")]),
         [APPROVED]
     );
 }
 
 #[test]
 fn what_cannot_be_judged_is_left_out() {
-    let mut ledger = ledger();
+    let mut pins = pins();
     let parse = |json: &'static str| Raw::parse(json).unwrap();
     let tools = [
         parse("1"),
@@ -255,7 +243,7 @@ fn what_cannot_be_judged_is_left_out() {
     let unnamed = Verdict::LeftOut(LeftOut::Unnamed);
     for policy in [Policy::First, Policy::Always] {
         assert_eq!(
-            judge(&mut ledger, policy, &tools),
+            judge(&mut pins, policy, &tools),
             [
                 unnamed,
                 unnamed,
@@ -270,7 +258,7 @@ fn what_cannot_be_judged_is_left_out() {
     }
     let swapped = [tools[7].clone(), tools[6].clone()];
     assert_eq!(
-        judge(&mut ledger, Policy::First, &swapped),
+        judge(&mut pins, Policy::First, &swapped),
         [
             Verdict::Held(Why::Changed),
             Verdict::LeftOut(LeftOut::Twice)
@@ -279,76 +267,72 @@ fn what_cannot_be_judged_is_left_out() {
     let many: Vec<_> = (0..=limits::TOOLS)
         .map(|n| tool(&n.to_string(), ""))
         .collect();
-    let verdicts = judge(&mut ledger, Policy::First, &many);
+    let verdicts = judge(&mut pins, Policy::First, &many);
     assert_eq!(verdicts.last(), Some(&Verdict::LeftOut(LeftOut::TooMany)));
 }
 
 #[test]
-fn a_damaged_ledger_holds_everything_whatever_the_policy() {
+fn damaged_pins_hold_everything_whatever_the_policy() {
     let tools = [tool("a", "x"), tool("b", "x")];
     for policy in [Policy::First, Policy::Ask, Policy::Always] {
-        let mut ledger = Ledger::damaged("math", "math-server");
-        assert!(ledger.is_of("math-server"));
-        assert!(ledger.note().unwrap().contains("could not be read"));
+        let mut pins = Pins::damaged("math", "math-server");
+        assert!(pins.is_of("math-server"));
+        assert!(pins.note().unwrap().contains("could not be read"));
         let held = [Verdict::Held(Why::New); 2];
-        assert_eq!(judge(&mut ledger, policy, &tools), held);
-        ledger.approve("a", None, 1).unwrap();
+        assert_eq!(judge(&mut pins, policy, &tools), held);
+        pins.approve("a", None, 1).unwrap();
         let one = [APPROVED, Verdict::Held(Why::New)];
-        assert_eq!(judge(&mut ledger, policy, &tools), one);
-        let mut ledger = Ledger::decode(&ledger.encode()).unwrap();
-        assert_eq!(judge(&mut ledger, policy, &tools), one);
-        assert_eq!(ledger.approve_all(1).len(), 1);
-        assert_eq!(ledger.note(), None);
+        assert_eq!(judge(&mut pins, policy, &tools), one);
+        let mut pins = Pins::decode(&pins.encode()).unwrap();
+        assert_eq!(judge(&mut pins, policy, &tools), one);
+        assert_eq!(pins.approve_all(1).len(), 1);
+        assert_eq!(pins.note(), None);
     }
 }
 
 #[test]
 fn a_change_of_the_configuration_is_noticed_and_no_secret_is_kept() {
-    let ledger = Ledger::new("math", "math-server --key hunter2");
-    assert!(ledger.is_of("math-server --key hunter2"));
-    assert!(!ledger.is_of("math-server --key hunter3"));
-    assert!(
-        !String::from_utf8(ledger.encode())
-            .unwrap()
-            .contains("hunter")
-    );
+    let pins = Pins::new("math", "math-server --key hunter2");
+    assert!(pins.is_of("math-server --key hunter2"));
+    assert!(!pins.is_of("math-server --key hunter3"));
+    assert!(!String::from_utf8(pins.encode()).unwrap().contains("hunter"));
 }
 
 #[test]
 fn large_definitions_are_known_by_their_fingerprint_alone() {
-    let mut ledger = ledger();
+    let mut pins = pins();
     let large = tool("a", &"x".repeat(limits::DEFINITION_BYTES));
     // First sight would hold it: it is too long to be scanned.
-    judge(&mut ledger, Policy::Always, std::slice::from_ref(&large));
-    assert_eq!(ledger.pins().next().unwrap().definition, None);
-    assert_eq!(judge(&mut ledger, Policy::First, &[large]), [APPROVED]);
+    judge(&mut pins, Policy::Always, std::slice::from_ref(&large));
+    assert_eq!(pins.approved().next().unwrap().definition, None);
+    assert_eq!(judge(&mut pins, Policy::First, &[large]), [APPROVED]);
     let larger = tool("a", &"y".repeat(limits::DEFINITION_BYTES));
     assert_eq!(
-        judge(&mut ledger, Policy::First, std::slice::from_ref(&larger)),
+        judge(&mut pins, Policy::First, std::slice::from_ref(&larger)),
         [Verdict::Held(Why::Changed)]
     );
-    let what = &held(&ledger)[0];
+    let what = &held(&pins)[0];
     assert_eq!((&what.definition, &what.approved), (&None, &None));
     assert!(what.diff().is_none());
-    ledger.approve("a", Some(fingerprint(&larger)), 1).unwrap();
-    assert_eq!(judge(&mut ledger, Policy::First, &[larger]), [APPROVED]);
+    pins.approve("a", Some(fingerprint(&larger)), 1).unwrap();
+    assert_eq!(judge(&mut pins, Policy::First, &[larger]), [APPROVED]);
 }
 
 #[test]
 fn the_texts_of_many_definitions_are_bounded_too() {
-    let mut ledger = ledger();
+    let mut pins = pins();
     let big = "x".repeat(limits::DEFINITION_BYTES / 2);
     let gone: Vec<_> = (0..40).map(|n| tool(&format!("a{n:02}"), &big)).collect();
-    judge(&mut ledger, Policy::Always, &gone);
+    judge(&mut pins, Policy::Always, &gone);
     let here: Vec<_> = (0..40).map(|n| tool(&format!("b{n:02}"), &big)).collect();
-    judge(&mut ledger, Policy::Always, &here);
+    judge(&mut pins, Policy::Always, &here);
     let kept = |prefix: char| {
-        let pins = ledger.pins().filter(|pin| pin.tool.starts_with(prefix));
+        let pins = pins.approved().filter(|pin| pin.tool.starts_with(prefix));
         pins.filter(|pin| pin.definition.is_some()).count()
     };
     // Those that are offered keep theirs, as many as fit.
     assert_eq!(kept('b'), 40);
     assert_eq!(kept('a'), 23);
-    assert!(ledger.encode().len() < limits::LEDGER_BYTES);
-    assert_eq!(judge(&mut ledger, Policy::First, &gone[..1]), [APPROVED]);
+    assert!(pins.encode().len() < limits::PINS_BYTES);
+    assert_eq!(judge(&mut pins, Policy::First, &gone[..1]), [APPROVED]);
 }

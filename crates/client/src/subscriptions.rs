@@ -1,45 +1,33 @@
-//! The keeper: knows what was asked of the server for good, subscriptions and log level, and asks
-//! again whenever the connection is new.
+//! Subscriptions and the log level: a task remembers them, and asks the server for them again after
+//! every reconnect.
 //!
 //! Older servers are asked with a request each. A server of 2026-07-28 is asked with one listen
-//! stream that names everything; when the wishes change, the new stream is opened before the old
-//! one is closed. A stream that was not preceded by another says nothing of the time before it:
+//! stream that names everything; when a subscription changes, the new stream is opened before the
+//! old one is closed. A stream that was not preceded by another says nothing of the time before it:
 //! lists that may have changed in that time are told to have changed.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use switchboard_machine::{Call, CallError, CallKind, Reply, Session, State};
+use switchboard_machine::{Call as MachineCall, CallError, CallKind, Reply, Session, State};
 use switchboard_wire::{Era, Id, Notification, Outcome, Raw, code, meta, method};
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, watch},
     time::{Instant, sleep, sleep_until, timeout},
 };
 
 use crate::{
-    Client, Error,
-    client::Shared,
+    Call, Error,
+    connection::{Change, Done, Handle, Shared},
     join::join_all,
     lists::{LISTS, List},
     model::LogLevel,
     pending::Pending,
 };
 
-/// Something to be asked of the server for good.
-pub(crate) enum Wish {
-    Subscribe { uri: String, reply: Granted },
-    Unsubscribe { uri: String, reply: Granted },
-    Level { level: LogLevel, reply: Granted },
-}
-
-type Granted = oneshot::Sender<Result<(), Error>>;
-
-pub(crate) struct Keeper {
-    client: Client,
-    wishes: mpsc::Receiver<Wish>,
+/// The task, and all that it remembers.
+pub(crate) struct Subscriptions {
+    handle: Handle,
+    changes: mpsc::Receiver<(Change, Done)>,
     acknowledged: mpsc::Receiver<Notification>,
     state: watch::Receiver<State>,
     /// Where changed lists are told, if somebody wants to hear of them.
@@ -62,16 +50,16 @@ const AT_A_TIME: usize = 64;
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const LISTEN_AGAIN_MAX: Duration = Duration::from_mins(1);
 
-impl Keeper {
+impl Subscriptions {
     pub(crate) fn new(
         shared: &Arc<Shared>,
-        wishes: mpsc::Receiver<Wish>,
+        changes: mpsc::Receiver<(Change, Done)>,
         acknowledged: mpsc::Receiver<Notification>,
         news: Option<mpsc::Sender<Notification>>,
     ) -> Self {
         Self {
-            client: Client::internal(Arc::clone(shared)),
-            wishes,
+            handle: Handle::internal(Arc::clone(shared)),
+            changes,
             acknowledged,
             state: shared.state.clone(),
             news,
@@ -94,16 +82,16 @@ impl Keeper {
                         return;
                     }
                     self.state.mark_unchanged();
-                    if let Some(session) = self.session() {
+                    if let Some(session) = self.handle.shared.session() {
                         self.establish(&session).await;
                     }
                 }
-                Some(wish) = self.wishes.recv() => self.grant(wish).await,
+                Some((change, done)) = self.changes.recv() => self.apply(change, done).await,
                 () = ended(&mut self.listening) => self.listen_later(),
                 () = until(listen_at) => {
                     self.listen_at = None;
                     // If it is not ready, the next connection will see to it.
-                    if let Some(session) = self.session() {
+                    if let Some(session) = self.handle.shared.session() {
                         self.listen_again(&session).await;
                     }
                 }
@@ -126,17 +114,17 @@ impl Keeper {
             return;
         }
         if let Some(level) = self.level {
-            report("log level", &set_level(&self.client, level).await);
+            report("log level", &set_level(&self.handle, level).await);
         }
         let uris: Vec<_> = self.uris.iter().collect();
         for uris in uris.chunks(AT_A_TIME) {
             let asking = uris
                 .iter()
-                .map(|uri| subscribe(&self.client, method::RESOURCES_SUBSCRIBE, uri));
+                .map(|uri| subscribe(&self.handle, method::RESOURCES_SUBSCRIBE, uri));
             for asked in join_all(asking).await {
                 report("subscription", &asked);
             }
-            if self.session().is_none() {
+            if self.handle.shared.session().is_none() {
                 return;
             }
         }
@@ -159,30 +147,17 @@ impl Keeper {
         self.listen_at = Some(Instant::now() + delay.min(LISTEN_AGAIN_MAX));
     }
 
-    async fn grant(&mut self, wish: Wish) {
-        let reply = match &wish {
-            Wish::Subscribe { reply, .. }
-            | Wish::Unsubscribe { reply, .. }
-            | Wish::Level { reply, .. } => reply,
-        };
-        // Whoever wished it has given up waiting for its turn.
-        if reply.is_closed() {
+    async fn apply(&mut self, change: Change, done: Done) {
+        // The caller has given up waiting for its turn.
+        if done.is_closed() {
             return;
         }
-        match wish {
-            Wish::Subscribe { uri, reply } => {
-                let granted = self.subscribe(uri).await;
-                let _ = reply.send(granted);
-            }
-            Wish::Unsubscribe { uri, reply } => {
-                let granted = self.unsubscribe(&uri).await;
-                let _ = reply.send(granted);
-            }
-            Wish::Level { level, reply } => {
-                let granted = self.set_level(level).await;
-                let _ = reply.send(granted);
-            }
-        }
+        let result = match change {
+            Change::Subscribe(uri) => self.subscribe(uri).await,
+            Change::Unsubscribe(uri) => self.unsubscribe(&uri).await,
+            Change::Level(level) => self.set_level(level).await,
+        };
+        let _ = done.send(result);
     }
 
     async fn subscribe(&mut self, uri: String) -> Result<(), Error> {
@@ -191,7 +166,7 @@ impl Keeper {
         }
         let session = self.ready().await?;
         if session.revision.era() == Era::Legacy {
-            subscribe(&self.client, method::RESOURCES_SUBSCRIBE, &uri).await?;
+            subscribe(&self.handle, method::RESOURCES_SUBSCRIBE, &uri).await?;
             self.uris.insert(uri);
             return Ok(());
         }
@@ -214,12 +189,12 @@ impl Keeper {
             return Ok(());
         }
         // A server that is not there sends no updates, and is not asked for any when it is back.
-        let Some(session) = self.session() else {
+        let Some(session) = self.handle.shared.session() else {
             self.uris.remove(uri);
             return Ok(());
         };
         if session.revision.era() == Era::Legacy {
-            subscribe(&self.client, method::RESOURCES_UNSUBSCRIBE, uri).await?;
+            subscribe(&self.handle, method::RESOURCES_UNSUBSCRIBE, uri).await?;
             self.uris.remove(uri);
             return Ok(());
         }
@@ -234,15 +209,11 @@ impl Keeper {
     async fn set_level(&mut self, level: LogLevel) -> Result<(), Error> {
         let session = self.ready().await?;
         if session.revision.facts().session_log_level {
-            set_level(&self.client, level).await?;
+            set_level(&self.handle, level).await?;
         }
         self.level = Some(level);
         let with_each = Some(Raw::string(level.as_str()));
-        let shared = self.client.shared();
-        *shared
-            .log_level
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = with_each;
+        *self.handle.shared.log_level.write() = with_each;
         Ok(())
     }
 
@@ -255,11 +226,11 @@ impl Keeper {
             return Ok(BTreeSet::new());
         }
         while self.acknowledged.try_recv().is_ok() {}
-        let call = Call {
+        let call = MachineCall {
             kind: CallKind::Request,
             method: method::LISTEN.into(),
             params: Some(Raw::object([("notifications", filter)])),
-            lane: self.client.lane(),
+            lane: self.handle.lane,
             timeout: None,
             extend: None,
             progress: false,
@@ -269,9 +240,9 @@ impl Keeper {
             trace: None,
             headers: Arc::from([]),
         };
-        let mut opening = self.client.shared().submit(call, None, None)?;
+        let mut opening = self.handle.shared.submit(call, None, None)?;
         let id = Id::from(opening.id());
-        let after = self.client.shared().request_timeout;
+        let after = self.handle.shared.request_timeout;
         let params = tokio::select! {
             // What was acknowledged and then ended was acknowledged.
             biased;
@@ -315,7 +286,7 @@ impl Keeper {
         let Some(news) = &self.news else {
             return;
         };
-        let shared = self.client.shared();
+        let shared = &self.handle.shared;
         let lists = shared.asked_for.lists();
         for list in lists.filter(|list| self.hears_of(list, session)) {
             let changed = Notification {
@@ -328,23 +299,15 @@ impl Keeper {
         }
     }
 
-    /// The session, if the connection is ready.
-    fn session(&self) -> Option<Arc<Session>> {
-        match &*self.state.borrow() {
-            State::Ready(session) => Some(Arc::clone(session)),
-            _ => None,
-        }
-    }
-
     /// Waits for a connection on which everything asked for so far has been asked for.
     async fn ready(&mut self) -> Result<Arc<Session>, Error> {
-        let after = self.client.shared().request_timeout;
+        let after = self.handle.shared.request_timeout;
         let overdue = CallError::Timeout {
             after,
             sent: false,
             reason: None,
         };
-        let Ok(session) = timeout(after, self.client.ready()).await else {
+        let Ok(session) = timeout(after, self.handle.shared.ready()).await else {
             return Err(overdue.into());
         };
         let session = session?;
@@ -353,14 +316,15 @@ impl Keeper {
     }
 }
 
-async fn subscribe(client: &Client, method: &'static str, uri: &str) -> Result<(), Error> {
+async fn subscribe(handle: &Handle, method: &'static str, uri: &str) -> Result<(), Error> {
     let params = Raw::object([("uri", Raw::string(uri))]);
-    client.request(method, params).fail_fast().await.map(drop)
+    let asking = Call::<Raw>::of(handle, method, Ok(Some(params)));
+    asking.fail_fast().await.map(drop)
 }
 
-async fn set_level(client: &Client, level: LogLevel) -> Result<(), Error> {
+async fn set_level(handle: &Handle, level: LogLevel) -> Result<(), Error> {
     let params = Raw::object([("level", Raw::string(level.as_str()))]);
-    let asking = client.request(method::SET_LEVEL, params);
+    let asking = Call::<Raw>::of(handle, method::SET_LEVEL, Ok(Some(params)));
     asking.fail_fast().await.map(drop)
 }
 

@@ -1,0 +1,5 @@
+//! Compiles the examples of the README.
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
