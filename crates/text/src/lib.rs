@@ -1,5 +1,6 @@
 //! Small jobs on text that several crates have.
 
+pub mod glob;
 pub mod hex;
 mod nearest;
 
