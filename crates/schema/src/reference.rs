@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use switchboard_wire::percent;
+use switchboard_text::percent;
 
 use crate::value::Value;
 

@@ -3,5 +3,6 @@
 pub mod glob;
 pub mod hex;
 mod nearest;
+pub mod percent;
 
 pub use nearest::{alike, closest, letters, nearest};

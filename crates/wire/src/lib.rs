@@ -28,7 +28,6 @@ pub mod limits;
 pub mod meta;
 pub mod method;
 mod name;
-pub mod percent;
 mod raw;
 mod revision;
 mod scan;

@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("client-configs", &["files", "jsonc", "text"]),
     ("store", &[]),
-    ("catalog", &["files", "wire"]),
+    ("catalog", &["files", "text", "wire"]),
     ("results", &["files", "wire"]),
     ("schema", &["text", "wire"]),
     ("search", &["embed", "wire"]),
