@@ -48,7 +48,6 @@ mod condition;
 mod decode;
 mod error;
 mod expand;
-mod glob;
 mod guard;
 mod hints;
 pub mod limits;
@@ -67,6 +66,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use switchboard_text::glob::Glob;
 use switchboard_wire::Raw;
 
 pub use self::error::RuleError;
@@ -77,7 +77,6 @@ pub use self::rule::{Action, Rule};
 pub use crate::json::digest;
 
 use self::condition::Fault;
-use self::glob::Glob;
 use self::limits::RULES;
 use self::look::Look;
 use self::rule::Specificity;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use switchboard_wire::percent;
+use switchboard_text::percent;
 
 /// The scheme of a URI, or of all that a template makes, in lower case. `None` if it does not begin with one.
 pub fn scheme(uri: &str) -> Option<String> {

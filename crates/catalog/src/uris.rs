@@ -5,9 +5,10 @@
 //! to is an exposed URI, and the way back is to strip the prefix. Inside results, the prefix is put in
 //! where a URI begins; every other byte stays.
 
-use std::{borrow::Cow, fmt::Write};
+use std::borrow::Cow;
 
-use switchboard_wire::{Name, Raw, is_alike, percent};
+use switchboard_text::percent;
+use switchboard_wire::{Name, Raw, is_alike};
 
 const SCHEME: &str = "switchboard://";
 /// The scheme of the pages of apps.
@@ -192,14 +193,5 @@ fn prefix(server: &str, uri: &str) -> String {
 /// assert_eq!(switchboard_catalog::escape("My server/1"), "My%20server%2F1");
 /// ```
 pub fn escape(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            // Writing to a string has no way to fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
+    percent::encode(name, b"-._~")
 }

@@ -1,71 +1,26 @@
 //! The difference between two texts, as `diff -u` would show it.
-//!
-//! What is compared here differs in one place, so everything between the first and the last line
-//! that differ makes one hunk.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
-const CONTEXT: usize = 3;
+use similar::TextDiff;
+
+/// The most lines of both texts that are compared, which takes seconds if all of them differ.
+const LINES: usize = 1 << 18;
 
 /// The unified difference, or nothing where there is none. `None` is a file that is not there.
 pub fn unified(file: &Path, before: Option<&str>, after: &str) -> String {
-    if before == Some(after) {
-        return String::new();
-    }
     let old: Vec<&str> = before.unwrap_or("").split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
-    let same_start = (old.iter().zip(&new)).take_while(|(a, b)| a == b).count();
-    let (old_rest, new_rest) = (&old[same_start..], &new[same_start..]);
-    let same_end = (old_rest.iter().rev().zip(new_rest.iter().rev()))
-        .take_while(|(a, b)| a == b)
-        .count();
-
-    let from = same_start.saturating_sub(CONTEXT);
-    let context_after = same_end.min(CONTEXT);
-    let old_changed = &old[same_start..old.len() - same_end];
-    let new_changed = &new[same_start..new.len() - same_end];
-    let around = same_start - from + context_after;
-
-    let path = file.display();
-    let old_name = before.map_or_else(|| "/dev/null".to_owned(), |_| path.to_string());
-    let mut diff = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(diff, "--- {old_name}\n+++ {path}");
-    let _ = writeln!(
-        diff,
-        "@@ -{} +{} @@",
-        range(from, old_changed.len() + around),
-        range(from, new_changed.len() + around)
-    );
-    lines(&mut diff, ' ', &old[from..same_start]);
-    lines(&mut diff, '-', old_changed);
-    lines(&mut diff, '+', new_changed);
-    lines(
-        &mut diff,
-        ' ',
-        &new[new.len() - same_end..][..context_after],
-    );
-    diff
-}
-
-fn range(from: usize, count: usize) -> String {
-    match count {
-        // An empty range is named after the line before it.
-        0 => format!("{from},0"),
-        1 => (from + 1).to_string(),
-        _ => format!("{},{count}", from + 1),
+    if old.len().min(new.len()) > LINES {
+        return unified(file, before, "") + &unified(file, None, after);
     }
-}
-
-fn lines(diff: &mut String, sign: char, lines: &[&str]) {
-    for line in lines {
-        diff.push(sign);
-        diff.push_str(line);
-        if !line.ends_with('\n') {
-            diff.push_str("\n\\ No newline at end of file\n");
-        }
-    }
+    let path = file.display().to_string();
+    TextDiff::configure()
+        .newline_terminated(true)
+        .diff_slices(&old, &new)
+        .unified_diff()
+        .header(before.map_or("/dev/null", |_| &path), &path)
+        .to_string()
 }
 
 #[cfg(test)]
@@ -95,5 +50,22 @@ mod tests {
             "--- f\n+++ f\n@@ -1 +1,2 @@\n-{}\n\\ No newline at end of file\n+{\n+}\n",
         );
         check(Some("a\n"), "", "--- f\n+++ f\n@@ -1 +0,0 @@\n-a\n");
+    }
+
+    #[test]
+    fn long_texts_are_shown_one_after_the_other() {
+        let before = "a\n".repeat(LINES + 1);
+        let after = format!("{before}b\n");
+        let diff = unified(Path::new("f"), Some(&before), &after);
+        let removed = before.replace('a', "-a");
+        let added = after.replace('a', "+a").replace('b', "+b");
+        assert_eq!(
+            diff,
+            format!(
+                "--- f\n+++ f\n@@ -1,{} +0,0 @@\n{removed}--- /dev/null\n+++ f\n@@ -0,0 +1,{} @@\n{added}",
+                LINES + 1,
+                LINES + 2
+            )
+        );
     }
 }

@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use switchboard_jsonc::{Comment, Tree};
 
 use crate::client::Client;
 use crate::error::Error;
-use crate::json::{self, Tree};
+use crate::json;
 use crate::toml;
 use crate::variables::Variables;
 
@@ -107,26 +108,19 @@ impl Client {
         members: &[(&'static str, Value)],
     ) -> Result<String, Error> {
         let keys = self.keys(file, text)?;
-        let tree: Vec<_> = members
-            .iter()
-            .map(|(key, value)| (*key, Tree::Leaf(value)))
-            .collect();
         if self.writes_toml() {
-            return toml::set(file, text, [keys[0], name], &tree);
+            return toml::set(file, text, [keys[0], name], members);
         }
-        let mut path = keys.to_vec();
-        path.push(name);
-        let is_new = (self.servers(file, text)?.iter()).all(|(known, _)| known != name);
-        if is_new {
-            return json::set(file, text, &path, &Tree::Object(tree));
-        }
-        let mut text = text.to_owned();
-        for (key, value) in tree {
-            path.push(key);
-            text = json::set(file, &text, &path, &value)?;
-            path.pop();
-        }
-        Ok(text)
+        let leaf = |value: &Value| match value {
+            Value::Array(_) => Tree::Leaf(Tree::from(value).to_string()),
+            other => Tree::Leaf(other.to_string()),
+        };
+        let members: Vec<_> = (members.iter())
+            .map(|(key, value)| (*key, leaf(value)))
+            .collect();
+        let path = [keys, &[name]].concat();
+        switchboard_jsonc::put(text, &path, &members)
+            .map_err(|error| json::located(file, text, error))
     }
 
     /// The text without the server's entry.
@@ -135,9 +129,9 @@ impl Client {
         if self.writes_toml() {
             return toml::remove(file, text, [keys[0], name]);
         }
-        let mut path = keys.to_vec();
-        path.push(name);
-        json::remove(file, text, &path)
+        let path = [keys, &[name]].concat();
+        switchboard_jsonc::remove(text, &path, Comment::Keep)
+            .map_err(|error| json::located(file, text, error))
     }
 }
 

@@ -20,7 +20,7 @@ pub fn replace_texts(file: &Path, text: &str, replace: &mut Replace<'_>) -> Resu
     } else {
         json::replaced(file, text, replace)?
     };
-    Ok(json::spliced(text, parts))
+    Ok(switchboard_jsonc::spliced(text, parts))
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use toml_edit::{
 };
 
 use crate::error::Error;
-use crate::json::Tree;
 use crate::texts::Replace;
 
 /// What a text says.
@@ -34,7 +33,7 @@ pub(crate) fn set(
     file: &Path,
     text: &str,
     [key, name]: [&str; 2],
-    members: &[(&str, Tree<'_>)],
+    members: &[(&'static str, Value)],
 ) -> Result<String, Error> {
     let known = match document(file, text)?.get(key) {
         Some(item) => table(file, text, item, key)?.contains_key(name),
@@ -58,8 +57,8 @@ pub(crate) fn set(
         let Some(server) = servers.get_mut(name).and_then(Item::as_table_like_mut) else {
             return;
         };
-        for (member, tree) in members {
-            let mut value = toml_of(tree);
+        for (member, value) in members {
+            let mut value = toml_of(value);
             if let Some(old) = server.get(member).and_then(Item::as_value) {
                 // Comments behind a value are part of it.
                 *value.decor_mut() = old.decor().clone();
@@ -183,10 +182,10 @@ fn edit(file: &Path, text: &str, change: impl FnOnce(&mut DocumentMut)) -> Resul
     Ok(changed)
 }
 
-fn append(text: &str, key: &str, name: &str, members: &[(&str, Tree<'_>)]) -> String {
+fn append(text: &str, key: &str, name: &str, members: &[(&'static str, Value)]) -> String {
     let mut lines = vec![format!("[{}.{}]", Key::new(key), Key::new(name))];
-    for (member, tree) in members {
-        lines.push(format!("{} = {}", Key::new(*member), toml_of(tree)));
+    for (member, value) in members {
+        lines.push(format!("{} = {}", Key::new(*member), toml_of(value)));
     }
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let gap = match text {
@@ -226,20 +225,10 @@ fn object(table: &dyn TableLike) -> Value {
     Value::Object(members.collect::<Map<_, _>>())
 }
 
-fn toml_of(tree: &Tree<'_>) -> TomlValue {
-    match tree {
-        Tree::Object(members) => {
-            let members = members.iter().map(|(key, tree)| (*key, toml_of(tree)));
-            TomlValue::InlineTable(members.collect())
-        }
-        Tree::Leaf(value) => toml_of_value(value),
-    }
-}
-
-fn toml_of_value(value: &Value) -> TomlValue {
+fn toml_of(value: &Value) -> TomlValue {
     match value {
         Value::Bool(truth) => (*truth).into(),
-        Value::Array(items) => TomlValue::Array(items.iter().map(toml_of_value).collect::<Array>()),
+        Value::Array(items) => TomlValue::Array(items.iter().map(toml_of).collect::<Array>()),
         Value::String(text) => text.as_str().into(),
         Value::Number(number) => match number.as_i64() {
             Some(whole) => whole.into(),

@@ -1,17 +1,18 @@
 //! Changes to the text of a configuration that leave the rest of it as it is: comments, order,
 //! indentation and line ends.
 //!
-//! A change is a few patches at offsets that the parser found. The result is read again before it
-//! is given out, so that no edit can make a file that the next start cannot read.
+//! The result is read again before it is given out, so that no edit can make a file that the next
+//! start cannot read.
 
 use std::{borrow::Cow, collections::HashSet};
 
 use serde_json::Value;
 
+use switchboard_jsonc::{Comment, Tree};
 use switchboard_text::nearest;
 
-use crate::json::{self, Json, Member, Node, skip_trivia};
-use crate::layout::{Layout, entry_text, key_text, line_start, same_line_end};
+use crate::json::{self, Json, Node};
+use crate::keys::SERVER;
 use crate::load::{lines, only_hint};
 use crate::name::{NameError, check_server_name};
 use crate::parse;
@@ -99,104 +100,90 @@ pub fn add_servers<'a>(
     if entries.is_empty() {
         return Ok(text.to_owned());
     }
-    let root = read(text)?;
-    let layout = Layout::of(text, root.as_ref());
-    let server = |layout: &Layout| {
-        let entry = |(name, entry): &(&str, &Value)| {
-            format!("{}: {}", key_text(name), entry_text(entry, layout))
-        };
-        let entries: Vec<_> = entries.iter().map(entry).collect();
-        entries.join(&layout.between())
-    };
-    let section = |layout: &Layout| {
-        format!(
-            "\"mcpServers\": {}",
-            layout.braces(&server(&layout.deeper()))
-        )
-    };
-    let mut patches = Patches::default();
-    match &root {
-        None => patches.insert(
-            text.len(),
-            layout.document(text, &section(&layout.deeper())),
-        ),
-        Some(root) => {
-            expect_object(root, || "the configuration".to_owned())?;
-            match root.get("mcpServers") {
-                None => patches.append(text, root, &layout, &section),
-                Some(Member { node: servers, .. }) => {
-                    expect_object(servers, || "\"mcpServers\"".to_owned())?;
-                    let known: HashSet<_> = servers
-                        .members()
-                        .unwrap_or_default()
-                        .iter()
-                        .map(|member| member.key.as_ref())
-                        .collect();
-                    if let Some((name, _)) = entries.iter().find(|(name, _)| known.contains(name)) {
-                        let name = (*name).to_owned();
-                        return Err(EditError::Exists { name });
-                    }
-                    patches.append(text, servers, &layout, &server);
-                }
+    if let Some(root) = read(text)? {
+        expect_object(&root, || "the configuration".to_owned())?;
+        if let Some(servers) = root.get("mcpServers") {
+            expect_object(&servers.node, || "\"mcpServers\"".to_owned())?;
+            let known = servers.node.members().unwrap_or_default().iter();
+            let known: HashSet<_> = known.map(|member| member.key.as_ref()).collect();
+            if let Some((name, _)) = entries.iter().find(|(name, _)| known.contains(name)) {
+                let name = (*name).to_owned();
+                return Err(EditError::Exists { name });
             }
         }
     }
-    patches.apply(text)
+    let entries: Vec<_> = (entries.into_iter())
+        .map(|(name, entry)| (name, entry_tree(entry)))
+        .collect();
+    checked(switchboard_jsonc::put(text, &["mcpServers"], &entries))
 }
 
 /// Removes a server, with a comment behind it on its last line. Comments above it stay.
 pub fn remove_server(text: &str, name: &str) -> Result<String, EditError> {
     let root = read(text)?;
-    let (servers, at) = find(root.as_ref(), name)?;
-    let mut patches = Patches::default();
-    patches.remove(text, servers, at);
-    patches.apply(text)
+    find(root.as_ref(), name)?;
+    let keys = ["mcpServers", name];
+    checked(switchboard_jsonc::remove(text, &keys, Comment::Remove))
 }
 
 /// Enables or disables a server, through `enabled` or, where the entry has it, `disabled`.
 pub fn set_enabled(text: &str, name: &str, enabled: bool) -> Result<String, EditError> {
     let root = read(text)?;
-    let (servers, at) = find(root.as_ref(), name)?;
-    let server = &servers.members().unwrap_or_default()[at].node;
-    expect_object(server, || format!("the server {name:?}"))?;
-    let mut patches = Patches::default();
+    let server = find_object(root.as_ref(), name)?;
+    let mut changes = Vec::new();
     let mut said = false;
     for (key, value) in [("enabled", enabled), ("disabled", !enabled)] {
-        if let Some(Member { node, .. }) = server.get(key) {
+        if let Some(member) = server.get(key) {
             said = true;
-            if !matches!(node.value, Json::Bool(now) if now == value) {
-                patches.replace(node.start, node.end, value.to_string());
+            if !matches!(member.node.value, Json::Bool(now) if now == value) {
+                changes.push((key, Tree::Leaf(value.to_string())));
             }
         }
     }
     if !said && !enabled {
-        let layout = Layout::of(text, root.as_ref());
-        patches.append(text, server, &layout, &|_| "\"enabled\": false".to_owned());
+        changes.push(("enabled", Tree::Leaf("false".to_owned())));
     }
-    patches.apply(text)
+    change(text, name, &changes)
 }
 
 /// Lets a server that is held be started, if it is on this machine with this file, which may be empty.
 pub fn release_server(text: &str, name: &str, file: Option<&str>) -> Result<String, EditError> {
     let root = read(text)?;
-    let (servers, at) = find(root.as_ref(), name)?;
-    let server = &servers.members().unwrap_or_default()[at].node;
-    expect_object(server, || format!("the server {name:?}"))?;
-    let mut patches = Patches::default();
-    if let Some(Member { node, .. }) = server.get("hold") {
-        patches.replace(node.start, node.end, "false".to_owned());
+    let server = find_object(root.as_ref(), name)?;
+    let hold = server.get("hold").map(|_| Value::from(false));
+    let changes = [("hold", hold), ("approvedFile", file.map(Value::from))];
+    let changes: Vec<_> = (changes.iter())
+        .filter_map(|(key, value)| Some((*key, Tree::from(value.as_ref()?))))
+        .collect();
+    change(text, name, &changes)
+}
+
+/// Changes members of a server's entry.
+fn change(text: &str, name: &str, members: &[(&str, Tree<'_>)]) -> Result<String, EditError> {
+    checked(switchboard_jsonc::put(text, &["mcpServers", name], members))
+}
+
+/// Reads a changed text again.
+fn checked(changed: Result<String, switchboard_jsonc::Error>) -> Result<String, EditError> {
+    let changed = changed.map_err(|error| {
+        // The reader took the text before, so the place would be one in a text that nobody has.
+        let mut problems = Problems::default();
+        problems.add(0, error.message);
+        let problems = problems.report(FILE, "");
+        EditError::Text { problems }
+    })?;
+    read(&changed)?;
+    Ok(changed)
+}
+
+/// A server's entry, its keys in the order in which people write them.
+fn entry_tree(entry: &Value) -> Tree<'_> {
+    let mut tree = Tree::from(entry);
+    if let Tree::Object(members) = &mut tree {
+        let place = |key: &str| SERVER.all.iter().position(|known| known.name == key);
+        members.sort_by_key(|(key, _)| place(key).unwrap_or(usize::MAX));
     }
-    if let Some(file) = file {
-        let file = Value::from(file).to_string();
-        if let Some(Member { node, .. }) = server.get("approvedFile") {
-            patches.replace(node.start, node.end, file);
-        } else {
-            let layout = Layout::of(text, root.as_ref());
-            let member = |_: &Layout| format!("\"approvedFile\": {file}");
-            patches.append(text, server, &layout, &member);
-        }
-    }
-    patches.apply(text)
+    tree
 }
 
 fn read(text: &str) -> Result<Option<Node<'_>>, EditError> {
@@ -229,18 +216,14 @@ fn expect_object(node: &Node<'_>, what: impl FnOnce() -> String) -> Result<(), E
     }
 }
 
-/// The object of servers, and which of its members has the name.
-fn find<'n, 'a>(
-    root: Option<&'n Node<'a>>,
-    name: &str,
-) -> Result<(&'n Node<'a>, usize), EditError> {
+/// The entry of the server of this name.
+fn find<'n, 'a>(root: Option<&'n Node<'a>>, name: &str) -> Result<&'n Node<'a>, EditError> {
     let servers = root.and_then(|root| root.get("mcpServers"));
     let members = servers.and_then(|member| member.node.members());
     let members = members.unwrap_or_default();
-    let at = members.iter().position(|member| member.key == name);
-    match (servers, at) {
-        (Some(servers), Some(at)) => Ok((&servers.node, at)),
-        _ => Err(EditError::Missing {
+    match members.iter().find(|member| member.key == name) {
+        Some(member) => Ok(&member.node),
+        None => Err(EditError::Missing {
             name: name.to_owned(),
             nearest: nearest(name, members.iter().map(|member| member.key.as_ref()))
                 .map(str::to_owned),
@@ -248,126 +231,11 @@ fn find<'n, 'a>(
     }
 }
 
-/// Pieces of text to put in place of others.
-#[derive(Default)]
-struct Patches(Vec<(usize, usize, String)>);
-
-impl Patches {
-    fn insert(&mut self, at: usize, text: String) {
-        self.replace(at, at, text);
-    }
-
-    fn replace(&mut self, start: usize, end: usize, text: String) {
-        self.0.push((start, end, text));
-    }
-
-    /// Puts a member behind the others, in the way in which the last of them is written.
-    fn append(
-        &mut self,
-        text: &str,
-        object: &Node<'_>,
-        layout: &Layout,
-        member: &dyn Fn(&Layout) -> String,
-    ) {
-        let Some(last) = object.members().and_then(<[_]>::last) else {
-            return self.fill(text, object, layout, member);
-        };
-        let end = last.node.end;
-        let comma = comma_after(text, end);
-        let behind = comma.map_or(end, |comma| comma + 1);
-        let start_of_line = line_start(text, last.at);
-        let indent = &text[start_of_line..last.at];
-        if indent.chars().all(char::is_whitespace) {
-            let layout = layout.at(indent);
-            if comma.is_none() {
-                self.insert(end, ",".to_owned());
-            }
-            let new = format!("{}{}", layout.line(), member(&layout));
-            let point = same_line_end(text, behind).unwrap_or(behind);
-            self.insert(point, new + comma.map_or("", |_| ","));
-        } else {
-            let new = member(&Layout::Inline);
-            match comma {
-                Some(_) => self.insert(behind, format!(" {new},")),
-                None => self.insert(behind, format!(", {new}")),
-            }
-        }
-    }
-
-    /// Puts the first member into an object.
-    fn fill(
-        &mut self,
-        text: &str,
-        object: &Node<'_>,
-        layout: &Layout,
-        member: &dyn Fn(&Layout) -> String,
-    ) {
-        let start_of_line = line_start(text, object.start);
-        let line = &text[start_of_line..object.start];
-        let base = &line[..line.len() - line.trim_start().len()];
-        let outer = layout.at(base);
-        let inner = outer.deeper();
-        let new = format!("{}{}{}", inner.line(), member(&inner), outer.line());
-        let (open, close) = (object.start + 1, object.end - 1);
-        let inside = text[open..close].trim_end();
-        // Comments inside stay where they are, and a space before the brace makes way for the line.
-        self.replace(open + inside.len(), close, new);
-    }
-
-    /// Takes a member out, with its comma or the one before it.
-    fn remove(&mut self, text: &str, object: &Node<'_>, at: usize) {
-        let members = object.members().unwrap_or_default();
-        let Member { at: key, node, .. } = &members[at];
-        let comma = comma_after(text, node.end);
-        let (mut start, mut end) = (*key, comma.map_or(node.end, |comma| comma + 1));
-        let start_of_line = line_start(text, start);
-        let first_on_line = text[start_of_line..start].trim().is_empty();
-        let rest = same_line_end(text, end).unwrap_or(end);
-        let end_of_line = text[rest..].trim_start_matches([' ', '\t', '\r']);
-        let last_on_line = end_of_line.is_empty() || end_of_line.starts_with('\n');
-        if first_on_line && last_on_line {
-            start = start_of_line;
-            end = (text.len() - end_of_line.len() + 1).min(text.len());
-        } else if first_on_line || (comma.is_some() && !last_on_line) {
-            end = text.len() - text[end..].trim_start_matches([' ', '\t']).len();
-        } else {
-            start = text[..start].trim_end_matches([' ', '\t']).len();
-        }
-        if comma.is_none()
-            && let Some(before) = at.checked_sub(1)
-            && let Some(comma) = comma_after(text, members[before].node.end)
-        {
-            self.replace(comma, comma + 1, String::new());
-        }
-        let (open, close) = (object.start + 1, object.end - 1);
-        let nothing_left = members.len() == 1
-            && text[open..start.max(open)].trim().is_empty()
-            && text[end.min(close)..close].trim().is_empty();
-        if nothing_left {
-            (start, end) = (open, close);
-        }
-        self.replace(start, end, String::new());
-    }
-
-    fn apply(mut self, text: &str) -> Result<String, EditError> {
-        let mut result = String::with_capacity(text.len() + 256);
-        let mut done = 0;
-        self.0.sort_by_key(|&(start, ..)| start);
-        for (start, end, new) in self.0 {
-            result.push_str(&text[done..start]);
-            result.push_str(&new);
-            done = end;
-        }
-        result.push_str(&text[done..]);
-        read(&result)?;
-        Ok(result)
-    }
-}
-
-/// The comma behind a value, if one follows.
-fn comma_after(text: &str, end: usize) -> Option<usize> {
-    let next = skip_trivia(text, end).ok()?;
-    (text.as_bytes().get(next) == Some(&b',')).then_some(next)
+/// The entry of the server of this name, if it is an object.
+fn find_object<'n, 'a>(root: Option<&'n Node<'a>>, name: &str) -> Result<&'n Node<'a>, EditError> {
+    let server = find(root, name)?;
+    expect_object(server, || format!("the server {name:?}"))?;
+    Ok(server)
 }
 
 fn messages(problems: &[Problem]) -> String {

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use switchboard_files::{create_dir, private_dir};
+use switchboard_text::percent;
 
 /// The configuration file's name in its folder.
 const CONFIG_FILE: &str = "switchboard.json";
@@ -346,17 +347,9 @@ fn file_name(server: &str) -> String {
     if server.is_empty() {
         return "%".to_owned();
     }
-    let mut name = String::with_capacity(server.len());
-    for (at, byte) in server.bytes().enumerate() {
-        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        if plain || (byte == b'.' && at > 0) {
-            name.push(char::from(byte));
-        } else {
-            name.push('%');
-            for half in [byte >> 4, byte & 15] {
-                name.push(char::from(b"0123456789ABCDEF"[usize::from(half)]));
-            }
-        }
+    let mut name = percent::encode(server, b"-._");
+    if name.starts_with('.') {
+        name.replace_range(..1, "%2E");
     }
     if name.len() > LOG_NAME_MAX {
         name.truncate(LOG_NAME_MAX - 17);

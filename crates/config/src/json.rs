@@ -118,7 +118,9 @@ pub(crate) fn skip_trivia(text: &str, mut at: usize) -> Result<usize, usize> {
             Some(b' ' | b'\t' | b'\r' | b'\n') => at += 1,
             Some(b'/') => match bytes.get(at + 1) {
                 Some(b'/') => {
-                    at = text[at..].find('\n').map_or(text.len(), |line| at + line);
+                    at = text[at..]
+                        .find(['\r', '\n'])
+                        .map_or(text.len(), |line| at + line);
                 }
                 Some(b'*') => {
                     at = text[at + 2..]

@@ -35,7 +35,6 @@ mod filter;
 mod home;
 mod json;
 mod keys;
-mod layout;
 mod listen;
 mod load;
 mod model;

@@ -16,7 +16,8 @@ use switchboard_base::{
     view::{Face, View},
 };
 use switchboard_config::McpAuth;
-use switchboard_wire::{code, percent, with_hint};
+use switchboard_text::percent;
+use switchboard_wire::{code, with_hint};
 use tokio::{
     io::AsyncReadExt,
     net::{UnixListener, UnixStream},

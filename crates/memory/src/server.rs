@@ -13,9 +13,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_client::memory::ServerEnd;
 use switchboard_store::memory::MemoryChange;
+use switchboard_text::percent;
 use switchboard_wire::{
     ErrorObject, Frame, Id, Message, Notification, Raw, Request, Revision, code, encode, meta,
-    method, percent,
+    method,
 };
 use tokio::{sync::mpsc, task::AbortHandle};
 

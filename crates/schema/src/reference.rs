@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use switchboard_wire::{percent, tree::Json};
+use switchboard_text::percent;
+use switchboard_wire::tree::Json;
 
 /// What a reference refers to; `None` if that is not in this schema, or is not to be told.
 pub(crate) fn resolve<'a>(root: &'a Json<'a>, reference: &str) -> Option<&'a Json<'a>> {

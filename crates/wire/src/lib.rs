@@ -17,7 +17,6 @@ pub mod limits;
 pub mod meta;
 pub mod method;
 mod name;
-pub mod percent;
 mod raw;
 mod revision;
 mod scan;

@@ -2,7 +2,7 @@
 
 use super::places::Rule;
 
-pub(super) const RULES: &[Rule] = &[UNSAFE, RENAME, HEX, NEAREST, UNHEX, MEMBER];
+pub(super) const RULES: &[Rule] = &[UNSAFE, RENAME, HEX, PERCENT, NEAREST, UNHEX, MEMBER];
 
 const UNSAFE: Rule = Rule {
     crates: &[],
@@ -32,14 +32,23 @@ const RENAME: Rule = Rule {
     advice: "replace a file with the crate `files`, which does it in one step",
 };
 
-/// The one that is known writes a percent-encoded byte.
 const HEX: Rule = Rule {
     crates: &[],
     part: |source| &source.text,
     words: &[":02x}", "char::from_digit"],
     home: &[],
-    known: &[("crates/host/src/stdio/join.rs", 1)],
+    known: &[],
     advice: "call `text::hex::encode`",
+};
+
+/// The one that is known shows a byte in a message.
+const PERCENT: Rule = Rule {
+    crates: &[],
+    part: |source| &source.text,
+    words: &[":02X}", "0123456789ABCDEF"],
+    home: &[],
+    known: &[("crates/config/src/load.rs", 1)],
+    advice: "call `text::percent::encode`",
 };
 
 /// The one that is known compares a name with ten thousand at a time.
@@ -57,13 +66,13 @@ const UNHEX: Rule = Rule {
     crates: &[],
     part: |source| &source.code,
     words: &["percent_encoding", "u8::from_str_radix", "to_digit(16)"],
-    home: &["crates/text/src/hex.rs", "crates/wire/src/percent.rs"],
+    home: &["crates/text/src/hex.rs", "crates/text/src/percent.rs"],
     known: &[
         ("crates/approvals/src/rules/decode.rs", 1),
         ("crates/redact/src/place.rs", 1),
         ("crates/trust/src/scan/encoded.rs", 3),
     ],
-    advice: "decode digits with `text::hex`, and what is percent-encoded with `wire::percent`",
+    advice: "decode digits with `text::hex`, and what is percent-encoded with `text::percent`",
 };
 
 /// The one that is known looks for the end of a quotation.
@@ -90,6 +99,8 @@ mod tests {
             ),
             (RENAME, "std::fs::rename(a, b)?;"),
             (HEX, r#"let _ = write!(text, "{byte:02x}");"#),
+            (PERCENT, r#"let _ = write!(out, "%{byte:02X}");"#),
+            (PERCENT, r#"b"0123456789ABCDEF"[usize::from(half)]"#),
             (UNHEX, "u8::from_str_radix(digits, 16)"),
             (UNHEX, "percent_encoding::percent_decode_str(text)"),
             (MEMBER, "static SAYS: LazyLock<memmem::Finder<'static>>"),

@@ -12,6 +12,7 @@ const PURE: &[&str] = &[
     "client-configs",
     "config",
     "embed",
+    "jsonc",
     "recall",
     "redact",
     "results",

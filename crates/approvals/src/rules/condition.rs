@@ -13,10 +13,10 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use switchboard_text::glob::Glob;
 
 use super::decode::json;
 use super::error::RuleError;
-use super::glob::Glob;
 use super::limits::{ARGUMENT_NODES, GLOB_CHARACTERS, MATCHED_BYTES, PATH_STEPS, TEXTS_IN_TEXTS};
 use super::look::Texts;
 use super::number::{Numbers, is_rounded};

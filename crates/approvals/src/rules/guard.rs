@@ -1,8 +1,8 @@
 //! What is asked about where no rule says otherwise.
 
 use serde::{Deserialize, Serialize};
+use switchboard_text::glob::Glob;
 
-use super::glob::Glob;
 use super::hints::Hints;
 use super::look::Look;
 use super::rule::{Action, Rule};

@@ -13,7 +13,7 @@ pub const CONDITIONS: usize = 32;
 pub const PATH_STEPS: usize = 32;
 
 /// The longest pattern for a name or a value.
-pub const GLOB_CHARACTERS: usize = 1024;
+pub const GLOB_CHARACTERS: usize = switchboard_text::glob::CHARACTERS;
 
 /// How large a compiled regular expression may get, in bytes.
 pub const PROGRAM_BYTES: usize = 64 * 1024;

@@ -2,12 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use switchboard_text::nearest;
+use switchboard_text::{glob::Glob, nearest};
 
 use super::Kind;
 use super::condition::Condition;
 use super::error::RuleError;
-use super::glob::Glob;
 use super::hints::Hints;
 use super::limits::{CONDITIONS, RULE_BYTES};
 use super::rule::{Action, Rule};

@@ -6,12 +6,12 @@
 use std::sync::LazyLock;
 
 use regex_lite::{Regex, RegexBuilder};
+use switchboard_text::glob::Glob;
 
 use super::address::prefixes;
 use super::condition::{Fault, Reading};
 use super::decode::folded;
 use super::expand::ANY_HOST;
-use super::glob::Glob;
 use super::limits::PROGRAM_BYTES;
 use super::look::Texts;
 use super::pieces::Pieces;
@@ -291,7 +291,7 @@ impl PathPattern {
             globs.chain(&self.normal).chain(&self.loose)
         };
         let is_matched = |text: &str| {
-            Pieces::of(text).is_some_and(|pieces| globs().any(|glob| glob.may_match(&pieces)))
+            Pieces::of(text).is_some_and(|pieces| globs().any(|glob| pieces.may_match(glob)))
         };
         let mut texts = spellings.braced.iter();
         texts.any(|text| {

@@ -4,6 +4,8 @@
 //! pieces of it, in their order, and of the numbers and letters of ranges. A pattern may match such a text if it matches
 //! any choice of pieces.
 
+use switchboard_text::glob::{Glob, Part};
+
 /// The signs that a text is put together by, or that are taken out of it.
 const SIGNS: [char; 9] = ['{', '}', '[', ']', ',', '"', '\'', '\\', '`'];
 
@@ -117,9 +119,167 @@ fn number(end: &str) -> Option<u64> {
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
+/// The most steps of one comparison with pieces. A text that takes more may match.
+const STEPS: usize = 16 * 1024 * 1024;
+
+/// The longest number of a range.
+const DIGITS: usize = 10;
+
+/// The fewest numbers of a range of which not each is compared.
+const NUMBERS: usize = 64;
+
+impl Pieces<'_> {
+    /// Tests if a pattern matches some choice of pieces.
+    pub(crate) fn may_match(&self, glob: &Glob) -> bool {
+        let parts: Vec<_> = glob.parts().collect();
+        let between = self.between.iter().map(|piece| match piece {
+            Piece::Text(text) => text.len(),
+            Piece::Number { from, to, .. } => {
+                let numbers = usize::try_from(to - from).unwrap_or(NUMBERS);
+                DIGITS * if numbers < NUMBERS { numbers + 1 } else { 1 }
+            }
+            Piece::Letter { .. } => 1,
+        });
+        let bytes = self.before.len() + self.after.len() + between.sum::<usize>();
+        if bytes.saturating_mul(parts.len() + 1) > STEPS {
+            return true;
+        }
+        let mut states = vec![false; parts.len() + 1];
+        states[0] = true;
+        skip_stars(&parts, &mut states);
+        advance(&parts, &mut states, self.before);
+        let none_taken = states.clone();
+        let mut taken = vec![false; states.len()];
+        for piece in &self.between {
+            let mut with = states.clone();
+            match piece {
+                Piece::Text(text) => advance(&parts, &mut with, text),
+                Piece::Letter { from, to } => {
+                    step(&parts, &mut with, |c| (*from..=*to).contains(&c));
+                }
+                Piece::Number { from, to, width } => {
+                    with = after_number(&parts, &with, (*from, *to), *width);
+                }
+            }
+            join(&mut states, &with);
+            join(&mut taken, &with);
+        }
+        if self.may_be_empty {
+            join(&mut taken, &none_taken);
+        }
+        advance(&parts, &mut taken, self.after);
+        taken.last() == Some(&true)
+    }
+}
+
+/// The states behind a number of a range. Of a long one, only the count of digits is known.
+fn after_number(
+    parts: &[Part],
+    states: &[bool],
+    (from, to): (u64, u64),
+    width: usize,
+) -> Vec<bool> {
+    let mut found = vec![false; states.len()];
+    if to - from < NUMBERS as u64 {
+        for number in from..=to {
+            let mut with = states.to_vec();
+            advance(parts, &mut with, &format!("{number:0width$}"));
+            join(&mut found, &with);
+        }
+        return found;
+    }
+    let digits = |number: u64| number.to_string().len().max(width);
+    let mut longer = states.to_vec();
+    for count in 1..=digits(to).min(DIGITS) {
+        step(parts, &mut longer, |c| c.is_ascii_digit());
+        if count >= digits(from).min(DIGITS) {
+            join(&mut found, &longer);
+        }
+    }
+    found
+}
+
+fn advance(parts: &[Part], states: &mut [bool], text: &str) {
+    for c in text.chars() {
+        step(parts, states, |expected| expected == c);
+    }
+}
+
+/// Goes on by one character, of which it is known which literals it can be.
+fn step(parts: &[Part], states: &mut [bool], can_be: impl Fn(char) -> bool) {
+    let mut came = false;
+    for (at, part) in parts.iter().enumerate() {
+        let was = std::mem::replace(&mut states[at], came);
+        came = match part {
+            Part::Literal(expected) => was && can_be(*expected),
+            Part::One => was,
+            Part::Many => {
+                states[at] |= was;
+                false
+            }
+        };
+    }
+    states[parts.len()] = came;
+    skip_stars(parts, states);
+}
+
+/// A star need not take anything.
+fn skip_stars(parts: &[Part], states: &mut [bool]) {
+    for (at, part) in parts.iter().enumerate() {
+        if *part == Part::Many && states[at] {
+            states[at + 1] = true;
+        }
+    }
+}
+fn join(states: &mut [bool], others: &[bool]) {
+    for (state, other) in states.iter_mut().zip(others) {
+        *state |= other;
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn choices_of_pieces_are_matched(
+            pattern in "[ab/*?1]{0,6}",
+            before in "[ab/]{0,2}",
+            list in proptest::collection::vec("[ab/1]{0,3}", 1..4),
+            after in "[ab/]{0,2}",
+        ) {
+            let glob = Glob::parse(&pattern).unwrap();
+            let text = format!("{before}{{{}}}{after}", list.join(","));
+            let pieces = Pieces::of(&text).unwrap();
+            let matches = |piece: &String| glob.matches(&format!("{before}{piece}{after}"));
+            prop_assert!(!list.iter().any(matches) || pieces.may_match(&glob), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_letters_of_ranges_are_matched() {
+        let may_match = |pattern: &str, text: &str| {
+            let glob = Glob::parse(pattern).unwrap();
+            Pieces::of(text).unwrap().may_match(&glob)
+        };
+        assert!(may_match("10.0.0.254/*", "10.0.0.[1-254]/x"));
+        assert!(may_match("10.0.0.1/x", "10.0.0.[1- 1: 1]/x"));
+        assert!(may_match("http://*", "htt{p..p}://x"));
+        assert!(!may_match("*secret*", "items[0-1000]"));
+        assert!(!may_match("10.0.0.9/*", "10.0.0.[1-8]/x"));
+        assert!(may_match("10.0.0.008/*", "10.0.0.[001-010]/x"));
+        assert!(!may_match("10.0.0.25/*", "10.0.0.[100-254]/x"));
+        assert!(!may_match("xyz", "x[a-w]z"));
+        assert!(may_match("xyz", "x[y-z]z"));
+        assert!(!may_match("*secret*", &"a[i-1]{b}".repeat(6)));
+        assert!(!may_match("10.0.0.x/*", "10.0.0.[1-254]/x"));
+        assert!(!may_match("*secret*", r#"{"a":"set","b":"cream"}"#));
+        assert!(!may_match("/etc/*", "{a,b}/etc/x"));
+        assert!(may_match("/etc/*", "{,b}/etc/x"));
+    }
 
     #[test]
     fn marks_are_told_from_other_brackets() {

@@ -7,10 +7,10 @@ use serde::de::Error as _;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use switchboard_text::glob::{Glob, Narrowness};
 use switchboard_wire::Raw;
 
 use super::condition::{Condition, Fault, Reading};
-use super::glob::{Glob, Narrowness};
 use super::hints::Hints;
 use super::limits::MATCHED_BYTES;
 use super::look::Look;

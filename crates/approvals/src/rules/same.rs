@@ -1,12 +1,12 @@
 //! Values that are the same to a server: `100`, `"100"` and `"1e2"`, or `true` and `"yes"`.
 
 use serde_json::Value;
+use switchboard_text::glob::Glob;
 use switchboard_wire::{Raw, tree::Json};
 
 use super::condition::Fault;
 use super::decode::folded;
 use super::error::RuleError;
-use super::glob::Glob;
 use super::look::Texts;
 use super::number::Numbers;
 use super::pattern::PathPattern;

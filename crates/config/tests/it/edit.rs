@@ -335,6 +335,12 @@ fn refusals_say_what_to_do() {
     );
 }
 
+#[test]
+fn carriage_return_ends_a_comment() {
+    let text = "{ // c\r\"mcpServers\": {}}";
+    assert!(config(&add(text)).servers.contains_key("new"));
+}
+
 #[derive(Clone, Debug)]
 enum Edit {
     Add(String, Value),

@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 use switchboard_config::{Config, Home};
 use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
 use switchboard_terminal::failure::{Context as _, Failure};
+use switchboard_text::percent;
 use switchboard_wire::{ErrorObject, Raw, Splitter, code, encode, limits, method, put_line};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
@@ -73,21 +74,13 @@ pub(super) async fn connect(home: &Home, client: &Client) -> Option<Link> {
     timeout(ANSWER_PATIENCE, ask(home, client)).await.ok()?
 }
 
-/// A path as a header can say it.
-fn encoded(path: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
-    let written = path.bytes().map(|byte| match byte {
-        byte if plain(byte) => char::from(byte).to_string(),
-        byte => format!("%{byte:02x}"),
-    });
-    written.collect()
-}
-
 async fn ask(home: &Home, client: &Client) -> Option<Link> {
     let mut stream = UnixStream::connect(home.socket()).await.ok()?;
     let view = client.view.place();
     let project = client.project();
-    let project = project.map(|folder| encoded(&folder)).unwrap_or_default();
+    // A header holds few characters.
+    let project = project.map(|folder| percent::encode(&folder, b"/-._~"));
+    let project = project.unwrap_or_default();
     let ask = format!(
         "GET {PIPE_PATH}{view} HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: {PIPE_UPGRADE}\r\n{PIPE_PROJECT}: {project}\r\n\r\n"
     );

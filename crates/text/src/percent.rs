@@ -1,12 +1,31 @@
-//! Percent-encoding in addresses and URI fragments.
+//! Percent-encoding in addresses, URI fragments and file names.
 
 use std::borrow::Cow;
+
+/// Encodes every byte as `%XX`, except ASCII letters and digits and those in `plain`.
+///
+/// ```
+/// use switchboard_text::percent::encode;
+///
+/// assert_eq!(encode("My server/ü", b"/"), "My%20server/%C3%BC");
+/// ```
+pub fn encode(text: &str, plain: &[u8]) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(percent_encoding::percent_encode_byte(byte));
+        }
+    }
+    encoded
+}
 
 /// Decodes `%XX`. Returns `None` if a percent sign is not followed by two hexadecimal digits, or if the
 /// result is not UTF-8.
 ///
 /// ```
-/// use switchboard_wire::percent::decode;
+/// use switchboard_text::percent::decode;
 ///
 /// assert_eq!(decode("My%20server").as_deref(), Some("My server"));
 /// assert_eq!(decode("a%+5"), None);
