@@ -259,11 +259,7 @@ async fn a_ledger_goes_with_its_server() {
     let ledger = rig.home.trust().join("s.json");
     assert!(ledger.is_file());
     rig.reconfigure(&json!({ "mcpServers": {} })).await;
-    let start = std::time::Instant::now();
-    while ledger.exists() {
-        assert!(start.elapsed() < std::time::Duration::from_secs(10));
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    switchboard_test_support::until_async("the ledger is gone", async || !ledger.exists()).await;
     // It is new when it comes back, and so are its definitions.
     stage.set_tools(&[tool("paint", "Paints a house."), tool("cook", "Cooks.")]);
     rig.reconfigure(&json!({ "mcpServers": { "s": stage.entry() } }))
