@@ -26,10 +26,10 @@
 #   .tools/browser/            axe-core, which looks for what keeps people out of the console
 #   .tools/log/                what the installers said
 #
-# Chromium and its driver, for the tests of the console, and openssl, for those of TLS, are packages of the system.
-#
-# Where no container engine works, podman and runc are installed as packages of the system. If that cannot be
-# done, the tests that need one are skipped, and nothing else is.
+# Packages of the system are installed with apt-get, by root only, and named before: Chromium and its driver, for the
+# tests of the console; openssl, for those of TLS; Node.js with npm and Python with pip and venv, where one of the above
+# needs them; and podman with runc, where no container engine works. If there can be no engine, the tests that need one
+# are left out, and nothing else is.
 
 set -euo pipefail
 shopt -s inherit_errexit
@@ -330,22 +330,23 @@ container_engine() {
     fi
 }
 
-# Installs packages of the system as root; for any other user it prints the command, and fails.
+# Installs packages of the system as root, and says so first; for any other user it prints the command, and fails.
 system_packages() {
+    local install=(apt-get install -y --no-install-recommends "$@")
     if ! command -v apt-get >/dev/null; then
         echo "install $* with the package manager of this system, then try again" >&2
         return 1
     fi
     if [[ $(id -u) != 0 ]]; then
-        echo "run this, then try again: sudo apt-get install -y --no-install-recommends $*" >&2
+        echo "run this, then try again: sudo ${install[*]}" >&2
         return 1
     fi
+    echo "packages of the system: apt-get update && ${install[*]}" >&2
     # One at a time: several steps may want packages, side by side.
     (
         flock 8
         logged "apt-update" apt-get update
-        logged "apt-$1" env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y --no-install-recommends "$@"
+        logged "apt-$1" env DEBIAN_FRONTEND=noninteractive "${install[@]}"
     ) 8>"$tools/.apt.lock"
 }
 

@@ -5,7 +5,7 @@ use std::{fmt::Write, fs, path::Path};
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::support::{Tools, workspace};
+use crate::support::{Tools, npm, workspace};
 
 #[tokio::test]
 async fn the_client_conforms_to_2025_11_25() {
@@ -18,9 +18,9 @@ async fn the_client_conforms_to_2026_07_28() {
 }
 
 async fn conforms_to(revision: &str) {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let suite = tools.npm("conformance");
+    let suite = npm(&tools, "conformance");
     let output = Command::new(suite.executable())
         .args(suite.args())
         .args(["client", "--requirements", revision])

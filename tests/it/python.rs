@@ -5,7 +5,7 @@ use switchboard_client::{
     CallError, Client, Error, Raw, Revision, http::Http, model::LogLevel, sse::Sse,
 };
 
-use crate::support::{Host, Marked, ROOT, Record, Server, Tools, text, until, wait_gone};
+use crate::support::{Host, Marked, ROOT, Record, Server, Tools, python, text, until, wait_gone};
 
 /// A connection to a server of its own.
 struct Peer {
@@ -32,7 +32,7 @@ use Revision::{V2025_11_25 as OLD, V2026_07_28 as NEW};
 impl Peer {
     /// Starts the server and connects; `None` if such tests are to be left out.
     async fn connect(script: &str, way: Way, revision: Revision) -> Option<Self> {
-        let program = Tools::find()?.python(script);
+        let program = python(&Tools::peers()?, script);
         let (said, mark) = (program.said.clone(), program.mark.clone());
         let host = Host::default();
         let builder = host.client(revision);
@@ -63,8 +63,7 @@ impl Peer {
     async fn restart(&mut self, tools: &Tools) {
         let mut server = self.server.take().expect("it is on a port");
         server.kill().await;
-        let program = tools
-            .python("mcp_server.py")
+        let program = python(tools, "mcp_server.py")
             .arg("http")
             .arg(server.port.to_string());
         self.server = Some(program.listen(READY).await);
@@ -407,7 +406,7 @@ async fn a_killed_child_is_listened_to_again() {
 
 #[tokio::test]
 async fn a_restarted_server_over_http_is_listened_to_again() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let Some(mut peer) = Peer::connect("mcp_server.py", Way::Http, NEW).await else {
         return;
     };
@@ -437,7 +436,7 @@ async fn is_listened_to_again(Peer { client, host, .. }: &Peer) {
 
 #[tokio::test]
 async fn a_restarted_server_over_http_gets_a_new_session() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let Some(mut peer) = Peer::connect("mcp_server.py", Way::Http, OLD).await else {
         return;
     };

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 use switchboard_client::{CallError, Client, Error, ErrorKind, Revision, State, model::Root};
 
-use crate::support::{Host, SOON, Tools, wait_gone};
+use crate::support::{Host, PATIENCE, Tools, npm, wait_gone};
 
 #[tokio::test]
 async fn the_filesystem_server_works_within_our_roots() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let [given, root, other] = [(); 3].map(|()| tempfile::tempdir().expect("a directory"));
     let file = root.path().join("note.txt");
     let file = file.to_str().expect("a path in UTF-8");
-    let program = tools.npm("server-filesystem").arg(given.path());
+    let program = npm(&tools, "server-filesystem").arg(given.path());
     let uri = |dir: &tempfile::TempDir| format!("file://{}", dir.path().display());
     let client = Client::builder("switchboard-tests", "1.0")
         .roots([Root::new(uri(&root))])
@@ -60,10 +60,10 @@ async fn the_filesystem_server_works_within_our_roots() {
 
 #[tokio::test]
 async fn the_memory_server_tells_of_updates_also_after_it_was_killed() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("memory.jsonl");
-    let program = tools.npm("server-memory").env("MEMORY_FILE_PATH", &file);
+    let program = npm(&tools, "server-memory").env("MEMORY_FILE_PATH", &file);
     let host = Host::default();
     let client = host.client(Revision::LATEST).connect(program.stdio());
     let graph = "memory://knowledge-graph";
@@ -89,7 +89,7 @@ async fn the_memory_server_tells_of_updates_also_after_it_was_killed() {
     // A call does not wait for the old process, and may be lost with it; the next one is not.
     let mut state = client.watch_state();
     let is_lost = |state: &State| !matches!(state, State::Ready(_));
-    tokio::time::timeout(SOON, state.wait_for(is_lost))
+    tokio::time::timeout(PATIENCE, state.wait_for(is_lost))
         .await
         .expect("in time")
         .expect("alive");
@@ -130,15 +130,15 @@ async fn the_memory_server_tells_of_updates_also_after_it_was_killed() {
 
 #[tokio::test]
 async fn a_server_that_cannot_start_says_why() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     // Without a directory it starts, and ends in the middle of the handshake.
-    let program = tools.npm("server-filesystem").arg("/no/such/directory");
+    let program = npm(&tools, "server-filesystem").arg("/no/such/directory");
     let client = Host::default()
         .client(Revision::LATEST)
         .connect(program.stdio());
     let mut state = client.watch_state();
     let is_waiting = |state: &State| matches!(state, State::Backoff { .. });
-    let waiting = tokio::time::timeout(SOON, state.wait_for(is_waiting)).await;
+    let waiting = tokio::time::timeout(PATIENCE, state.wait_for(is_waiting)).await;
     // A copy: as long as the state is borrowed, it cannot change.
     let waiting = waiting.expect("in time").expect("alive").clone();
     let State::Backoff { reason, .. } = waiting else {
@@ -163,11 +163,10 @@ async fn a_server_that_cannot_start_says_why() {
 
 #[tokio::test]
 async fn a_server_ends_with_its_last_client() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let program = tools
-        .npm("server-memory")
-        .env("MEMORY_FILE_PATH", dir.path().join("memory.jsonl"));
+    let program =
+        npm(&tools, "server-memory").env("MEMORY_FILE_PATH", dir.path().join("memory.jsonl"));
     let client = Client::connect(program.stdio());
     let other = client.clone();
     drop(client);

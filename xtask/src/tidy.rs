@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: the rules of the house that no compiler knows.
 
+mod clock;
 mod cycles;
 mod layers;
 mod lines;
@@ -27,10 +28,11 @@ Checks every file that git knows or would add, and shows each problem as path:li
   - write `unsafe` only in the files that are listed for it (once.rs)
   - call the function that exists for files that are replaced, hexadecimal digits, percent-encoding and names
     in JSON, and do not write another one (once.rs)
+  - let no test want something to be over within a time: a busy machine fails it (clock.rs)
 
 These files are in xtask/src/tidy, and have tables of what may break a rule. Lower a number there when you can,
 and take out an entry that nothing needs: tidy says so. The rules of cycles.rs, pure.rs and once.rs are not for
-tests, but that about `unsafe` is.
+tests, but that about `unsafe` is; that of clock.rs is for nothing else.
 
 The length of functions is left to clippy: `too_many_lines` allows 100 lines. The bytes in fuzz/seeds and lock
 files are left alone.";
@@ -53,15 +55,18 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let root = root();
     let mut problems = Vec::new();
     let mut sources = Vec::new();
+    let mut bounds = Vec::new();
     for path in tracked(&root)? {
         // What is no text, or is deleted and not yet committed, is not judged.
         let Ok(text) = fs::read_to_string(root.join(&path)) else {
             continue;
         };
         sources.extend(File::new(&path, &text));
+        bounds.push((path.clone(), clock::find(&path, &text)));
         let found = check(&path, &text).into_iter();
         problems.extend(found.map(|problem| (path.clone(), problem)));
     }
+    problems.extend(clock::check(&bounds, clock::KNOWN));
     problems.extend(cycles::check(&sources, cycles::KNOWN));
     for rule in once::RULES.iter().chain(pure::RULES) {
         problems.extend(rule.check(&sources));

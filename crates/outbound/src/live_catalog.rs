@@ -764,9 +764,7 @@ mod tests {
             // The judgement is written down, and cannot take effect yet.
             let changing = live_catalog.changing.lock();
             go.send(()).unwrap();
-            let since = std::time::Instant::now();
             while live_catalog.pins.read("a", &server).held().next().is_none() {
-                assert!(since.elapsed() < SOON);
                 std::thread::yield_now();
             }
             scope.spawn(|| {

@@ -8,7 +8,7 @@ use switchboard_client::{
     CallError, Client, Error, Raw, Revision, http::Http, model::LogLevel, sse::Sse,
 };
 
-use crate::support::{Host, Server, Tools, text, wait_gone};
+use crate::support::{Host, Server, Tools, npm, text, wait_gone};
 
 /// A connection to a server of its own.
 struct Peer {
@@ -31,13 +31,13 @@ enum Way {
 impl Peer {
     /// Starts the server and connects; `None` if such tests are to be left out.
     async fn connect(way: Way) -> Option<Self> {
-        let tools = Tools::find()?;
+        let tools = Tools::peers()?;
         let host = Host::default();
         let builder = host.client(Revision::LATEST);
         let server = start(&tools, way, None).await;
         let url = |path: &str| server.as_ref().expect("it is on a port").url(path);
         let client = match way {
-            Way::Stdio => builder.connect(tools.npm("server-everything").arg("stdio").stdio()),
+            Way::Stdio => builder.connect(npm(&tools, "server-everything").arg("stdio").stdio()),
             Way::Http => builder.connect(Http::new(&url("/mcp")).expect("a good address")),
             Way::Sse => builder.connect(Sse::new(&url("/sse")).expect("a good address")),
             Way::Fallback => builder.connect(Http::new(&url("/sse")).expect("a good address")),
@@ -64,7 +64,7 @@ impl Peer {
 
 /// Starts the server on a port, unless it is to be a child of the client.
 async fn start(tools: &Tools, way: Way, port: Option<u16>) -> Option<Server> {
-    let program = tools.npm("server-everything");
+    let program = npm(tools, "server-everything");
     match way {
         Way::Stdio => None,
         Way::Http => {
@@ -103,8 +103,8 @@ peers! {
 
 #[tokio::test]
 async fn a_killed_child_is_started_again_and_subscribed_to_again() {
-    let Some(tools) = Tools::find() else { return };
-    let program = tools.npm("server-everything");
+    let Some(tools) = Tools::peers() else { return };
+    let program = npm(&tools, "server-everything");
     let host = Host::default();
     let client = host.client(Revision::LATEST).connect(program.stdio());
     let uri = "demo://resource/dynamic/text/1";
@@ -178,7 +178,7 @@ async fn is_subscribed_to_again(way: Way) {
         .await;
     let mut server = peer.server.take().expect("it is on a port");
     server.kill().await;
-    let tools = Tools::find().expect("it was found before");
+    let tools = Tools::peers().expect("it was found before");
     peer.server = start(&tools, way, Some(server.port)).await;
     // Nobody calls: the client has to find out by itself.
     let is_another =

@@ -9,7 +9,7 @@ use switchboard_client::{
     model::{ElicitationAnswer, Root, SamplingResult},
 };
 
-use super::{Record, SOON};
+use super::{PATIENCE, Record};
 
 /// Where the host works.
 pub(crate) const ROOT: &str = "file:///srv/project";
@@ -33,8 +33,8 @@ impl Host {
             .newest_revision(newest)
             .backoff(Duration::from_millis(50), Duration::from_secs(1))
             // A busy machine may take long to start an interpreter.
-            .handshake_timeout(2 * SOON)
-            .request_timeout(2 * SOON)
+            .handshake_timeout(2 * PATIENCE)
+            .request_timeout(2 * PATIENCE)
             .roots([Root::new(ROOT)])
             .on_notification(move |notification| news.push(notification))
             .on_sampling(move |request| {

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use tokio::{sync::watch, time::timeout};
 
-use super::SOON;
+use super::PATIENCE;
 
 /// Everything of one kind that happened so far. Clones share it.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl<T: Clone + Debug> Record<T> {
             found = items.iter().skip(skipped).find_map(&mut find);
             found.is_some()
         });
-        let in_time = timeout(SOON, search).await.is_ok();
+        let in_time = timeout(PATIENCE, search).await.is_ok();
         assert!(
             in_time,
             "{what} did not happen; all that did: {:#?}",

@@ -14,7 +14,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Marked, Record, SOON};
+use super::{Marked, PATIENCE, Record};
 
 /// A program that is a server.
 #[derive(Clone)]
@@ -145,7 +145,7 @@ impl Server {
 
     /// Kills it, without warning.
     pub(crate) async fn kill(&mut self) {
-        let killed = timeout(SOON, self.child.kill()).await;
+        let killed = timeout(PATIENCE, self.child.kill()).await;
         killed.expect("it dies").expect("it is ours");
     }
 }

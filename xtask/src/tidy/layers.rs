@@ -8,7 +8,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("machine", &["wire"]),
     ("client", &["machine", "wire"]),
-    ("simulation", &["machine", "wire"]),
     ("files", &[]),
     ("contain", &["files"]),
     ("embed", &["text"]),

@@ -254,11 +254,7 @@ async fn the_last_handle_ends_the_connection_whatever_the_library_waits_for() {
     let started = Instant::now();
     drop(client);
     assert!(listener.is_over().await);
-    assert!(
-        started.elapsed() <= Duration::from_millis(100),
-        "{:?}",
-        started.elapsed()
-    );
+    assert_eq!(started.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]

@@ -264,5 +264,5 @@ async fn an_answer_nested_too_deep_fails_its_call() {
         .await;
     let error = call.await.unwrap().unwrap_err();
     assert!(error.to_string().contains("nested deeper"), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(1));
+    assert_eq!(began.elapsed(), Duration::ZERO);
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::peer::{World, builder, connect, connect_with_depth, ready};
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_calls_in_flight_are_answered_and_the_task_is_gone_in_100_ms() {
+async fn a_thousand_calls_in_flight_are_answered_and_the_task_is_gone() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let calls: Vec<_> = (0..1_000)
         .map(|_| tokio::spawn(client.request("x", None).into_future()))
@@ -25,11 +25,7 @@ async fn a_thousand_calls_in_flight_are_answered_and_the_task_is_gone_in_100_ms(
         ));
     }
     client.closed().await;
-    assert!(
-        started.elapsed() <= Duration::from_millis(100),
-        "{:?}",
-        started.elapsed()
-    );
+    assert_eq!(started.elapsed(), Duration::ZERO);
     assert!(peer.try_recv().is_none(), "nothing is sent on a stop");
 }
 

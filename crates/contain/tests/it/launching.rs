@@ -7,15 +7,15 @@ use std::{
     os::unix::{fs::PermissionsExt, process::ExitStatusExt},
     path::Path,
     process::{Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use switchboard_contain::{
     GUARD_ARGUMENT, Launch, LaunchError, Rung, StartFailure, Step, find_program,
 };
+use switchboard_test_support::until_async;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::support::{FIXTURE, Place, started};
+use super::support::{Place, fixture, started};
 
 #[tokio::test]
 async fn a_server_is_given_its_pipes_and_nothing_else() {
@@ -362,7 +362,7 @@ async fn a_launch_given_up_leaves_nobody() {
     }
     place.containment.kill_all();
     place.containment.all_gone().await;
-    place.assert_empty_within(Duration::ZERO, "given up");
+    place.assert_empty("given up");
     assert_eq!(place.records(), 0);
 }
 
@@ -381,7 +381,7 @@ fn a_runtime_that_ends_leaves_nobody() {
         .unwrap();
     let contained = runtime.block_on(place.launch("stubborn"));
     drop(runtime);
-    place.assert_empty_within(Duration::from_secs(2), "a runtime that ends");
+    place.until_empty("a runtime that ends");
     drop(contained);
 }
 
@@ -396,15 +396,10 @@ async fn orphans_that_end_are_looked_after() {
     contained.stdout.read_exact(&mut line).await.unwrap();
     let guard = place.guards()[0];
     let children = || fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap();
-    let until = Instant::now() + Duration::from_secs(5);
-    while children().split_whitespace().count() > 1 {
-        assert!(
-            Instant::now() < until,
-            "children of the guard: {}",
-            children()
-        );
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_async("the guard has one child", async || {
+        children().split_whitespace().count() == 1
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -445,7 +440,7 @@ async fn the_record_tells_who_lives() {
 
 #[test]
 fn nobody_is_a_guard_by_hand() {
-    let output = Command::new(FIXTURE)
+    let output = Command::new(fixture())
         .arg(GUARD_ARGUMENT)
         .stdin(Stdio::null())
         .output()

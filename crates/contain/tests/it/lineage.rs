@@ -7,13 +7,12 @@ use std::{
     net::TcpListener,
     os::fd::OwnedFd,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    time::Duration,
 };
 
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use switchboard_contain::MARKER;
 
-use super::support::{FIXTURE, Place, started};
+use super::support::{Place, fixture, started};
 
 /// A gateway with one server, which has a socket.
 struct Judge {
@@ -28,7 +27,7 @@ struct Judge {
 impl Judge {
     fn with_server(way: &str) -> Self {
         let place = Place::new();
-        let mut gateway = Command::new(FIXTURE)
+        let mut gateway = Command::new(fixture())
             .args(["judge", &place.tag])
             .arg(place.ledger())
             .arg(way)
@@ -85,8 +84,7 @@ impl Drop for Judge {
         let _ = self.gateway.kill();
         let _ = self.gateway.wait();
         if !std::thread::panicking() {
-            let wait = Duration::from_secs(10);
-            self.place.assert_empty_within(wait, "a judge that ended");
+            self.place.until_empty("a judge that ended");
         }
     }
 }
@@ -166,7 +164,7 @@ fn socket_shared_with_server_is_the_servers() {
 #[test]
 fn marked_process_belongs_to_server() {
     let mut judge = Judge::with_server("open");
-    let mut command = Command::new(FIXTURE);
+    let mut command = Command::new(fixture());
     command.args(["socket", &judge.place.tag, "open"]);
     command.env(MARKER, format!("{}:0", judge.place.tag));
     let mut marked = Ours::start(&mut command);

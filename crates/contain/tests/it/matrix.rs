@@ -8,7 +8,7 @@ use std::{
 
 use switchboard_contain::{Rung, Step, Sweep};
 
-use super::support::{FIXTURE, LADDER, Place, is_guard, sigkill};
+use super::support::{LADDER, PATIENT, Place, fixture, is_guard, ladder_to, sigkill};
 
 /// How servers behave, and the rung it takes to stop each.
 const MODES: [(&str, Rung); 10] = [
@@ -37,24 +37,21 @@ async fn stopping_leaves_nobody() {
         assert_eq!(place.records(), 1);
         let since = Instant::now();
         drop(contained.stdin);
-        contained.handle.stop(LADDER);
+        contained.handle.stop(ladder_to(rung));
         contained.handle.exited().await;
         let ended = contained.handle.gone().await;
         let took = since.elapsed();
         assert_eq!(ended.rung, rung, "{mode}");
-        let (least, most) = match rung {
-            Rung::Own | Rung::Close => (Duration::ZERO, Duration::from_millis(300)),
-            Rung::Term => (LADDER.close, LADDER.close + Duration::from_millis(300)),
-            Rung::Kill => {
-                let both = LADDER.close + LADDER.term;
-                (both, both + Duration::from_millis(500))
-            }
+        let least = match rung {
+            Rung::Own | Rung::Close => Duration::ZERO,
+            Rung::Term => LADDER.close,
+            Rung::Kill => LADDER.close + LADDER.term,
         };
-        assert!(took >= least && took < most, "{mode}: {took:?}");
+        assert!(took >= least, "{mode}: {took:?}");
         // The record and the guard go with the last of them.
         assert_eq!(place.records(), 0, "{mode}");
         place.containment.all_gone().await;
-        place.assert_empty_within(Duration::ZERO, mode);
+        place.assert_empty(mode);
     }
 }
 
@@ -62,13 +59,12 @@ async fn stopping_leaves_nobody() {
 async fn killing_leaves_nobody() {
     for (mode, _) in MODES {
         let place = Place::new();
-        let contained = place.launch(mode).await;
+        let contained = place.launch_with(mode, PATIENT).await;
         contained.handle.kill();
         let ended = contained.handle.gone().await;
         assert_eq!(ended.rung, Rung::Kill, "{mode}");
-        assert!(ended.took < Duration::from_millis(500), "{mode}: {ended:?}");
         place.containment.all_gone().await;
-        place.assert_empty_within(Duration::ZERO, mode);
+        place.assert_empty(mode);
     }
 }
 
@@ -76,12 +72,12 @@ async fn killing_leaves_nobody() {
 async fn dropping_the_handle_leaves_nobody() {
     for (mode, rung) in MODES {
         let place = Place::new();
-        let contained = place.launch(mode).await;
+        let contained = place.launch_with(mode, ladder_to(rung)).await;
         let tree = contained.handle.tree().clone();
         drop(contained);
         assert_eq!(tree.gone().await.rung, rung, "{mode}");
         place.containment.all_gone().await;
-        place.assert_empty_within(Duration::ZERO, mode);
+        place.assert_empty(mode);
     }
 }
 
@@ -89,11 +85,10 @@ async fn dropping_the_handle_leaves_nobody() {
 async fn a_kill_cuts_a_stop_short() {
     let place = Place::new();
     let contained = place.launch("stubborn").await;
-    contained.handle.stop(switchboard_contain::Ladder::PROCESS);
+    contained.handle.stop(PATIENT);
     place.containment.kill_all();
     let ended = contained.handle.gone().await;
     assert_eq!(ended.rung, Rung::Kill);
-    assert!(ended.took < Duration::from_millis(500), "{ended:?}");
 }
 
 #[tokio::test]
@@ -110,8 +105,7 @@ async fn a_killed_guard_leaves_nobody() {
         contained.handle.exited().await;
         let ended = contained.handle.gone().await;
         assert_eq!(ended.rung, Rung::Kill);
-        assert!(ended.took < Duration::from_secs(2), "{mode}: {ended:?}");
-        place.assert_empty_within(Duration::ZERO, mode);
+        place.assert_empty(mode);
         assert_eq!(place.records(), 0, "{mode}");
         assert!(place.steps.lock().unwrap().contains(&Step::GuardLost));
         // Those that fell to this process have been looked after.
@@ -129,7 +123,7 @@ async fn a_guard_that_hangs_is_done_without() {
     let ended = contained.handle.gone().await;
     assert_eq!(ended.rung, Rung::Kill);
     place.containment.all_gone().await;
-    place.assert_empty_within(Duration::ZERO, "a guard that hangs");
+    place.assert_empty("a guard that hangs");
     assert_eq!(place.records(), 0);
 }
 
@@ -141,7 +135,7 @@ fn a_killed_gateway_leaves_nobody() {
         assert!(place.people().len() >= 3, "{mode}");
         gateway.kill().unwrap();
         gateway.wait().unwrap();
-        place.assert_empty_within(Duration::from_secs(2), mode);
+        place.until_empty(mode);
         assert_eq!(place.records(), 0, "{mode}");
     }
 }
@@ -163,7 +157,7 @@ fn what_two_killed_leave_is_swept() {
         sigkill(guards[0]);
         let left: Vec<_> = place.people();
         let report = Sweep::new(place.ledger(), place.instance()).run().unwrap();
-        place.assert_empty_within(Duration::ZERO, mode);
+        place.assert_empty(mode);
         assert_eq!(place.records(), 0, "{mode}");
         assert!(report.guarded.is_empty(), "{mode}: {report:?}");
         // The server itself dies with its guard; others have to be found.
@@ -183,7 +177,7 @@ fn a_guard_at_work_is_left_to_it() {
     // The guard takes 300 ms; the sweep waits for it.
     let report = Sweep::new(place.ledger(), place.instance()).run().unwrap();
     assert_eq!(report, switchboard_contain::SweepReport::default());
-    place.assert_empty_within(Duration::ZERO, "a guard at work");
+    place.assert_empty("a guard at work");
 }
 
 #[tokio::test]
@@ -195,15 +189,14 @@ async fn what_a_server_leaves_behind_is_ended() {
     assert!(!place.people().iter().all(|pid| is_guard(*pid)), "a child");
     let ended = contained.handle.gone().await;
     assert_eq!(ended.rung, Rung::Term);
-    assert!(ended.took < Duration::from_secs(2), "{ended:?}");
     place.containment.all_gone().await;
-    place.assert_empty_within(Duration::ZERO, "quits");
+    place.assert_empty("quits");
 }
 
 /// A gateway in a process of its own, with a server that is ready.
 fn gateway(place: &Place, mode: &str) -> Child {
     let (program, args) = place.command(mode);
-    let mut gateway = Command::new(FIXTURE)
+    let mut gateway = Command::new(fixture())
         .args(["gateway", &place.tag])
         .arg(place.ledger())
         .arg(program)

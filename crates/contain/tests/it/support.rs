@@ -7,21 +7,44 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use switchboard_contain::{
-    Contained, Containment, Instance, Ladder, Launch, Step, become_subreaper,
+    Contained, Containment, Instance, Ladder, Launch, Rung, Step, become_subreaper,
 };
+use switchboard_test_support::{FOREVER_MS, until};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
-pub(crate) const FIXTURE: &str = env!("CARGO_BIN_EXE_switchboard-contain-fixture");
+/// The fixture: the guard, and servers.
+pub(crate) fn fixture() -> &'static str {
+    switchboard_test_support::fixture("contain_fixture")
+}
 
 /// Short, so that tests are.
 pub(crate) const LADDER: Ladder = Ladder {
     close: Duration::from_millis(300),
     term: Duration::from_millis(300),
+};
+
+/// A ladder on which only those rungs end that are to do nothing: a server that is slow to leave is not taken for one
+/// that does not.
+pub(crate) fn ladder_to(rung: Rung) -> Ladder {
+    match rung {
+        Rung::Own | Rung::Close => PATIENT,
+        Rung::Term => Ladder {
+            close: LADDER.close,
+            ..PATIENT
+        },
+        Rung::Kill => LADDER,
+    }
+}
+
+/// A ladder that no test lives to climb.
+pub(crate) const PATIENT: Ladder = Ladder {
+    close: Duration::from_millis(FOREVER_MS),
+    term: Duration::from_millis(FOREVER_MS),
 };
 
 /// One test's own instance, with its records and all that was told.
@@ -43,7 +66,7 @@ impl Place {
         let told = Arc::clone(&steps);
         let containment = Containment::new(dir.path().join("groups"), tag.parse().unwrap())
             .unwrap()
-            .guard_program(FIXTURE)
+            .guard_program(fixture())
             .on_step(move |_, step| told.lock().unwrap().push(step.clone()));
         Self {
             tag,
@@ -68,12 +91,13 @@ impl Place {
     /// How a server in this mode is started: program and arguments.
     pub(crate) fn command(&self, mode: &str) -> (String, Vec<String>) {
         let tag = &self.tag;
+        let program = fixture();
         match mode {
             "wrapper" => (
                 "sh".into(),
-                vec!["-c".into(), format!("'{FIXTURE}' echo {tag}; true {tag}")],
+                vec!["-c".into(), format!("'{program}' echo {tag}; true {tag}")],
             ),
-            mode => (FIXTURE.into(), vec![mode.into(), tag.clone()]),
+            mode => (program.into(), vec![mode.into(), tag.clone()]),
         }
     }
 
@@ -86,7 +110,13 @@ impl Place {
 
     /// Launches a server, and waits until all of it is there.
     pub(crate) async fn launch(&self, mode: &str) -> Contained {
-        let mut contained = self.containment.launch(&self.server(mode)).await.unwrap();
+        self.launch_with(mode, LADDER).await
+    }
+
+    /// The same with a ladder for when its handle is dropped.
+    pub(crate) async fn launch_with(&self, mode: &str, ladder: Ladder) -> Contained {
+        let server = self.server(mode).ladder(ladder);
+        let mut contained = self.containment.launch(&server).await.unwrap();
         let mut line = [0; 6];
         contained.stdout.read_exact(&mut line).await.unwrap();
         assert_eq!(&line, b"ready\n", "{mode}");
@@ -106,21 +136,19 @@ impl Place {
             .collect()
     }
 
+    /// Checks that nobody is left now.
+    #[track_caller]
+    pub(crate) fn assert_empty(&self, what: &str) {
+        let left: Vec<_> = self.people().into_iter().map(words).collect();
+        assert!(left.is_empty(), "{what}: left: {left:?}");
+    }
+
     /// Waits until nobody is left.
-    pub(crate) fn assert_empty_within(&self, time: Duration, what: &str) {
-        let until = Instant::now() + time;
-        loop {
-            let people = self.people();
-            if people.is_empty() {
-                return;
-            }
-            assert!(
-                Instant::now() < until,
-                "{what}: left after {time:?}: {:?}",
-                people.iter().map(|pid| words(*pid)).collect::<Vec<_>>()
-            );
-            std::thread::sleep(Duration::from_millis(10));
-        }
+    #[track_caller]
+    pub(crate) fn until_empty(&self, what: &str) {
+        until(&format!("{what}: nobody is left"), || {
+            self.people().is_empty()
+        });
     }
 
     pub(crate) fn records(&self) -> usize {

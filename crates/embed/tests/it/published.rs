@@ -1,22 +1,9 @@
 //! The published all-MiniLM-L6-v2, compared with what the original libraries compute.
 //!
-//! `SWITCHBOARD_MODEL` is the folder of the model; `./test` sets it. Without it these tests fail,
-//! unless `SWITCHBOARD_TEST_QUICK=1` leaves them out.
-
-use std::path::PathBuf;
+//! Without the model these tests fail, unless `SWITCHBOARD_TEST_QUICK=1` leaves them out.
 
 use switchboard_embed::{Embedder, Joined, MiniLm, Quantised, Role, StaticTable, WordPiece};
-
-/// The folder of the published model; `None` if the tests that need it are left out.
-fn folder() -> Option<PathBuf> {
-    if std::env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1") {
-        return None;
-    }
-    let Some(folder) = std::env::var_os("SWITCHBOARD_MODEL") else {
-        panic!("SWITCHBOARD_MODEL names the folder of all-MiniLM-L6-v2; ./test sets it");
-    };
-    Some(PathBuf::from(folder))
-}
+use switchboard_test_support::tools::model as folder;
 
 fn model() -> Option<MiniLm> {
     folder().map(|folder| MiniLm::open(&folder).unwrap())

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use switchboard_files::{Links, open_any, read, read_within};
@@ -55,10 +55,8 @@ fn pipe_and_directory_are_refused_without_waiting() {
 fn pipe_without_a_writer_is_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let file = open_any(&pipe(dir.path())).unwrap();
-    let start = Instant::now();
     let refused = read_within(&file, 9, Duration::from_millis(50)).unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::TimedOut, "{refused}");
-    assert!(start.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

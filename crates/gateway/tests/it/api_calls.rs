@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::api_rig::{FIXTURE, Rig, fixture, fixture_as};
+use crate::api_rig::{Rig, fixture, fixture_as, program};
 
 #[tokio::test]
 async fn tools_come_with_their_definitions_as_the_server_sent_them() {
@@ -118,9 +118,9 @@ async fn each_way_to_get_no_answer_has_its_status() {
     let rig = Rig::configured(json!({
         "waitTimeoutMs": 100,
         "mcpServers": {
-            "slow": { "command": FIXTURE, "args": ["mcp"], "requestTimeoutMs": 300 },
+            "slow": { "command": program(), "args": ["mcp"], "requestTimeoutMs": 300 },
             "dying": fixture(),
-            "mute": { "command": FIXTURE, "args": ["mute"], "requestTimeoutMs": 300 },
+            "mute": { "command": program(), "args": ["mute"], "requestTimeoutMs": 300 },
             "gone": { "command": "/does/not/exist" },
             "off": { "command": "x", "enabled": false },
         },
@@ -153,7 +153,7 @@ async fn each_way_to_get_no_answer_has_its_status() {
 #[tokio::test]
 async fn a_server_with_too_much_to_do_is_busy() {
     let rig = Rig::with(json!({
-        "a": { "command": FIXTURE, "args": ["mcp"], "maxInFlight": 1, "maxQueued": 1 },
+        "a": { "command": program(), "args": ["mcp"], "maxInFlight": 1, "maxQueued": 1 },
     }))
     .await;
     rig.until_known("a").await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::api_rig::{FIXTURE, Rig};
+use crate::api_rig::{Rig, program};
 
 #[tokio::test]
 async fn no_secret_is_shown_anywhere() {
@@ -10,7 +10,7 @@ async fn no_secret_is_shown_anywhere() {
         "waitTimeoutMs": 100,
         "mcpServers": {
             "a": {
-                "command": FIXTURE,
+                "command": program(),
                 "args": ["mcp", "--key=s3cret", "${env:PATH}"],
                 "env": { "KEY": "s3cret", "PLACE": "${env:PATH}" },
             },
@@ -19,7 +19,7 @@ async fn no_secret_is_shown_anywhere() {
                 "headers": { "Authorization": "Bearer s3cret" },
             },
             "c": { "command": "/does/not/exist", "args": ["s3cret"], "env": { "KEY": "s3cret" } },
-            "d": { "command": FIXTURE, "args": ["broken", "s3cret"], "env": { "KEY": "s3cret" } },
+            "d": { "command": program(), "args": ["broken", "s3cret"], "env": { "KEY": "s3cret" } },
         },
     }))
     .await;

@@ -1,10 +1,11 @@
 //! A gateway of its own for each test, and a client that speaks as much HTTP as the tests need.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 use switchboard_config::{Config, Environment, Home};
 use switchboard_gateway::{Gateway, Ports};
+use switchboard_test_support::until_async;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
@@ -12,10 +13,9 @@ use tokio::{
     time::timeout,
 };
 
-pub(crate) const FIXTURE: &str = env!("CARGO_BIN_EXE_switchboard-gateway-fixture");
+pub(crate) use switchboard_test_support::PATIENCE;
+
 pub(crate) const TOKEN: &str = "t0ken";
-/// Nothing that a test waits for takes this long unless it never comes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running gateway with both its doors open.
 pub(crate) struct Rig {
@@ -27,14 +27,19 @@ pub(crate) struct Rig {
     pub(crate) console: String,
 }
 
+/// The fixture: the guard, and servers.
+pub(crate) fn program() -> &'static str {
+    switchboard_test_support::fixture("gateway_fixture")
+}
+
 /// The entry of a server that works.
 pub(crate) fn fixture() -> Value {
-    json!({ "command": FIXTURE, "args": ["mcp"] })
+    json!({ "command": program(), "args": ["mcp"] })
 }
 
 /// The entry of a fixture that behaves in another way.
 pub(crate) fn fixture_as(mode: &str) -> Value {
-    json!({ "command": FIXTURE, "args": [mode] })
+    json!({ "command": program(), "args": [mode] })
 }
 
 impl Rig {
@@ -73,8 +78,13 @@ impl Rig {
     async fn start(folder: TempDir, home: Arc<Home>) -> Self {
         let config = Config::load(home.config_file()).unwrap();
         let environment = Environment::current(None);
-        let gateway =
-            Gateway::start(Arc::clone(&home), config, environment, Some(FIXTURE.into())).unwrap();
+        let gateway = Gateway::start(
+            Arc::clone(&home),
+            config,
+            environment,
+            Some(program().into()),
+        )
+        .unwrap();
         let doors = gateway.doors(TOKEN);
         let tcp = Ports::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let port = tcp.address().port();
@@ -185,18 +195,7 @@ impl Rig {
 
     /// Asks until it is so.
     pub(crate) async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
-        let look = async {
-            loop {
-                let answer = self.get(path).await.json();
-                if so(&answer) {
-                    return answer;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        timeout(PATIENCE, look)
-            .await
-            .unwrap_or_else(|_| panic!("{path} never became so"))
+        until_async(path, async || Some(self.get(path).await.json()).filter(&so)).await
     }
 
     /// Waits for the tools of a server.

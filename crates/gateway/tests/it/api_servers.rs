@@ -127,10 +127,7 @@ async fn a_server_is_added_switched_and_removed_in_the_file_too() {
     let trust = rig.get("/api/v1/trust").await.json();
     let start = &trust["servers"][0]["start"];
     let program = start["program"].as_str().unwrap();
-    assert!(
-        program.ends_with("switchboard-gateway-fixture mcp"),
-        "{start}"
-    );
+    assert!(program.ends_with("gateway_fixture mcp"), "{start}");
     let other = json!({ "start": "0".repeat(32) });
     rig.post("/api/v1/trust/a%20b/approve", &other)
         .await

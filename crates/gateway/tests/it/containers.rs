@@ -4,14 +4,15 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::api_rig::{FIXTURE, Rig};
+use crate::api_rig::{Rig, program};
 
 #[tokio::test]
 async fn a_container_has_the_network_that_is_asked_for_and_none_unasked() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, told) = (folder.path().join("engine"), folder.path().join("told"));
+    let program = program();
     let script = format!(
-        "echo \"$@\" >> '{}'; case $1 in run) exec '{FIXTURE}' mcp;; esac",
+        "echo \"$@\" >> '{}'; case $1 in run) exec '{program}' mcp;; esac",
         told.display()
     );
     fs::write(&engine, script).unwrap();

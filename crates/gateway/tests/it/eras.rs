@@ -1,7 +1,5 @@
 //! Servers of both eras: each client is spoken for in its own.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::{
@@ -10,7 +8,6 @@ use crate::{
     stage_rig::{Stage, tool},
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const CALL: &str = "tools/call ";
 
 fn stage() -> Stage {
@@ -196,16 +193,11 @@ async fn tools_of_the_second_process_alone_are_listed_besides() {
     // The first process does not have them, whatever becomes of the second.
     stage.set("older.tools.json", "7");
     stage.tell_in("older", CHANGED, json!({})).await;
-    let refused = async {
-        loop {
-            let call = json!({ "name": "extra", "arguments": {} });
-            let answer = newer.ask("tools/call", call).await.json;
-            if answer["result"]["isError"] == true {
-                return;
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, refused).await.unwrap();
+    until("it is refused", async || {
+        let call = json!({ "name": "extra", "arguments": {} });
+        newer.ask("tools/call", call).await.json["result"]["isError"] == true
+    })
+    .await;
     assert_eq!(calls_in(&stage, "newer"), 0);
 }
 
@@ -326,7 +318,7 @@ async fn second_process_ends_with_the_server() {
     rig.reconfigure(&json!({ "mcpServers": { "s": entry } }))
         .await;
     let gone = || async { !stage.is_up_in("older") && !stage.is_up_in("newer") };
-    until("both are gone", PATIENCE, gone).await;
+    until("both are gone", gone).await;
     let refused = older.refusal("echo", json!({})).await;
     assert!(refused.contains("disabled"), "{refused}");
 }
@@ -338,10 +330,7 @@ async fn second_process_that_dies_is_started_again() {
     let mut older = Pipe::open(&rig, server("s")).await;
     older.call("elicit", json!({})).await;
     stage.die_in("older").await;
-    until("it is gone", PATIENCE, || async {
-        !stage.is_up_in("older")
-    })
-    .await;
+    until("it is gone", || async { !stage.is_up_in("older") }).await;
     let result = older.call("elicit", json!({})).await;
     assert!(text_of(&result).contains("Ada"), "{result}");
 }

@@ -5,14 +5,15 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 use serde_json::{Value, json};
 
 use crate::{
-    api_rig::{FIXTURE, Rig},
+    api_rig::{Rig, program},
     mcp_rig::{Pipe, search, server},
 };
 
 /// An entry that leaves a trace when it is started, and would work then.
 fn held(trace: &std::path::Path) -> Value {
+    let program = program();
     let script = format!(
-        "echo started >> '{}'; exec '{FIXTURE}' mcp",
+        "echo started >> '{}'; exec '{program}' mcp",
         trace.display()
     );
     json!({ "command": "sh", "args": ["-c", script], "hold": true })
@@ -171,8 +172,9 @@ async fn approver_is_shown_what_would_run() {
 fn folder_with_tool() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let (tool, trace) = (folder.path().join("tool"), folder.path().join("trace"));
+    let program = program();
     let script = format!(
-        "#!/bin/sh\necho >> '{}'\nexec '{FIXTURE}' mcp\n",
+        "#!/bin/sh\necho >> '{}'\nexec '{program}' mcp\n",
         trace.display()
     );
     fs::write(&tool, script).unwrap();
@@ -439,7 +441,8 @@ async fn rejection_leaves_another_entry_alone() {
 
 /// A server that writes down where it runs, and another argument.
 fn whereabouts(out: &std::path::Path, more: &str) -> Value {
-    let script = format!("pwd > '{}'; exec '{FIXTURE}' mcp", out.display());
+    let program = program();
+    let script = format!("pwd > '{}'; exec '{program}' mcp", out.display());
     json!({ "command": "sh", "args": ["-c", script, more] })
 }
 

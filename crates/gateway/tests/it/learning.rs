@@ -1,7 +1,5 @@
 //! What searches teach: tools that were called after a question rank higher when it is asked again.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::{
@@ -42,10 +40,7 @@ async fn learnt(rig: &Rig) -> u64 {
 }
 
 async fn until_learnt(rig: &Rig) {
-    until("something is learnt", Duration::from_secs(10), async || {
-        learnt(rig).await > 0
-    })
-    .await;
+    until("something is learnt", async || learnt(rig).await > 0).await;
 }
 
 /// Waits until a tool ranks higher than it did: calls are learnt from one after the other.
@@ -55,7 +50,7 @@ async fn until_higher(pipe: &mut Pipe, called: &str, before: &[String]) {
         let now = pipe.lock().await.retrieve(QUESTION).await;
         rank(&now, called) < rank(before, called)
     };
-    until("it ranks higher", Duration::from_secs(10), is_higher).await;
+    until("it ranks higher", is_higher).await;
 }
 
 /// Asks the question and calls a tool, several times.
@@ -114,10 +109,7 @@ async fn a_client_that_keeps_no_session_teaches_as_well() {
         assert!(names_of(&found).contains(&"s:dust".to_owned()), "{found}");
         web.call("call_tool", json!({ "name": "s:dust" })).await;
         let what = format!("something is learnt of a client of {revision}");
-        until(&what, Duration::from_secs(10), async || {
-            learnt(&rig).await > 0
-        })
-        .await;
+        until(&what, async || learnt(&rig).await > 0).await;
     }
     rig.stop().await;
 }
@@ -232,10 +224,7 @@ async fn what_was_learnt_survives_a_restart_and_a_damaged_file_costs_nothing_els
         assert_eq!(learnt(&rig).await, 0);
         let file = rig.home.search().join("learnt.json");
         let file = file.to_str().unwrap();
-        until("it is told", Duration::from_secs(10), async || {
-            heard::warned(&[file])
-        })
-        .await;
+        until("it is told", async || heard::warned(&[file])).await;
         rig.stop().await;
     }
     rig.stop().await;

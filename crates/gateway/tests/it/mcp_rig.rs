@@ -1,9 +1,6 @@
 //! Clients that speak MCP by hand: over a pipe, and over HTTP.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -12,6 +9,8 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     time::timeout,
 };
+
+pub(crate) use switchboard_test_support::until_async as until;
 
 use crate::api_rig::{Answer, PATIENCE, Rig, TOKEN};
 
@@ -83,20 +82,6 @@ pub(crate) fn listed(list: &Value) -> Vec<String> {
     let tools = tools.unwrap_or_else(|| panic!("no tools: {list}"));
     let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
     names.map(str::to_owned).collect()
-}
-
-/// Asks until it is so, and tells how long that took.
-pub(crate) async fn until<F: Future<Output = bool>>(
-    what: &str,
-    within: Duration,
-    mut so: impl FnMut() -> F,
-) -> Duration {
-    let start = Instant::now();
-    while !so().await {
-        assert!(start.elapsed() < within, "not within {within:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    start.elapsed()
 }
 
 fn dressed(revision: &str, capabilities: &Value, mut params: Value) -> Value {

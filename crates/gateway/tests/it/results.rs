@@ -390,10 +390,7 @@ async fn what_cannot_be_read_says_what_to_do() {
         let read = pipe.lock().await.call(READ, json!({ "id": id })).await;
         read["isError"] == true
     };
-    until("it is expired", std::time::Duration::from_secs(20), || {
-        is_gone()
-    })
-    .await;
+    until("it is expired", is_gone).await;
     let read = pipe.lock().await.call(READ, json!({ "id": id })).await;
     assert!(text_of(&read).contains("was kept until"), "{read}");
     assert!(text_of(&read).contains("call the tool again"), "{read}");

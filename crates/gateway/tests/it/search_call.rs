@@ -1,7 +1,5 @@
 //! `call_tool`: the tool's own result, unchanged, and everything that passes on the way to it.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::{
@@ -338,7 +336,7 @@ async fn a_tool_that_is_not_there_is_named_with_the_nearest_one() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_far_too_long_is_refused_at_once() {
+async fn a_name_that_is_far_too_long_is_refused() {
     let (stage, rig) = staged().await;
     let mut pipe = Pipe::open(&rig, search()).await;
     for name in [
@@ -347,16 +345,9 @@ async fn a_name_that_is_far_too_long_is_refused_at_once() {
         "x".repeat(100_000),
     ] {
         for tool in ["describe_tool", "call_tool"] {
-            let start = Instant::now();
             let text = pipe.refusal(tool, json!({ "name": name })).await;
             assert!(text.contains("There is no tool"), "{text}");
             assert!(text.len() < 1_000, "{}", text.len());
-            let took = start.elapsed();
-            assert!(
-                took < Duration::from_secs(2),
-                "{tool} {}: {took:?}",
-                &name[..4]
-            );
         }
     }
     assert_eq!(stage.calls(), 0);

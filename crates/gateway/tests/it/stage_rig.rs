@@ -1,13 +1,14 @@
 //! A server that plays what a test wants, while it runs.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
+use switchboard_test_support::until_async;
 use tempfile::TempDir;
 use tokio::{io::AsyncWriteExt, net::UnixStream};
 
 use crate::{
-    api_rig::{FIXTURE, Rig},
+    api_rig::{Rig, program},
     mcp_rig::LIST_CHANGED,
 };
 
@@ -47,7 +48,7 @@ impl Stage {
     /// Its entry in a configuration. It runs all the time.
     pub(crate) fn entry(&self) -> Value {
         let folder = self.folder.path();
-        json!({ "command": FIXTURE, "args": ["stage", folder], "start": "eager" })
+        json!({ "command": program(), "args": ["stage", folder], "start": "eager" })
     }
 
     /// The same, with settings of its own.
@@ -255,14 +256,8 @@ impl Stage {
 
     /// Waits until it was asked something.
     pub(crate) async fn until_asked(&self, what: &str) -> String {
-        let start = std::time::Instant::now();
-        loop {
-            if let Some(line) = self.asked().into_iter().find(|line| line.contains(what)) {
-                return line;
-            }
-            assert!(start.elapsed() < Duration::from_secs(30), "never: {what}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let find = async || self.asked().into_iter().find(|line| line.contains(what));
+        until_async(what, find).await
     }
 }
 

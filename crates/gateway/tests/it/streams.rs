@@ -1,8 +1,9 @@
 //! Questions on the streams of a server over HTTP: each belongs to the call on whose stream it comes.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use serde_json::{Value, json};
+use switchboard_test_support::PATIENCE;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream, tcp::OwnedReadHalf},
@@ -15,8 +16,6 @@ use crate::{
     mcp_rig::{Pipe, Web, server, text_of},
     stage_rig::tool,
 };
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server of 2025-11-25 over Streamable HTTP, in this process.
 ///
@@ -222,7 +221,7 @@ async fn question_before_a_task_is_its_clients() {
         bank.until_asked("tools/call", "slow").await;
         let mut owner = Pipe::open(&rig, server("bank")).await;
         bank.release("pay");
-        let paid = timeout(PATIENCE / 2, owner.call("pay", json!({}))).await;
+        let paid = timeout(PATIENCE, owner.call("pay", json!({}))).await;
         bank.release("slow");
         let paid = paid.expect("the owner of the call is asked");
         assert_eq!(text_of(&paid), "paid");

@@ -93,12 +93,11 @@ async fn a_list_that_fails_fails_the_call() {
     assert_eq!(stage.calls(), 0, "{:?}", stage.asked());
     // It is asked again, and then all is well.
     stage.mend_list("tools");
-    let mut tries = 0;
-    while pipe.ask("tools/call", call("s__paint")).await.json["error"].is_object() {
-        tries += 1;
-        assert!(tries < 500, "it is never asked again");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("it is asked again", async || {
+        let answer = pipe.ask("tools/call", call("s__paint")).await.json;
+        answer.get("error").is_none()
+    })
+    .await;
     rig.stop().await;
 }
 
@@ -148,9 +147,7 @@ async fn a_call_after_a_change_waits_for_the_new_list() {
     let before = lists();
     stage.hold_list("tools");
     stage.change_tools(&changed()).await;
-    while lists() == before {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("the list is asked for", async || lists() > before).await;
     let paint = pipe.send("tools/call", call("s__paint")).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     stage.release_list("tools");
@@ -198,12 +195,11 @@ async fn a_list_that_hangs_holds_up_no_other() {
     stage.set_prompts(&json!([{ "name": "part" }]));
     stage.tell("notifications/prompts/list_changed").await;
     let part = json!({ "name": "part" });
-    let mut tries = 0;
-    while pipe.ask("prompts/get", part.clone()).await.json["error"].is_object() {
-        tries += 1;
-        assert!(tries < 100, "the prompts are never asked for again");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("the prompts are asked for again", async || {
+        let answer = pipe.ask("prompts/get", part.clone()).await.json;
+        answer.get("error").is_none()
+    })
+    .await;
     stage.release_list("tools");
     rig.stop().await;
 }
@@ -269,10 +265,7 @@ async fn list_that_fails_is_shown_and_told_once() {
             .filter(|line| line.starts_with("tools/list"))
             .count()
     };
-    until("it is asked again", Duration::from_secs(20), async || {
-        times() > 3
-    })
-    .await;
+    until("it is asked again", async || times() > 3).await;
     let log = rig.get("/api/v1/servers/s/logs").await.json().to_string();
     assert_eq!(log.matches("tools/list failed").count(), 1, "{log}");
     stage.mend_list("tools");

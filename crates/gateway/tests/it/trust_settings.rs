@@ -259,11 +259,7 @@ async fn pins_go_with_their_server() {
     let pins = rig.home.trust().join("s.json");
     assert!(pins.is_file());
     rig.reconfigure(&json!({ "mcpServers": {} })).await;
-    let start = std::time::Instant::now();
-    while pins.exists() {
-        assert!(start.elapsed() < std::time::Duration::from_secs(10));
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    switchboard_test_support::until_async("the pins are gone", async || !pins.exists()).await;
     // It is new when it comes back, and so are its definitions.
     stage.set_tools(&[tool("paint", "Paints a house."), tool("cook", "Cooks.")]);
     rig.reconfigure(&json!({ "mcpServers": { "s": stage.entry() } }))

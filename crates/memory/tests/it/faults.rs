@@ -1,6 +1,7 @@
 //! Faults that were there once.
 
 use serde_json::{Value, json};
+use switchboard_test_support::until_async;
 
 use crate::rig::{Ended, Rig};
 
@@ -34,27 +35,18 @@ async fn after_everything_was_forgotten_new_memories_are_found_by_meaning() {
 /// The index is made while the first model comes into use.
 #[tokio::test]
 async fn a_new_home_uses_its_vectors_from_the_start() {
-    let mut without = 0;
-    let rounds = 30;
-    for _ in 0..rounds {
+    for _ in 0..30 {
         let folder = tempfile::tempdir().unwrap();
         let rig = Rig::with_vectors(folder.path());
         rig.embedded().await;
         rig.store(json!({ "content": "the automobile is in the workshop" }))
             .await;
-        let mut found = 0;
-        // Vectors are there within milliseconds; a second is for a machine that has much to do.
-        for _ in 0..50 {
+        until_async("it is found by its vector", async || {
             rig.embedded().await;
-            found = vector_hits(&rig, "car").await;
-            if found == 1 {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-        without += usize::from(found == 0);
+            vector_hits(&rig, "car").await == 1
+        })
+        .await;
     }
-    assert_eq!(without, 0, "of {rounds}");
 }
 
 #[tokio::test]
@@ -179,15 +171,13 @@ async fn an_index_that_cannot_be_made_is_told_as_failed() {
     let rig = Rig::open(folder.path());
     rig.store(json!({ "content": "whole" })).await;
     rig.store(json!({ "content": "broken" })).await;
+    rig.store.close();
+    rig.store.closed().await;
     drop(rig);
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    let file = folder.path().join("switchboard.db");
-    let broken = std::process::Command::new("python3")
-        .args(["-c", "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(\"update memory_versions set content=cast(x'ff' as text) where row=2\"); c.commit()"])
-        .arg(&file)
-        .status()
-        .unwrap();
-    assert!(broken.success());
+    let file = rusqlite::Connection::open(folder.path().join("switchboard.db")).unwrap();
+    let sql = "UPDATE memory_versions SET content = CAST(x'ff' AS text) WHERE row = 2";
+    assert_eq!(file.execute(sql, []).unwrap(), 1);
+    drop(file);
     let rig = Rig::open(folder.path());
     let mut last = Value::Null;
     for _ in 0..3 {
@@ -417,9 +407,7 @@ async fn a_model_that_is_wanted_no_more_is_worked_for_no_more() {
         .await;
     *wanted.lock().unwrap() = Some(Arc::new(Slow(Arc::clone(&batches))));
     rig.memory.model_changed();
-    while batches.load(Relaxed) < 2 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    until_async("some are made", async || batches.load(Relaxed) >= 2).await;
     *wanted.lock().unwrap() = None;
     rig.memory.model_changed();
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;

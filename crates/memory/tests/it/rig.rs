@@ -15,6 +15,7 @@ use switchboard_client::memory::ServerEnd;
 use switchboard_embed::StaticTable;
 use switchboard_memory::{Memory, Model, Settings};
 use switchboard_store::Store;
+use switchboard_test_support::until_async;
 use tokio::sync::{Mutex, mpsc};
 
 pub(crate) struct Rig {
@@ -122,15 +123,12 @@ impl Rig {
 
     /// Waits until every memory has a vector that is in use.
     pub(crate) async fn embedded(&self) {
-        for _ in 0..2_000 {
+        until_async("every memory has a vector", async || {
             let status = self.call("get_status", json!({})).await;
             let embeddings = &status["parts"]["embeddings"];
-            if embeddings["state"] == "ready" && embeddings["waiting"] == 0 {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("{}", self.call("get_status", json!({})).await);
+            embeddings["state"] == "ready" && embeddings["waiting"] == 0
+        })
+        .await;
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use switchboard_embed::{Embedder, ModelError, Role, StaticTable};
 use switchboard_memory::{Model, Settings};
+use switchboard_test_support::until_async;
 
 use crate::rig::Rig;
 
@@ -114,13 +115,11 @@ async fn another_model_takes_over_when_all_its_vectors_are_there() {
         rig.memory.model_changed();
     };
     use_model("broken", false);
-    let status = loop {
+    let status = until_async("it has failed", async || {
         let status = rig.call("get_status", json!({})).await;
-        if status["parts"]["embeddings"]["state"] == "error" {
-            break status;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    };
+        Some(status).filter(|status| status["parts"]["embeddings"]["state"] == "error")
+    })
+    .await;
     assert_eq!(status["parts"]["embeddings"]["model"], "static table");
     assert_eq!(rig.contents("search_memory", search.clone()).await.len(), 3);
     use_model("turned", true);

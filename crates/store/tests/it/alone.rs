@@ -1,26 +1,49 @@
 //! What takes a process of its own: being killed, and being watched while doing nothing.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "so a process talks to the test that has started it"
+)]
+
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use switchboard_store::{Query, Store, Which, verify};
+use switchboard_test_support::left_out::{Lack, lacks};
 
 use super::memory::{assert_sound, everything, learned_twice};
 use super::{
     Place, all, approval, close, is_intact, names, new, note, ready, record, within, write,
 };
 
-const FILE_OF_THE_VICTIM: &str = "SWITCHBOARD_STORE_VICTIM";
+/// Set in the process that a test starts to be killed or watched: the same test, which does something else then.
+const CHILD: &str = "SWITCHBOARD_STORE_CHILD";
+
+/// The file that this process is to work on, if a test has started it.
+fn child_file() -> Option<PathBuf> {
+    std::env::var_os(CHILD).map(PathBuf::from)
+}
+
+/// A test once more, in a process of its own.
+fn child(test: &str, file: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", &format!("alone::{test}"), "--nocapture"])
+        .env(CHILD, file);
+    command
+}
 
 #[tokio::test]
 async fn what_was_committed_survives_a_kill() {
+    if let Some(file) = child_file() {
+        return victim(file).await;
+    }
     let place = Place::new();
-    let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "alone::victim", "--nocapture"])
-        .env(FILE_OF_THE_VICTIM, &place.file)
+    let mut victim = child("what_was_committed_survives_a_kill", &place.file)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -52,13 +75,9 @@ async fn what_was_committed_survives_a_kill() {
     assert!(is_intact(&place.file));
 }
 
-/// Not a test by itself: the process that is killed above. It says what is on the disk.
-#[tokio::test]
-async fn victim() {
-    let Some(file) = std::env::var_os(FILE_OF_THE_VICTIM) else {
-        return;
-    };
-    let store = Store::open(file.into());
+/// The process that is killed above. It says what is on the disk.
+async fn victim(file: PathBuf) {
+    let store = Store::open(file);
     let mut number = 0;
     // Fewer than one answer holds; the reader kills long before.
     while number < 1000 {
@@ -71,17 +90,16 @@ async fn victim() {
     std::future::pending::<()>().await;
 }
 
-const FILE_OF_THE_WRITER: &str = "SWITCHBOARD_STORE_WRITER";
-
 /// Round after round on the same file, killed at any moment: while it opens, writes, commits.
 #[tokio::test]
 async fn every_write_that_was_answered_survives_a_kill() {
+    if let Some(file) = child_file() {
+        return writer(file).await;
+    }
     let place = Place::new();
     let mut answered: HashSet<String> = HashSet::new();
     for round in 0..24 {
-        let mut writer = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "alone::writer", "--nocapture"])
-            .env(FILE_OF_THE_WRITER, &place.file)
+        let mut writer = child("every_write_that_was_answered_survives_a_kill", &place.file)
             .env("ROUND", round.to_string())
             .stdout(Stdio::piped())
             .spawn()
@@ -140,14 +158,10 @@ async fn every_write_that_was_answered_survives_a_kill() {
     assert!(is_intact(&place.file));
 }
 
-/// Not a test by itself: the process that is killed above. It says what was answered.
-#[tokio::test]
-async fn writer() {
-    let Some(file) = std::env::var_os(FILE_OF_THE_WRITER) else {
-        return;
-    };
+/// The process that is killed above. It says what was answered.
+async fn writer(file: PathBuf) {
     let round = std::env::var("ROUND").unwrap();
-    let store = Store::open(file.into());
+    let store = Store::open(file);
     let mut writers = tokio::task::JoinSet::new();
     for lane in 0..4 {
         let (store, round) = (store.clone(), round.clone());
@@ -163,21 +177,23 @@ async fn writer() {
     writers.join_all().await;
 }
 
-const FILE_OF_THE_LEARNER: &str = "SWITCHBOARD_STORE_LEARNER";
-
 /// Likewise of memories, with what belongs to each.
 #[tokio::test]
 async fn every_memory_that_was_answered_survives_a_kill() {
+    if let Some(file) = child_file() {
+        return learner(file).await;
+    }
     let place = Place::new();
     let mut answered: HashSet<String> = HashSet::new();
     for round in 0..16 {
-        let mut learner = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "alone::learner", "--nocapture"])
-            .env(FILE_OF_THE_LEARNER, &place.file)
-            .env("ROUND", round.to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut learner = child(
+            "every_memory_that_was_answered_survives_a_kill",
+            &place.file,
+        )
+        .env("ROUND", round.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
         let lines = BufReader::new(learner.stdout.take().unwrap()).lines();
         let chance = RandomState::new().build_hasher().finish();
         let killer = std::thread::spawn(move || {
@@ -207,14 +223,10 @@ async fn every_memory_that_was_answered_survives_a_kill() {
     assert_sound(&place);
 }
 
-/// Not a test by itself: the process that is killed above. It says what was answered.
-#[tokio::test]
-async fn learner() {
-    let Some(file) = std::env::var_os(FILE_OF_THE_LEARNER) else {
-        return;
-    };
+/// The process that is killed above. It says what was answered.
+async fn learner(file: PathBuf) {
     let round = std::env::var("ROUND").unwrap();
-    let store = Store::open(file.into());
+    let store = Store::open(file);
     let mut learners = tokio::task::JoinSet::new();
     for lane in 0..4 {
         let (memories, round) = (store.memories(), round.clone());
@@ -231,29 +243,23 @@ async fn learner() {
 
 /// How often the store's thread wakes is only to be seen where there is one store.
 #[cfg(target_os = "linux")]
-#[test]
-fn a_store_with_nothing_to_do_never_wakes() {
+#[tokio::test]
+async fn a_store_with_nothing_to_do_never_wakes() {
+    if let Some(file) = child_file() {
+        return idler(file).await;
+    }
     let place = Place::new();
-    let idler = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "alone::idler", "--nocapture"])
-        .env(FILE_OF_THE_IDLER, &place.file)
+    let idler = child("a_store_with_nothing_to_do_never_wakes", &place.file)
         .output()
         .unwrap();
     let said = String::from_utf8(idler.stdout).unwrap();
     assert!(said.contains("woke 0 times"), "{said}");
 }
 
+/// The process that is watched above.
 #[cfg(target_os = "linux")]
-const FILE_OF_THE_IDLER: &str = "SWITCHBOARD_STORE_IDLER";
-
-/// Not a test by itself: the process that is watched above.
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn idler() {
-    let Some(file) = std::env::var_os(FILE_OF_THE_IDLER) else {
-        return;
-    };
-    let store = Store::open(file.into());
+async fn idler(file: PathBuf) {
+    let store = Store::open(file);
     record(&store, 0..3);
     names(&store, all()).await;
     let second = Duration::from_secs(1);
@@ -269,9 +275,8 @@ async fn idler() {
 #[cfg(target_os = "linux")]
 fn wakings() -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let read = |name: &str, task: &std::path::Path| {
-        std::fs::read_to_string(task.join(name)).unwrap_or_default()
-    };
+    let read =
+        |name: &str, task: &Path| std::fs::read_to_string(task.join(name)).unwrap_or_default();
     let task = tasks
         .map(|task| task.unwrap().path())
         .find(|task| read("comm", task).trim() == "store")
@@ -283,11 +288,12 @@ fn wakings() -> u64 {
     line.unwrap().trim().parse().unwrap()
 }
 
-const SMALL_DISK: &str = "SWITCHBOARD_STORE_SMALL_DISK";
-
 /// In namespaces of its own, where anyone may mount a disk of one megabyte.
-#[test]
-fn full_disk_refuses_writes_and_is_read_on() {
+#[tokio::test]
+async fn full_disk_refuses_writes_and_is_read_on() {
+    if let Some(disk) = child_file() {
+        return small_disk(&disk).await;
+    }
     let place = tempfile::tempdir().unwrap();
     let unshared = |script: &str| {
         let mut command = Command::new("unshare");
@@ -295,23 +301,20 @@ fn full_disk_refuses_writes_and_is_read_on() {
         command
             .arg(place.path())
             .arg(std::env::current_exe().unwrap());
-        command.env(SMALL_DISK, place.path());
+        command.env(CHILD, place.path());
         command
     };
     let mount = r#"mount -t tmpfs -o size=1m none "$1""#;
     if !unshared(mount).status().is_ok_and(|done| done.success()) {
-        return println!("left out: no namespace for a small disk can be had");
+        return lacks(Lack::Namespaces, "`unshare -rm` cannot mount a small disk");
     }
-    let script = format!(r#"{mount} && exec "$2" --exact alone::small_disk --nocapture"#);
+    let test = "alone::full_disk_refuses_writes_and_is_read_on";
+    let script = format!(r#"{mount} && exec "$2" --exact {test} --nocapture"#);
     assert!(unshared(&script).status().unwrap().success());
 }
 
-/// Not a test by itself: the process with the small disk above.
-#[tokio::test]
-async fn small_disk() {
-    let Some(disk) = std::env::var_os(SMALL_DISK).map(std::path::PathBuf::from) else {
-        return;
-    };
+/// The process with the small disk above.
+async fn small_disk(disk: &Path) {
     let store = Store::open(disk.join("db"));
     write(&store, [new(approval("k1"))]).await.unwrap();
     // The log of the store has room for a while; it does not get more.

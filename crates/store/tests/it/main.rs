@@ -22,6 +22,7 @@ use rusqlite::Connection;
 use switchboard_store::{
     Activity, Approval, Change, Entry, Outcome, Query, Rule, Status, Store, StoreError,
 };
+use switchboard_test_support::PATIENCE;
 use tempfile::TempDir;
 
 /// A folder with a store's file in it.
@@ -191,7 +192,7 @@ fn all() -> Query {
 
 /// Nothing here may hang.
 async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), work)
+    tokio::time::timeout(PATIENCE, work)
         .await
         .expect("this lasts too long")
 }

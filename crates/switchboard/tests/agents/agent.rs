@@ -5,21 +5,17 @@ use std::{
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
+use switchboard_test_support::{Home, Tools, left_out::Suite, until};
 use tempfile::TempDir;
 
 use crate::{
     dialect::Dialect,
     model::{Model, Turn},
-    support::{Home, within},
 };
-
-/// Far more than a whole run takes on a busy machine: some agents take half a minute to start.
-pub(crate) const RUN: Duration = Duration::from_mins(4);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Agent {
@@ -49,32 +45,27 @@ impl Agent {
         }
     }
 
-    /// Its program; `None` if it is not installed and nobody asked for agents, or the tests against software of others are
-    /// left out.
+    /// Its program; `None` if the test is left out.
     pub(crate) fn find(self) -> Option<PathBuf> {
-        let quick = env::var_os("SWITCHBOARD_TEST_QUICK").is_some_and(|quick| quick == "1");
+        if !Suite::Agents.is_wanted() {
+            return None;
+        }
         let arch = env::consts::ARCH;
         let (system, plain) = match arch {
             "aarch64" => ("linux-arm64", "linux-arm64"),
             // One that runs on every processor.
             _ => ("linux-x64", "linux-x64-baseline"),
         };
-        let program = tools().join("agents/node_modules").join(match self {
+        let program = match self {
             Self::ClaudeCode => format!("@anthropic-ai/claude-code-{system}/claude"),
             Self::Codex => {
                 format!("@openai/codex-{system}/vendor/{arch}-unknown-linux-musl/bin/codex")
             }
             Self::OpenCode => format!("opencode-{plain}/bin/opencode"),
             Self::GeminiCli => "@google/gemini-cli/bundle/gemini.js".to_owned(),
-        });
-        let is_there = program.exists();
-        let is_wanted = env::var_os("SWITCHBOARD_TEST_AGENTS").is_some_and(|wanted| wanted == "1");
-        assert!(is_there || !is_wanted, "{} is missing", program.display());
-        if quick || !is_there {
-            eprintln!("left out: {self:?} is not installed; ./test agents installs it");
-            return None;
-        }
-        Some(program)
+        };
+        let program = format!("agents/node_modules/{program}");
+        Tools::need(&[&program]).map(|tools| tools.path(&program))
     }
 
     /// What its user has configured before the gateway is connected.
@@ -165,7 +156,7 @@ impl Agent {
                     .env("OPENCODE_DISABLE_MODELS_FETCH", "1");
             }
             Self::GeminiCli => {
-                command = Command::new(tools().join("node/bin/node"));
+                command = Command::new(Tools::need(&[]).expect("it was found before").node());
                 command
                     .arg(program)
                     .args(["--yolo", "-m", "gemini-2.5-flash", "-p", "Go on."])
@@ -179,12 +170,6 @@ impl Agent {
 }
 
 /// The directory into which `scripts/tools.sh` installs.
-fn tools() -> PathBuf {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let given = env::var_os("SWITCHBOARD_TOOLS").map(PathBuf::from);
-    given.unwrap_or_else(|| workspace.join(".tools"))
-}
-
 /// An agent at work, in a home of its own. It is killed with the test if it has not left.
 pub(crate) struct Run {
     agent: Agent,
@@ -226,7 +211,7 @@ impl Run {
     #[track_caller]
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let what = format!("{:?} has ended", self.agent);
-        within(RUN, &what, || self.child.try_wait().unwrap())
+        until(&what, || self.child.try_wait().unwrap())
     }
 
     /// What it has said.

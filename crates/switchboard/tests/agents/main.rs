@@ -15,7 +15,4 @@
 mod agent;
 mod dialect;
 mod model;
-#[path = "../e2e/support/mod.rs"]
-#[allow(dead_code, reason = "another test binary uses the rest")]
-mod support;
 mod tours;

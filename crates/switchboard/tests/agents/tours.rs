@@ -1,25 +1,24 @@
 //! What each agent goes through.
 
-use std::{path::Path, process::Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Home, Serve, fixture, server, until};
 
 use crate::{
-    agent::{Agent, RUN, Run, waiting},
+    agent::{Agent, Run, waiting},
     model::{DONE, Turn},
-    support::{Home, Serve, server, within},
 };
 
 /// A home with a server that does as it is told, and one that asks.
 fn home(route: &str) -> Home {
     let home = Home::new(json!({}));
-    let beside = Path::new(env!("CARGO_BIN_EXE_switchboard")).with_file_name("examples");
     let seen = home.text("seen");
     home.set_config(json!({
         "mcpServers": {
             "fixture": server(&["--seen", &seen]),
             "asker": {
-                "command": beside.join("protocol_fixture"),
+                "command": fixture("protocol_fixture"),
                 "args": ["--revisions", "2025-11-25", "--transport", "stdio"],
                 "tools": { "allow": ["test_elicitation"] },
             },
@@ -44,7 +43,7 @@ fn served(home: &Home) -> Serve<'_> {
 
 /// Waits for the one request that a person has to answer.
 fn request(home: &Home) -> Value {
-    within(RUN, "a person is asked", || waiting(home).pop())
+    until("a person is asked", || waiting(home).pop())
 }
 
 fn answer(home: &Home, request: &Value, more: &[&str]) {
@@ -196,9 +195,9 @@ fn cancelled(agent: Agent) {
         let lines = home.lines("seen");
         lines.iter().any(|line| line.contains(what)).then_some(())
     };
-    within(RUN, "the server has the call", || seen("hangs"));
+    until("the server has the call", || seen("hangs"));
     run.interrupt();
-    within(RUN, "the call is withdrawn", || seen("requestId"));
+    until("the call is withdrawn", || seen("requestId"));
     run.ended();
     gateway.stop();
 }

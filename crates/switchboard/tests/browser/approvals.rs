@@ -8,10 +8,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
     browser::{Browser, CONTROL, ENTER, READY, TAB},
-    place::{Place, until},
+    place::Place,
 };
 
 fn plan() -> Value {
@@ -338,7 +339,9 @@ fn a_model_is_asked_what_was_edited_and_its_answer_is_reviewed() {
         "Say hello to Bert.",
     );
     browser.click(&browser.by_role("button", "Approve with changes"));
-    let sent = asked.recv_timeout(crate::browser::PATIENCE).unwrap();
+    let sent = asked
+        .recv_timeout(switchboard_test_support::PATIENCE)
+        .unwrap();
     let sent = sent["messages"].to_string();
     assert!(
         sent.contains("You are polite.") && sent.contains("Say hello to Bert."),

@@ -7,19 +7,15 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
-    time::{Duration, Instant},
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustix::process::{Pid, Signal, getuid, kill_process};
 use serde_json::{Value, json};
+use switchboard_test_support::{Tools, patiently, tools};
 use tempfile::TempDir;
 
-use crate::{http, tools};
-
-/// The longest that anything on a page may take before the test has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+use crate::http;
 
 pub(crate) const ENTER: &str = "\u{e007}";
 pub(crate) const TAB: &str = "\u{e004}";
@@ -66,7 +62,7 @@ impl Browser {
     /// Starts it; `None` if the tests that need it are to be left out.
     pub(crate) fn start() -> Option<Self> {
         const AXE: &str = "browser/node_modules/axe-core/axe.min.js";
-        let axe = fs::read_to_string(tools::directory(&[AXE])?.join(AXE)).unwrap();
+        let axe = fs::read_to_string(Tools::need(&[AXE])?.path(AXE)).unwrap();
         let (driver, chromium) = (tools::program("chromedriver"), tools::program("chromium"));
         Some(Self::launch(&driver, &chromium, axe))
     }
@@ -170,20 +166,17 @@ impl Browser {
     #[track_caller]
     pub(crate) fn until(&self, expression: &str) -> Value {
         let script = format!("return {expression}");
-        let started = Instant::now();
-        loop {
+        let look = || {
             let value = self.execute(&script, &json!([]));
-            if !matches!(value, Value::Null | Value::Bool(false)) {
-                return value;
-            }
-            assert!(
-                started.elapsed() < PATIENCE,
+            Some(value).filter(|value| !matches!(value, Value::Null | Value::Bool(false)))
+        };
+        patiently(look).unwrap_or_else(|| {
+            panic!(
                 "never: {expression}\non a page that says\n{}\nand complains\n{:?}",
                 self.text(),
                 self.complaints()
-            );
-            thread::sleep(LOOK_AGAIN);
-        }
+            )
+        })
     }
 
     /// Everything that can be read on the page.
@@ -220,11 +213,10 @@ impl Browser {
             .filter((one) => one.checkVisibility() && !one.matches(':disabled'))
             .filter((one) => [one.innerText, one.ariaLabel, one.placeholder, ...[...(one.labels ?? [])].map((label) => label.innerText)]
                 .some((text) => text?.includes(arguments[0])))";
-        let started = Instant::now();
-        loop {
+        let look = || {
             let found = self.execute(CANDIDATES, &json!([name]));
             let found = found.as_array().unwrap().iter();
-            let found = found.map(|one| Element(one[ELEMENT].as_str().unwrap().to_owned()));
+            let mut found = found.map(|one| Element(one[ELEMENT].as_str().unwrap().to_owned()));
             let known = |one: &Element| {
                 let said = |what: &str| {
                     let path = format!("/session/{}/element/{}/{what}", self.session, one.0);
@@ -236,17 +228,14 @@ impl Browser {
                 let label = label.as_str().unwrap_or_default().trim();
                 said("computedrole") == role && label.starts_with(name)
             };
-            let mut found = found.filter(known);
-            if let Some(found) = found.next() {
-                return found;
-            }
-            assert!(
-                started.elapsed() < PATIENCE,
+            found.find(known)
+        };
+        patiently(look).unwrap_or_else(|| {
+            panic!(
                 "there is no {role} {name:?} on a page that says\n{}",
                 self.text()
-            );
-            thread::sleep(LOOK_AGAIN);
-        }
+            )
+        })
     }
 
     #[track_caller]

@@ -2,10 +2,11 @@
 //! nothing else.
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
     browser::Browser,
-    place::{Place, until},
+    place::Place,
     vectors::{VECTORS, long_word},
 };
 

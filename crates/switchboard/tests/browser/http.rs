@@ -3,13 +3,10 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    time::Duration,
 };
 
 use serde_json::Value;
-
-/// Nothing that is asked takes this long unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(90);
+use switchboard_test_support::PATIENCE;
 
 /// What was answered.
 #[derive(Debug)]

@@ -3,37 +3,36 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    time::Instant,
+    time::Duration,
 };
 
 use serde_json::json;
+use switchboard_test_support::patiently;
 
-use crate::{
-    browser::{Browser, PATIENCE},
-    place::Place,
-};
+use crate::{browser::Browser, place::Place};
 
 const PROVE: &str = "POST /api/v1/console/prove ";
 
 /// Answers requests as well as it can, until a page has asked this often for a proof. Gives all that was sent.
 fn answer_until_asked(listener: &TcpListener, times: usize) -> Vec<String> {
     listener.set_nonblocking(true).unwrap();
-    let until = Instant::now() + PATIENCE;
     let mut sent: Vec<String> = Vec::new();
-    while sent.iter().filter(|one| one.starts_with(PROVE)).count() < times {
-        assert!(Instant::now() < until, "{sent:#?}");
-        match listener.accept() {
-            Ok((stream, _)) => sent.extend(answer(stream)),
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
+    let asked = patiently(|| {
+        while let Ok((stream, _)) = listener.accept() {
+            sent.extend(answer(stream));
         }
-    }
+        sent.iter().filter(|one| one.starts_with(PROVE)).count() >= times
+    });
+    assert!(asked.is_some(), "{sent:#?}");
     sent
 }
 
 /// Reads one request and answers it; `None` for a connection that sends nothing.
 fn answer(stream: TcpStream) -> Option<String> {
     stream.set_nonblocking(false).unwrap();
-    stream.set_read_timeout(Some(PATIENCE / 10)).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(3)))
+        .unwrap();
     let mut reader = BufReader::new(stream);
     let mut sent = String::new();
     while !sent.ends_with("\r\n\r\n") {

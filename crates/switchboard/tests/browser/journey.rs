@@ -4,10 +4,11 @@
 use std::{fs, net::TcpListener, thread, time::Duration};
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
     browser::{Browser, READY},
-    place::{Place, until},
+    place::Place,
     usability::{pages, rectangle, text_of},
 };
 

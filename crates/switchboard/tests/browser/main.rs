@@ -22,7 +22,5 @@ mod memory;
 mod pages;
 mod place;
 mod squatter;
-#[path = "../clients/support/tools.rs"]
-mod tools;
 mod usability;
 mod vectors;

@@ -6,12 +6,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 use tempfile::TempDir;
 
 use crate::{
     browser::{Browser, ENTER},
     hostile::{check, encode},
-    place::{Place, until},
+    place::Place,
     vectors::{VECTORS, long_word},
 };
 

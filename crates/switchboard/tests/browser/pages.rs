@@ -104,7 +104,7 @@ fn every_page_opens_and_nothing_complains() {
         "files__delete_file",
         json!({ "path": "notes.txt" }),
     );
-    crate::place::until("it waits", || !place.waiting().is_empty());
+    switchboard_test_support::until("it waits", || !place.waiting().is_empty());
     let id = place.waiting()[0]["id"].as_str().unwrap().to_owned();
     browser.look(1280, false);
     place.open(&browser);

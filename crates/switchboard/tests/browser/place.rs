@@ -6,15 +6,15 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 use tempfile::TempDir;
 
 use crate::{
-    browser::{Browser, PATIENCE},
+    browser::Browser,
     http::{self, Answer},
 };
 
@@ -281,15 +281,5 @@ impl Drop for Place {
         }
         let _ = self.gateway.kill();
         let _ = self.gateway.wait();
-    }
-}
-
-/// Waits until something is so.
-#[track_caller]
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "never: {what}");
-        thread::sleep(Duration::from_millis(20));
     }
 }

@@ -13,10 +13,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::{
-    browser::{Browser, PATIENCE},
-    place::Place,
-};
+use crate::{browser::Browser, place::Place};
 
 /// A page that signs in with the key of any link that leads to it.
 const PAGE: &str = "<!doctype html><title>squatter</title><p id=said>squatter</p><script>
@@ -85,7 +82,9 @@ impl Squatter {
 fn answer(stream: TcpStream, leaves: Leaves) {
     stream.set_nonblocking(false).unwrap();
     // A browser opens connections that it may never use.
-    stream.set_read_timeout(Some(PATIENCE / 100)).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -1,10 +1,11 @@
 //! The console as a person reads it: words, places and colours, not only that something is there.
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
     browser::{Browser, READY},
-    place::{Place, until},
+    place::Place,
 };
 
 /// An error without a place to break it.

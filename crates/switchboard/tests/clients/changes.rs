@@ -1,8 +1,9 @@
 //! A server that is added while clients are there: they are told.
 
 use serde_json::{Value, json};
+use switchboard_test_support::Tools;
 
-use crate::support::{Client, Door, Kind, Place, Tools};
+use crate::support::{Client, Door, Kind, Place};
 
 #[test]
 fn the_typescript_sdk_hears_of_a_new_server() {
@@ -24,7 +25,7 @@ fn the_typescript_sdk_of_the_second_line_hears_of_a_new_server() {
 /// asked.
 #[track_caller]
 fn hears(kinds: &[(Kind, Door)]) {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     let clients: Vec<Client> = kinds
         .iter()

@@ -3,12 +3,13 @@
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+use switchboard_test_support::Tools;
 
-use crate::support::{Door, Place, Tools};
+use crate::support::{Door, Place};
 
 #[test]
 fn the_inspector_asks_over_http() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     check_tools(&place, Door::Http, "legacy");
     let ask = |args: &[&str]| ask(&place, Door::Http, "legacy", args);
@@ -38,14 +39,14 @@ fn the_inspector_asks_over_http() {
 
 #[test]
 fn the_inspector_asks_on_a_pipe() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     check_tools(&place, Door::Stdio, "legacy");
 }
 
 #[test]
 fn the_inspector_asks_in_the_newest_revision() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     check_tools(&place, Door::Http, "modern");
     check_tools(&place, Door::Stdio, "modern");

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Tools, until};
 
-use crate::support::{Client, Door, Kind, Place, Tools, until};
+use crate::support::{Client, Door, Kind, Place};
 
 #[test]
 fn clients_of_every_kind_share_one_server() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     let kinds = [
         (Kind::TypescriptV1, Door::Http),
@@ -36,7 +37,7 @@ fn clients_of_every_kind_share_one_server() {
 
 #[test]
 fn a_client_without_a_gateway_has_one_of_its_own_and_another_joins_it() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::new(tools);
     let way = json!({ "command": place.stdio(&[]) });
     let job = json!({

@@ -1,8 +1,9 @@
 //! Every client, at both doors: tools, progress, prompts, resources, completion, and a call withdrawn.
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Tools, until};
 
-use crate::support::{Client, Door, Kind, Place, Tools, until};
+use crate::support::{Client, Door, Kind, Place};
 
 const PARTS: [&str; 5] = ["tools", "progress", "prompts", "resources", "cancel"];
 
@@ -47,7 +48,7 @@ fn fastmcp_in_the_newest_revision() {
 
 #[test]
 fn one_server_alone_keeps_its_names() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     let untouched = json!({ "prefix": "", "modern": false, "parts": PARTS });
     let url = format!("{}/s/everything", place.url());
@@ -94,7 +95,7 @@ fn one_server_alone_keeps_its_names() {
 /// These parts of the tour at both doors, in the direct view.
 #[track_caller]
 fn tour(kind: Kind, modern: bool, parts: &[&str]) {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::with_gateway(tools);
     let revision = if modern { "2026-07-28" } else { "2025-11-25" };
     for door in [Door::Http, Door::Stdio] {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use switchboard_test_support::Home;
 
 use crate::{
     bounds::{self, Bound},
     fixture::{self, Listening},
     suite::{Failures, Suite},
-    support::Home,
 };
 
 const OLD: &str = "2025-11-25";

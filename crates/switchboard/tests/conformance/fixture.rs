@@ -2,22 +2,14 @@
 
 use std::{
     io::{BufRead, BufReader},
-    path::Path,
     process::{Child, Command, Stdio},
 };
 
 use serde_json::{Value, json};
 
 /// Where it was built.
-pub(crate) fn program() -> String {
-    let beside = Path::new(env!("CARGO_BIN_EXE_switchboard")).parent();
-    let path = beside.unwrap().join("examples/protocol_fixture");
-    assert!(
-        path.exists(),
-        "{} is not there: `cargo build -p switchboard --examples` makes it",
-        path.display()
-    );
-    path.to_str().unwrap().to_owned()
+pub(crate) fn program() -> &'static str {
+    switchboard_test_support::fixture("protocol_fixture")
 }
 
 /// An entry of `mcpServers` for a server that the gateway starts.

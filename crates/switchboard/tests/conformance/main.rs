@@ -24,11 +24,3 @@ mod fixture;
 mod sdks;
 mod skills;
 mod suite;
-#[path = "../e2e/support/mod.rs"]
-#[allow(
-    dead_code,
-    reason = "this needs less of it than the tests that it is from"
-)]
-mod support;
-#[path = "../clients/support/tools.rs"]
-mod tools;

@@ -7,7 +7,6 @@
 //! The servers of both eras are part of `./test`, those of one era of `./test conformance`.
 
 use std::{
-    env,
     fs::{self, File},
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -15,12 +14,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Home, Tools, left_out, until};
 
-use crate::{
-    suite::{Failures, Suite},
-    support::{Home, SOON, within},
-    tools::Tools,
-};
+use crate::suite::{Failures, Suite};
 
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
@@ -132,9 +128,7 @@ fn a_rust_server_of_the_new_era() {
 /// Runs all that a revision requires against the server alone and behind the gateway.
 #[track_caller]
 fn adds_no_failure(sdk: Sdk, revision: &str) {
-    let is_asked_for = env::var_os("SWITCHBOARD_TEST_CONFORMANCE").is_some_and(|all| all == "1");
-    if !is_asked_for && !sdk.speaks_both() {
-        eprintln!("left out: ./test conformance runs it");
+    if !sdk.speaks_both() && !left_out::Suite::Conformance.is_wanted() {
         return;
     }
     compare(
@@ -149,7 +143,7 @@ pub(crate) fn compare(
     command: impl Fn(&Tools, &Path) -> Vec<PathBuf>,
     run: impl Fn(&Suite, &str) -> Failures,
 ) {
-    let (Some(suite), Some(tools)) = (Suite::find(), Tools::find()) else {
+    let (Some(suite), Some(tools)) = (Suite::find(), Tools::peers()) else {
         return;
     };
     let home = Home::new(json!({}));
@@ -255,7 +249,7 @@ impl Listening {
             url: String::new(),
             child: child.unwrap(),
         };
-        let origin = within(SOON, "the server says where it is", || origin(&said));
+        let origin = until("the server says where it is", || origin(&said));
         listening.url = format!("{origin}/mcp");
         listening
     }

@@ -8,8 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
-
-use crate::tools;
+use switchboard_test_support::Tools;
 
 /// The suite, where `scripts/tools.sh` installed it.
 pub(crate) struct Suite {
@@ -25,10 +24,10 @@ impl Suite {
     pub(crate) fn find() -> Option<Self> {
         const NODE: &str = "node/bin/node";
         const SCRIPT: &str = "peers/node_modules/@modelcontextprotocol/conformance/dist/index.js";
-        let tools = tools::directory(&[NODE, SCRIPT])?;
+        let tools = Tools::need(&[NODE, SCRIPT])?;
         Some(Self {
-            node: tools.join(NODE),
-            script: tools.join(SCRIPT),
+            node: tools.path(NODE),
+            script: tools.path(SCRIPT),
         })
     }
 

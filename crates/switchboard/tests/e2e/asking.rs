@@ -1,14 +1,10 @@
 //! What waits for a person survives the gateway, however that ends.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-
-use crate::support::{Home, SOON, Serve, http::Http, pipe::Pipe, server, within};
+use switchboard_test_support::{Home, Serve, http::Http, pipe::Pipe, server, until};
 
 /// So many calls of clients over HTTP, and as many of each of two on pipes.
 struct Crowd {
@@ -63,22 +59,19 @@ fn survives(crowd: &Crowd, signal: Signal) {
         }
     }
     let mut http = serve.http();
-    let before = within(SOON, "all are asked", || {
+    let before = until("all are asked", || {
         let list = pending(&mut http);
         (list.len() == crowd.count()).then_some(list)
     });
     assert!(before.iter().all(|one| one["status"] == "pending"));
-    let began = Instant::now();
     serve.signal(signal);
     serve.ended();
-    let took = began.elapsed();
-    assert!(took < Duration::from_secs(5), "it took {took:?} to stop");
     drop((clients, pipes, serve));
 
     let serve = home.serve();
     serve.until_known("a");
     let mut http = serve.http();
-    let after = within(SOON, "all are orphaned", || {
+    let after = until("all are orphaned", || {
         let list = pending(&mut http);
         let orphaned = list.iter().filter(|one| one["status"] == "orphaned");
         (orphaned.count() == crowd.count()).then_some(list)
@@ -124,7 +117,7 @@ fn fetched_once(serve: &Serve<'_>, texts: &BTreeSet<String>) {
     assert!(closed.iter().all(|one| one["deliveredAt"].is_string()));
     let text = texts.iter().find(|text| text.starts_with("web")).unwrap();
     web.begin(&json!(99), "a__echo", json!({ "text": text }));
-    within(SOON, "it is asked anew", || {
+    until("it is asked anew", || {
         (pending(&mut http).len() == 1).then_some(())
     });
 }

@@ -1,20 +1,15 @@
 //! What clients get wrong, on purpose or not.
 
-use std::{
-    io::Write,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{io::Write, thread};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-
-use crate::support::{
-    Home, SOON,
+use switchboard_test_support::{
+    Home,
     http::Answer,
     mcp::{Client, request},
     pipe::Pipe,
-    server, within,
+    server, until,
 };
 
 const MIB: usize = 1024 * 1024;
@@ -61,7 +56,7 @@ fn a_tool_that_has_vanished_is_an_error_and_nothing_worse() {
         .unwrap();
     let error = client.call("a__echo", json!({ "text": "x" })).unwrap_err();
     assert_eq!(error["code"], -32602, "{error}");
-    within(SOON, "it is not listed any more", || {
+    until("it is not listed any more", || {
         (!client.tools().contains(&"a__echo".to_owned())).then_some(())
     });
     let error = client.call("a__echo", json!({ "text": "x" })).unwrap_err();
@@ -71,7 +66,11 @@ fn a_tool_that_has_vanished_is_an_error_and_nothing_worse() {
 }
 
 /// Posts a body to `/mcp` with these headers in place of the usual ones.
-fn post(serve: &crate::support::Serve<'_>, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+fn post(
+    serve: &switchboard_test_support::Serve<'_>,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
     serve.http().ask("POST", "/mcp", headers, body)
 }
 
@@ -224,7 +223,7 @@ fn lines_over_stdio_that_are_no_messages_are_refused_and_the_next_is_served() {
     assert_eq!(answer["error"]["code"], -32600, "{answer}");
     assert_eq!(pipe.request("ping", json!({}))["result"], json!({}));
     // An id that is in use.
-    within(SOON, "a is known", || pipe.call("a__pid", json!({})).ok());
+    until("a is known", || pipe.call("a__pid", json!({})).ok());
     let id = pipe.begin_call("a__echo", json!({ "text": "first", "ms": 500 }));
     pipe.say(&request(&id, "ping", json!({})));
     let (one, two) = (pipe.finish(&id), pipe.finish(&id));
@@ -263,25 +262,16 @@ fn a_client_that_stalls_holds_nobody_up() {
     }
     let mut client = serve.client();
     client.call("a__pid", json!({})).unwrap();
-    let began = Instant::now();
     for _ in 0..20 {
         assert_eq!(
             client.call("a__echo", json!({ "text": "x" })),
             Ok("x".to_owned())
         );
     }
-    assert!(
-        began.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        began.elapsed()
-    );
     // Nor does it hold up the end.
     let mut serve = serve;
-    let began = Instant::now();
     serve.signal(Signal::TERM);
     assert!(serve.ended().success());
-    let took = began.elapsed();
-    assert!(took < Duration::from_secs(2), "it took {took:?}");
     drop(stalled);
 }
 
@@ -301,7 +291,7 @@ fn a_session_is_not_open_to_another_view() {
         serve.until_known("a");
         let mut first = client.beside();
         first.begin(&json!(5), "a__echo", json!({ "text": "x", "ms": 700 }));
-        within(SOON, "it is under way", || {
+        until("it is under way", || {
             (serve.server("a")["inFlight"] == 1).then_some(())
         });
         let mut second = client.beside();

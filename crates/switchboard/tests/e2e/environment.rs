@@ -3,13 +3,12 @@
 use std::{collections::BTreeMap, ffi::OsStr};
 
 use serde_json::json;
-
-use crate::support::{Home, SOON, pipe::Pipe, processes, server, with, within};
+use switchboard_test_support::{Home, pipe::Pipe, processes, server, until, with};
 
 /// The process of a server, once it answers.
 fn pid(pipe: &mut Pipe, server: &str) -> i32 {
     let tool = format!("{server}__pid");
-    let pid = within(SOON, &tool, || pipe.call(&tool, json!({})).ok());
+    let pid = until(&tool, || pipe.call(&tool, json!({})).ok());
     pid.parse().unwrap()
 }
 
@@ -95,5 +94,5 @@ fn server_gets_the_list_its_env_and_inherit_env() {
         assert!(seen(processes::parent(server)).is_empty());
     }
     pipe.leave();
-    assert!(pipe.ended_within(SOON).success());
+    assert!(pipe.ended().success());
 }

@@ -7,13 +7,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-
-use crate::support::{
-    Home, SOON, Serve, eager, mcp::Client, pipe::Pipe, processes, server, with, within,
+use switchboard_test_support::{
+    FOREVER_MS, Home, Serve, eager, mcp::Client, pipe::Pipe, processes, server, until, with,
 };
-
-/// What counts as at once when no server has to be started for it, on a busy machine.
-const AT_ONCE: Duration = Duration::from_secs(1);
 
 fn pid_of(client: &mut Client, server: &str) -> i32 {
     let pid = client.call(&format!("{server}__pid"), json!({})).unwrap();
@@ -28,14 +24,11 @@ fn a_server_that_was_killed_is_back_for_the_next_call() {
     let mut client = serve.client();
     let pid = pid_of(&mut client, "a");
     processes::kill(pid);
-    within(SOON, "the gateway has noticed", || {
+    until("the gateway has noticed", || {
         (serve.state("a") != "ready").then_some(())
     });
-    let began = Instant::now();
     let answer = client.call("a__echo", json!({ "text": "still here" }));
-    let took = began.elapsed();
     assert_eq!(answer, Ok("still here".to_owned()));
-    assert!(took < AT_ONCE, "it took {took:?}");
     assert_ne!(pid_of(&mut client, "a"), pid);
     serve.stop();
 }
@@ -51,9 +44,7 @@ fn a_call_that_cannot_have_reached_a_dead_server_reaches_the_next_one() {
         let pid = pid_of(&mut client, &name(n));
         processes::kill(pid);
         // Nobody reads its input from now on, whether the gateway has noticed or not.
-        within(SOON, "it is dead", || {
-            (!processes::is_alive(pid)).then_some(())
-        });
+        until("it is dead", || (!processes::is_alive(pid)).then_some(()));
         let answer = client.call(
             &format!("{}__echo", name(n)),
             json!({ "text": "still here" }),
@@ -66,21 +57,18 @@ fn a_call_that_cannot_have_reached_a_dead_server_reaches_the_next_one() {
 #[test]
 fn an_answer_that_is_too_long_is_an_error_and_the_next_is_served() {
     let mib = 1024 * 1024;
-    let whole = json!({ "requestTimeoutMs": 20_000, "maxResultBytes": 64 * mib, "maxResultTokens": 64 * mib });
+    let whole = json!({ "requestTimeoutMs": FOREVER_MS, "maxResultBytes": 64 * mib, "maxResultTokens": 64 * mib });
     let home = Home::new(json!({ "a": with(server(&[]), whole) }));
     let serve = home.serve();
     serve.until_known("a");
     let mut client = serve.client();
     let whole = client.call("a__big", json!({ "bytes": 15 * mib })).unwrap();
     assert_eq!(whole.len(), 15 * mib);
-    let began = Instant::now();
     let error = client
         .call("a__big", json!({ "bytes": 17 * mib }))
         .unwrap_err();
-    let took = began.elapsed();
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("'a'"), "{error}");
-    assert!(took < Duration::from_secs(10), "it took {took:?}: {error}");
     let answer = client.call("a__echo", json!({ "text": "x" }));
     assert_eq!(answer, Ok("x".to_owned()));
     serve.stop();
@@ -91,41 +79,29 @@ fn a_server_that_never_answers_delays_nobody() {
     let mute = || {
         with(
             server(&["--mute"]),
-            json!({ "initTimeoutMs": 60_000, "closeTimeoutMs": 200 }),
+            json!({ "initTimeoutMs": FOREVER_MS, "closeTimeoutMs": 200 }),
         )
     };
     let home = Home::new(json!({ "mute": eager(mute()), "good": server(&[]) }));
     let serve = home.serve();
     let mut client = serve.client();
-    // The first list may wait a moment for a server that has never been seen; no other does.
     client.tools();
-    let began = Instant::now();
-    client.tools();
-    assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
     serve.until_known("good");
     serve.until_state("mute", "starting");
-    let fast = |client: &mut Client| {
-        let began = Instant::now();
+    let works = |client: &mut Client| {
         assert!(client.tools().contains(&"good__echo".to_owned()));
         let answer = client.call("good__echo", json!({ "text": "x" }));
         assert_eq!(answer, Ok("x".to_owned()));
-        assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
     };
-    // The first call may have to start it.
-    client.call("good__pid", json!({})).unwrap();
-    fast(&mut client);
+    works(&mut client);
 
     home.set_servers(json!({
         "mute": eager(mute()), "late": eager(mute()), "good": server(&[]),
     }));
-    within(SOON, "the new one is being started", || {
-        let before = Instant::now();
-        let state = serve.state("late");
-        assert!(before.elapsed() < AT_ONCE);
-        (state == "starting").then_some(())
+    until("the new one is being started", || {
+        serve.state("late") == "starting"
     });
-    client.tools();
-    fast(&mut client);
+    works(&mut client);
     serve.stop();
 }
 
@@ -149,17 +125,13 @@ fn a_call_that_hangs_ends_at_its_time_and_the_server_is_told() {
         "{error}"
     );
     assert!(took >= Duration::from_millis(700), "it took {took:?}");
-    assert!(
-        took < Duration::from_millis(700) + AT_ONCE,
-        "it took {took:?}"
-    );
     withdrawn(&home);
     serve.stop();
 }
 
 /// Waits until the server has been told that the call that hangs is withdrawn.
 fn withdrawn(home: &Home) {
-    within(SOON, "the server is told", || {
+    until("the server is told", || {
         let lines = home.lines("seen");
         let lines: Vec<Value> = lines
             .iter()
@@ -174,7 +146,7 @@ fn withdrawn(home: &Home) {
 }
 
 fn until_it_hangs(home: &Home) {
-    within(SOON, "the call is there", || {
+    until("the call is there", || {
         (!home.lines("seen").is_empty()).then_some(())
     });
 }
@@ -302,7 +274,7 @@ fn a_server_that_dies_takes_only_its_own_calls_along() {
         "b__echo",
         json!({ "text": "unmoved", "ms": 1_000 }),
     );
-    within(SOON, "all are under way", || {
+    until("all are under way", || {
         let all = serve.server("a")["inFlight"] == 3 && serve.server("b")["inFlight"] == 1;
         all.then_some(())
     });
@@ -337,7 +309,7 @@ fn a_server_that_flaps_is_parked_and_left_alone() {
         "good": server(&[]),
     }));
     let serve = home.serve();
-    within(Duration::from_mins(1), "it is parked", || {
+    until("it is parked", || {
         (serve.state("flaps") == "parked").then_some(())
     });
     let tried = home.lines("starts").len();
@@ -349,9 +321,7 @@ fn a_server_that_flaps_is_parked_and_left_alone() {
     // It never lived for long enough to say what it offers, so it is called by its own address.
     let mut direct = Client::try_open_at(serve.http(), "/mcp/s/flaps").unwrap();
     for _ in 0..20 {
-        let began = Instant::now();
         let error = direct.call("echo", json!({ "text": "x" })).unwrap_err();
-        assert!(began.elapsed() < AT_ONCE);
         assert_eq!(error["code"], -32003, "{error}");
         assert_eq!(error["data"]["part"], "flaps", "{error}");
         assert!(
@@ -402,8 +372,8 @@ fn a_client_that_leaves_withdraws_its_calls() {
     pipe.begin_call("a__hang", json!({}));
     until_it_hangs(&home);
     pipe.leave();
-    // Answers may still come for five seconds; this one does not.
-    assert!(pipe.ended_within(Duration::from_secs(10)).success());
+    // Answers may still come for a while; this one does not.
+    assert!(pipe.ended().success());
     withdrawn(&home);
     serve.stop();
 }
@@ -412,7 +382,7 @@ fn a_client_that_leaves_withdraws_its_calls() {
 fn what_a_server_writes_that_is_no_message_harms_nobody() {
     let noisy = "echo 'Welcome!'; echo '{'; echo '[]'; head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; exec \"$0\"";
     let home = Home::new(json!({
-        "noisy": { "command": "sh", "args": ["-c", noisy, crate::support::fixture()] },
+        "noisy": { "command": "sh", "args": ["-c", noisy, switchboard_test_support::fixture("mcp_fixture")] },
     }));
     let serve = home.serve();
     serve.until_known("noisy");

@@ -7,12 +7,10 @@ use std::{
     os::unix::fs::PermissionsExt,
     sync::{Arc, Mutex},
     thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
-
-use crate::support::{Home, SOON, server, within};
+use switchboard_test_support::{Home, server, until};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -64,7 +62,7 @@ fn home(more: Value) -> Home {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let servers = json!({ "good": server(&[]), "hostile": { "command": path } });
     let config = json!({ "mcpServers": servers, "approvals": { "notify": "off" } });
-    home.set_config(crate::support::with(config, more));
+    home.set_config(switchboard_test_support::with(config, more));
     home
 }
 
@@ -84,23 +82,23 @@ fn audit(home: &Home) -> Vec<Value> {
         .collect()
 }
 
-/// Calls a tool of the hostile server, and meanwhile the other server. Returns the longest that one of its calls took.
-fn flood(serve: &crate::support::Serve<'_>, tool: &str) -> Duration {
+/// Calls a tool of the hostile server, and meanwhile the other server. Returns how many of its calls were answered
+/// before the flood was over: one that is held up until then is the only one.
+fn flood(serve: &switchboard_test_support::Serve<'_>, tool: &str) -> usize {
     let mut hostile = serve.client();
     let mut good = serve.client();
-    let mut longest = Duration::ZERO;
+    let mut answered = 0;
     thread::scope(|scope| {
         let name = format!("hostile__{tool}");
         let flooding = scope.spawn(move || hostile.call(&name, json!({})));
         while !flooding.is_finished() {
-            let began = Instant::now();
             let answer = good.call("good__echo", json!({ "text": "x" }));
             assert_eq!(answer, Ok("x".to_owned()));
-            longest = longest.max(began.elapsed());
+            answered += 1;
         }
         assert_eq!(flooding.join().unwrap(), Ok("done".to_owned()));
     });
-    longest
+    answered
 }
 
 #[test]
@@ -109,8 +107,8 @@ fn floods_of_output_leave_bounded_logs() {
     let serve = home.serve();
     serve.until_known("hostile");
     serve.until_known("good");
-    let longest = [flood(&serve, "garbage"), flood(&serve, "noise")];
-    let log = within(SOON, "the log says what was dropped", || {
+    let answered = [flood(&serve, "garbage"), flood(&serve, "noise")];
+    let log = until("the log says what was dropped", || {
         Some(log(&home)).filter(|log| log.contains("lines (") && log.contains("more lines ("))
     });
     assert!(
@@ -121,9 +119,7 @@ fn floods_of_output_leave_bounded_logs() {
     let stderr = fs::read_to_string(home.path("stderr")).unwrap();
     assert!(stderr.len() < 64 * 1024, "{} bytes", stderr.len());
     assert!(stderr.contains("hostile"), "{stderr}");
-    for longest in longest {
-        assert!(longest < Duration::from_secs(5), "a call took {longest:?}");
-    }
+    assert!(answered.iter().all(|count| *count > 1), "{answered:?}");
     serve.stop();
 }
 
@@ -135,7 +131,7 @@ fn flood_of_questions_is_refused_and_counted() {
     serve.until_known("good");
     let before = length(&home, "switchboard.db") + length(&home, "switchboard.db-wal");
     // What a server asks at once is bounded before anything is counted: so it takes some calls.
-    let refused = within(SOON, "the rest is refused", || {
+    let refused = until("the rest is refused", || {
         flood(&serve, "ask");
         let is_full = metric(&serve, "switchboard_questions_total") >= 30;
         let refused = metric(&serve, "switchboard_questions_refused_total");
@@ -166,7 +162,7 @@ fn flood_of_questions_is_refused_and_counted() {
 }
 
 /// A number of the hostile server.
-fn metric(serve: &crate::support::Serve<'_>, name: &str) -> u64 {
+fn metric(serve: &switchboard_test_support::Serve<'_>, name: &str) -> u64 {
     let text = serve.http().get("/metrics").text();
     let label = format!("{name}{{server=\"hostile\"}} ");
     let found = text.lines().find_map(|line| line.strip_prefix(&*label));
@@ -237,7 +233,7 @@ fn sampling_stops_at_its_budget() {
     serve.until_known("hostile");
     serve.until_known("good");
     flood(&serve, "sample");
-    let log = within(SOON, "the server hears which budget", || {
+    let log = until("the server hears which budget", || {
         Some(log(&home)).filter(|log| log.contains("sampling.budget.requestsPerCall"))
     });
     assert!(log.contains("sampling.budget.requestsPerCall"));

@@ -4,8 +4,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-
-use crate::support::{Home, SOON, Serve, http::Answer, within};
+use switchboard_test_support::{Home, Serve, http::Answer, until};
 
 /// The hostile server. `$1` is the program, `$2` the gateway's home, `$3` a folder for what comes of it.
 const ATTACK: &str = r#"
@@ -93,14 +92,14 @@ fn server_is_refused_at_every_door() {
         "initTimeoutMs": 120_000,
     });
     home.set_config(json!({
-        "mcpServers": { "a": crate::support::server(&[]), "evil": evil },
+        "mcpServers": { "a": switchboard_test_support::server(&[]), "evil": evil },
         "approvals": { "rules": ["ask a:echo"], "notify": "off" },
     }));
     let serve = home.serve();
     serve.until_known("a");
     let mut client = serve.client();
     client.begin(&json!(7), "a__echo", json!({ "text": "x" }));
-    let asked = within(SOON, "a call waits", || pending(&serve).pop());
+    let asked = until("a call waits", || pending(&serve).pop());
     let port = serve.address.port().to_string();
     fs::write(out.join("port"), port).unwrap();
     let unused = link(&serve);
@@ -111,7 +110,7 @@ fn server_is_refused_at_every_door() {
     fs::write(out.join("session"), session).unwrap();
     fs::write(out.join(".go"), asked["id"].as_str().unwrap()).unwrap();
     fs::rename(out.join(".go"), out.join("go")).unwrap();
-    within(2 * SOON, "the server has tried everything", || {
+    until("the server has tried everything", || {
         out.join("done").exists().then_some(())
     });
 
@@ -142,7 +141,7 @@ fn server_is_refused_at_every_door() {
     let ids: Vec<_> = sessions["sessions"].as_array().unwrap().iter().collect();
     assert_eq!((ids.len(), &ids[0]["id"]), (1, &json!(session)));
     assert_eq!(sign_in(&serve, &unused).status, 200);
-    let refused = within(SOON, "the refusals are in the audit log", || {
+    let refused = until("the refusals are in the audit log", || {
         let listed = home.run(&["audit", "list", "-n", "500", "--json"]);
         let text = String::from_utf8(listed.stdout).unwrap();
         ["socket", "tcp"]

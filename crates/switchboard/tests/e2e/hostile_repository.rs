@@ -9,12 +9,10 @@ use std::{
 };
 
 use serde_json::json;
-use tempfile::TempDir;
-
-use crate::{
-    support::{Home, SOON, fixture, pipe::Pipe, processes, server, with, within},
-    tools,
+use switchboard_test_support::{
+    Home, Tools, fixture, pipe::Pipe, processes, server, tools, until, with,
 };
+use tempfile::TempDir;
 
 /// The name of a program that the repository has as well.
 const PROBE: &str = "sb-probe";
@@ -152,7 +150,7 @@ impl Repository {
 fn programs(names: &[&str]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in names {
-        symlink(fixture(), dir.path().join(name)).unwrap();
+        symlink(fixture("mcp_fixture"), dir.path().join(name)).unwrap();
     }
     dir
 }
@@ -160,15 +158,15 @@ fn programs(names: &[&str]) -> TempDir {
 /// The process of a server, once it answers.
 fn pid(pipe: &mut Pipe, server: &str) -> i32 {
     let tool = format!("{server}__pid");
-    let pid = within(SOON, &tool, || pipe.call(&tool, json!({})).ok());
+    let pid = until(&tool, || pipe.call(&tool, json!({})).ok());
     pid.parse().unwrap()
 }
 
 /// Leaves, and sees that nothing is left and nothing ran.
 fn leave(home: &Home, mut pipe: Pipe, repository: &Repository) {
     pipe.leave();
-    assert!(pipe.ended_within(SOON).success());
-    home.assert_nobody_within(SOON, "the client has left");
+    assert!(pipe.ended().success());
+    home.until_nobody("the client has left");
     repository.assert_nothing_ran();
 }
 
@@ -195,7 +193,7 @@ fn programs_of_the_repository_do_not_run() {
 fn relative_command_means_the_folder_of_the_configuration() {
     let repository = Repository::new();
     let home = Home::new(json!({ "relative": { "command": "./sb-relative" } }));
-    symlink(fixture(), home.path("sb-relative")).unwrap();
+    symlink(fixture("mcp_fixture"), home.path("sb-relative")).unwrap();
     let mut pipe = Pipe::open_in(&home, &repository.path(""), &[]);
     pid(&mut pipe, "relative");
     leave(&home, pipe, &repository);
@@ -245,7 +243,7 @@ fn servers_see_neither_directory_nor_variables_of_clients() {
         assert_eq!(processes::directory(pipe.pid()), Path::new("/"));
     }
     second.leave();
-    assert!(second.ended_within(SOON).success());
+    assert!(second.ended().success());
     leave(&home, first, &repository);
 }
 
@@ -271,7 +269,7 @@ fn settings_that_point_into_the_repository_are_dropped() {
 
 #[test]
 fn npx_does_not_run_a_package_of_the_repository() {
-    if tools::directory(&[]).is_none() {
+    if Tools::need(&[]).is_none() {
         return;
     }
     tools::program("npx");
@@ -285,7 +283,7 @@ fn npx_does_not_run_a_package_of_the_repository() {
     let home = Home::new(json!({ "npx": npx.clone(), "a": server(&[]) }));
     let mut pipe = Pipe::open_in(&home, &repository.path(""), &[]);
     pid(&mut pipe, "a");
-    within(SOON, "npx has failed", || {
+    until("npx has failed", || {
         let log = fs::read_to_string(home.path("logs/npx.log")).unwrap_or_default();
         (log.contains("ENOTCACHED") || repository.something_ran()).then_some(())
     });
@@ -297,9 +295,9 @@ fn npx_does_not_run_a_package_of_the_repository() {
     let mut pipe = Pipe::open_in(&home, cache.path(), &[]);
     pid(&mut pipe, "a");
     // npm hands it to the shell that the repository names.
-    within(SOON, "npx has run it", || {
+    until("npx has run it", || {
         repository.something_ran().then_some(())
     });
     pipe.leave();
-    assert!(pipe.ended_within(SOON).success());
+    assert!(pipe.ended().success());
 }

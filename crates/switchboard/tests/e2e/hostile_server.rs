@@ -3,8 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-
-use crate::support::{Home, SOON, Serve, mcp::Client, server, with, within};
+use switchboard_test_support::{Home, Serve, mcp::Client, server, until, with};
 
 /// A server that plays a script, which a test can change while it runs.
 struct Hostile {
@@ -51,7 +50,7 @@ fn held(serve: &Serve<'_>) -> Vec<String> {
 }
 
 fn until_held(serve: &Serve<'_>, keys: &[&str]) {
-    within(SOON, "it is held", || (held(serve) == keys).then_some(()));
+    until("it is held", || (held(serve) == keys).then_some(()));
 }
 
 fn restart(serve: &Serve<'_>) {

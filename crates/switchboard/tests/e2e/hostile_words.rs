@@ -9,8 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-
-use crate::support::{Home, SOON, Serve, mcp::Client, server, within};
+use switchboard_test_support::{Home, Serve, mcp::Client, server, until};
 
 /// Words for an agent, an escape sequence and a line that looks like one of a log, of a length.
 fn poison(length: usize) -> String {
@@ -93,7 +92,7 @@ fn words_of_failing_servers_reach_people_only() {
     let names: Vec<String> = servers.as_object().unwrap().keys().cloned().collect();
     home.set_config(json!({ "mcpServers": servers, "waitTimeoutMs": 1_000 }));
     let serve = home.serve();
-    within(SOON, "every server has failed", || {
+    until("every server has failed", || {
         let failed = |name: &String| serve.server(name)["reason"].is_string();
         names.iter().all(failed).then_some(())
     });
@@ -177,8 +176,8 @@ fn lists_that_fail_again_and_again_stay_cheap() {
     serve.until_known("fickle");
     let mut client = serve.client();
     let mut told = 0;
-    let until = Instant::now() + Duration::from_secs(3);
-    while Instant::now() < until {
+    let end = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < end {
         let asked = client.request(
             "tools/call",
             json!({ "name": "fickle__look", "arguments": {} }),
@@ -189,7 +188,7 @@ fn lists_that_fail_again_and_again_stay_cheap() {
         told += u32::from(asked.contains("its list cannot be read"));
     }
     assert!(told > 0);
-    within(SOON, "people are told", || {
+    until("people are told", || {
         let log = fs::read_to_string(home.path("logs/fickle.log")).unwrap_or_default();
         log.contains("POISON").then_some(())
     });

@@ -32,7 +32,4 @@ mod start;
 mod stdio;
 mod stop;
 mod strangers;
-mod support;
 mod takeover;
-#[path = "../clients/support/tools.rs"]
-mod tools;

@@ -1,25 +1,16 @@
 //! Whatever dies, and however badly a server behaves: nobody is left behind.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
-
-use crate::{
-    support::{
-        Home, SOON, Serve, eager, fixture,
-        processes::{self, Person},
-        server, with, within,
-    },
-    tools,
+use switchboard_test_support::{
+    Home, Serve, Tools, eager, fixture,
+    processes::{self, Person},
+    server, tools, until, with,
 };
-
-/// How long everybody may take to leave after the gateway was killed without warning.
-const AFTER_A_KILL: Duration = Duration::from_secs(2);
 
 /// One server of each kind that could stay behind.
 fn the_lot(close_ms: u32, term_ms: u32) -> Value {
-    let wrapped = |args: &str| json!({ "command": "sh", "args": ["-c", format!("'{}' {args}; true", fixture())] });
+    let wrapped = |args: &str| json!({ "command": "sh", "args": ["-c", format!("'{}' {args}; true", fixture("mcp_fixture"))] });
     let stubborn = ["--ignore-eof", "--ignore-term"];
     let with_child = |child| server(&[&stubborn[..], &["--child", child]].concat());
     let servers = [
@@ -59,7 +50,7 @@ fn sigterm_leaves_nobody() {
     let mut serve = with_everyone(&home);
     serve.signal(Signal::TERM);
     assert!(serve.ended().success());
-    home.assert_nobody_within(Duration::ZERO, "after SIGTERM");
+    home.assert_nobody("after SIGTERM");
 }
 
 #[test]
@@ -68,7 +59,7 @@ fn sigint_leaves_nobody() {
     let mut serve = with_everyone(&home);
     serve.signal(Signal::INT);
     assert!(serve.ended().success());
-    home.assert_nobody_within(Duration::ZERO, "after SIGINT");
+    home.assert_nobody("after SIGINT");
 }
 
 #[test]
@@ -76,46 +67,48 @@ fn a_second_sigint_does_not_wait_and_leaves_nobody() {
     let home = Home::new(the_lot(60_000, 60_000));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::INT);
-    within(SOON, "the first is understood", || {
+    until("the first is understood", || {
         let people = home.people();
-        let good = people.iter().any(|person| person.words == fixture());
+        let good = people
+            .iter()
+            .any(|person| person.words == fixture("mcp_fixture"));
         (!good).then_some(())
     });
     assert!(home.people().len() > 5, "the others have a minute each");
     serve.signal(Signal::INT);
     assert!(serve.ended().success());
-    home.assert_nobody_within(Duration::ZERO, "after the second SIGINT");
+    home.assert_nobody("after the second SIGINT");
 }
 
 #[test]
-fn sigkill_leaves_nobody_within_two_seconds() {
+fn sigkill_leaves_nobody() {
     let home = Home::new(the_lot(60_000, 60_000));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::KILL);
     serve.ended();
-    home.assert_nobody_within(AFTER_A_KILL, "after SIGKILL");
+    home.until_nobody("after SIGKILL");
 }
 
 /// A process that panics for good ends with SIGABRT, or exits: SIGABRT stands in for both, since no
 /// input is known that makes the gateway panic.
 #[test]
-fn an_abort_leaves_nobody_within_two_seconds() {
+fn an_abort_leaves_nobody() {
     let home = Home::new(the_lot(60_000, 60_000));
     let mut serve = with_everyone(&home);
     serve.signal(Signal::ABORT);
     serve.ended();
-    home.assert_nobody_within(AFTER_A_KILL, "after SIGABRT");
+    home.until_nobody("after SIGABRT");
 }
 
 #[test]
-fn a_stdio_gateway_that_is_killed_leaves_nobody_within_two_seconds() {
+fn a_stdio_gateway_that_is_killed_leaves_nobody() {
     let home = Home::new(the_lot(60_000, 60_000));
-    let mut pipe = crate::support::pipe::Pipe::open(&home);
-    within(SOON, "all are there", || {
+    let mut pipe = switchboard_test_support::pipe::Pipe::open(&home);
+    until("all are there", || {
         (home.people().len() == 27).then_some(())
     });
     pipe.kill();
-    home.assert_nobody_within(AFTER_A_KILL, "after SIGKILL of `switchboard stdio`");
+    home.until_nobody("after SIGKILL of `switchboard stdio`");
 }
 
 #[test]
@@ -137,14 +130,14 @@ fn what_outlived_gateway_and_guards_is_swept_at_the_next_start() {
     assert!(!outlived.is_empty(), "there is nobody to be swept");
 
     let serve = home.serve();
-    within(Duration::from_secs(5), "the old ones are swept", || {
+    until("the old ones are swept", || {
         rest.iter()
             .all(|old| !processes::is_alive(old.pid))
             .then_some(())
     });
     serve.until_all_ready();
     drop(serve);
-    home.assert_nobody_within(AFTER_A_KILL, "after SIGKILL of the second gateway");
+    home.until_nobody("after SIGKILL of the second gateway");
 }
 
 #[test]
@@ -159,7 +152,7 @@ fn a_server_that_is_killed_takes_its_children_along() {
         .iter()
         .find(|person| person.words.ends_with("--child setsid") && !person.is_guard());
     processes::kill(leader.unwrap().pid);
-    within(SOON, "all of the first are gone", || {
+    until("all of the first are gone", || {
         before
             .iter()
             .all(|old| !processes::is_alive(old.pid))
@@ -188,15 +181,15 @@ fn a_package_behind_npx_leaves_nobody() {
         assert!(home.people().len() >= 3, "{:#?}", home.people());
         serve.signal(signal);
         serve.ended();
-        home.assert_nobody_within(AFTER_A_KILL, "an npx server");
+        home.until_nobody("an npx server");
     }
 }
 
 /// Where `scripts/tools.sh` installs the reference servers; `None` if the test is left out.
 fn peers() -> Option<String> {
-    let tools = tools::directory(&["peers/node_modules/.bin/mcp-server-everything"])?;
+    let tools = Tools::need(&["peers/node_modules/.bin/mcp-server-everything"])?;
     tools::program("npx");
-    Some(tools.join("peers").to_str()?.to_owned())
+    Some(tools.path("peers").to_str()?.to_owned())
 }
 
 #[test]
@@ -205,7 +198,7 @@ fn another_home_is_left_alone() {
     let serve = ours.serve();
     serve.until_all_ready();
     // The process between the server and its grandchild leaves at once.
-    let before = within(SOON, "the grandchild is alone", || {
+    let before = until("the grandchild is alone", || {
         let people = ours.people();
         let passing = |person: &Person| person.words.ends_with("--linger double");
         (people.len() >= 3 && !people.iter().any(passing)).then_some(people)
@@ -216,7 +209,7 @@ fn another_home_is_left_alone() {
         other.until_all_ready();
         other.signal(Signal::KILL);
         other.ended();
-        theirs.assert_nobody_within(AFTER_A_KILL, "after SIGKILL of the other");
+        theirs.until_nobody("after SIGKILL of the other");
     }
     assert_eq!(ours.people(), before);
     serve.stop();
@@ -235,13 +228,13 @@ fn a_guard_that_is_killed_is_replaced_and_nobody_is_lost() {
     let before = home.people();
     let guard = before.iter().find(|person| person.is_guard()).unwrap();
     processes::kill(guard.pid);
-    within(SOON, "all of the first are gone", || {
+    until("all of the first are gone", || {
         before
             .iter()
             .all(|old| !processes::is_alive(old.pid))
             .then_some(())
     });
-    within(SOON, "the gateway has noticed", || {
+    until("the gateway has noticed", || {
         (serve.state("a") != "ready").then_some(())
     });
     let answer = client.call("a__echo", json!({ "text": "x" }));
@@ -260,7 +253,7 @@ fn a_gateway_that_has_seen_much_holds_on_to_nothing() {
     for _ in 0..5 {
         let mut other = serve.client();
         other.call("a__pid", json!({})).unwrap();
-        let mut pipe = crate::support::pipe::Pipe::open(&home);
+        let mut pipe = switchboard_test_support::pipe::Pipe::open(&home);
         pipe.request("tools/list", json!({}));
         let restarted = serve
             .http()
@@ -268,8 +261,7 @@ fn a_gateway_that_has_seen_much_holds_on_to_nothing() {
         assert_eq!(restarted.status, 200, "{}", restarted.text());
         client.call("a__pid", json!({})).unwrap();
     }
-    within(
-        SOON,
+    until(
         "all that was opened is closed, and the dead are buried",
         || {
             let open = processes::open_files(serve.pid()) > files;

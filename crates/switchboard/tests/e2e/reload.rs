@@ -1,23 +1,24 @@
 //! The configuration file is edited while the gateway runs.
 
-use std::{fs, time::Duration};
+use std::fs;
 
 use serde_json::{Value, json};
-
-use crate::support::{Home, SOON, eager, mcp::Client, pipe::Pipe, processes, server, with, within};
+use switchboard_test_support::{
+    Home, eager, mcp::Client, pipe::Pipe, processes, server, until, with,
+};
 
 fn pid(client: &mut Client, server: &str) -> String {
     client.call(&format!("{server}__pid"), json!({})).unwrap()
 }
 
 fn until_listed(client: &mut Client, tool: &str) {
-    within(SOON, &format!("{tool} is there"), || {
+    until(&format!("{tool} is there"), || {
         client.tools().iter().any(|name| name == tool).then_some(())
     });
 }
 
 fn until_not_listed(client: &mut Client, tool: &str) {
-    within(SOON, &format!("{tool} is gone"), || {
+    until(&format!("{tool} is gone"), || {
         client.tools().iter().all(|name| name != tool).then_some(())
     });
 }
@@ -39,7 +40,7 @@ fn servers_come_and_go_and_the_others_never_notice() {
     until_not_listed(&mut client, "a__pid");
     let error = client.call("a__pid", json!({})).unwrap_err();
     assert_eq!(error["code"], -32602, "{error}");
-    within(SOON, "its process is gone", || {
+    until("its process is gone", || {
         (!processes::is_alive(a.parse().unwrap())).then_some(())
     });
     assert_eq!(serve.state("a"), "absent");
@@ -59,7 +60,7 @@ fn a_server_with_other_arguments_is_started_anew() {
     until_listed(&mut client, "a__t2");
     assert_ne!(pid(&mut client, "a"), a);
     assert_eq!(pid(&mut client, "b"), b);
-    within(SOON, "the old process is gone", || {
+    until("the old process is gone", || {
         (!processes::is_alive(a.parse().unwrap())).then_some(())
     });
     serve.stop();
@@ -75,7 +76,7 @@ fn a_server_with_another_environment_is_started_anew() {
     let ask = json!({ "name": "GREETING" });
     assert_eq!(client.call("a__env", ask.clone()), Ok("hello".to_owned()));
     home.set_servers(json!({ "a": entry("good evening") }));
-    within(SOON, "it has the new one", || {
+    until("it has the new one", || {
         // Meanwhile it may be leaving, or coming.
         let said = client.call("a__env", ask.clone());
         (said == Ok("good evening".to_owned())).then_some(())
@@ -91,13 +92,13 @@ fn other_numbers_apply_without_a_restart() {
     until_listed(&mut client, "a__pid");
     let before = pid(&mut client, "a");
     home.set_servers(json!({ "a": with(server(&[]), json!({ "requestTimeoutMs": 200 })) }));
-    within(SOON, "the new limit holds", || {
+    until("the new limit holds", || {
         let slow = client.call("a__sleep", json!({ "ms": 1_000 }));
         slow.is_err_and(|error| error["code"] == -32005)
             .then_some(())
     });
     // On a busy machine a call takes longer than that, too.
-    let after = within(SOON, "a call is quick enough", || {
+    let after = until("a call is quick enough", || {
         client.call("a__pid", json!({})).ok()
     });
     assert_eq!(after, before);
@@ -135,7 +136,7 @@ fn a_server_that_is_switched_off_leaves_and_comes_back() {
     let before = pid(&mut client, "a");
     home.set_servers(json!({ "a": with(server(&[]), json!({ "enabled": false })) }));
     serve.until_state("a", "disabled");
-    within(SOON, "its process is gone", || {
+    until("its process is gone", || {
         (!processes::is_alive(before.parse().unwrap())).then_some(())
     });
     until_not_listed(&mut client, "a__pid");
@@ -160,13 +161,13 @@ fn a_broken_edit_is_refused_and_reported_and_changes_nothing() {
     ];
     for text in broken {
         home.write_config(&text);
-        let problem = within(SOON, "it is reported", || {
+        let problem = until("it is reported", || {
             serve.status()["configProblem"].as_str().map(str::to_owned)
         });
         assert!(problem.contains("switchboard.json:"), "{problem}");
         assert_eq!(pid(&mut client, "a"), before);
         home.write_config(&good);
-        within(SOON, "all is well again", || {
+        until("all is well again", || {
             serve.status()["configProblem"].is_null().then_some(())
         });
         assert_eq!(pid(&mut client, "a"), before);
@@ -186,14 +187,14 @@ fn a_broken_edit_is_refused_and_reported_and_changes_nothing() {
 fn a_gateway_over_stdio_reads_its_configuration_again_too() {
     let home = Home::new(json!({ "a": server(&[]) }));
     let mut pipe = Pipe::open(&home);
-    within(SOON, "a is known", || pipe.call("a__pid", json!({})).ok());
+    until("a is known", || pipe.call("a__pid", json!({})).ok());
     pipe.forget_news();
     home.set_servers(json!({ "a": server(&[]), "b": eager(server(&[])) }));
-    within(SOON, "b is known", || pipe.call("b__pid", json!({})).ok());
+    until("b is known", || pipe.call("b__pid", json!({})).ok());
     pipe.until_told("notifications/tools/list_changed");
     pipe.leave();
-    assert!(pipe.ended_within(SOON).success());
-    home.assert_nobody_within(Duration::ZERO, "the client has left");
+    assert!(pipe.ended().success());
+    home.assert_nobody("the client has left");
 }
 
 #[test]
@@ -236,7 +237,14 @@ fn changes_by_command_reach_the_gateway_and_the_file() {
     let home = Home::new(json!({}));
     let serve = home.serve();
     let mut client = serve.client();
-    let added = home.run(&["add", "a", "--", crate::support::fixture(), "--tools", "1"]);
+    let added = home.run(&[
+        "add",
+        "a",
+        "--",
+        switchboard_test_support::fixture("mcp_fixture"),
+        "--tools",
+        "1",
+    ]);
     assert!(added.status.success(), "{added:?}");
     until_listed(&mut client, "a__t0");
     let text = fs::read_to_string(home.path("switchboard.json")).unwrap();
@@ -266,7 +274,7 @@ fn a_stubborn_server_has_left_before_the_new_one_is_started() {
     until_listed(&mut client, "a__t0");
     let before: i32 = pid(&mut client, "a").parse().unwrap();
     home.set_servers(json!({ "a": entry("2") }));
-    within(SOON, "the new one is there", || {
+    until("the new one is there", || {
         let servers = home
             .people()
             .iter()
@@ -287,12 +295,12 @@ fn a_file_that_is_emptied_takes_no_server_along() {
     until_listed(&mut client, "a__pid");
     let before = pid(&mut client, "a");
     home.write_config("\n");
-    within(SOON, "it is noticed", || {
+    until("it is noticed", || {
         serve.status()["configProblem"].is_string().then_some(())
     });
     assert_eq!(pid(&mut client, "a"), before);
     home.set_servers(json!({}));
-    within(SOON, "an empty map is a wish", || {
+    until("an empty map is a wish", || {
         (!client.tools().contains(&"a__pid".to_owned())).then_some(())
     });
     serve.stop();
@@ -307,14 +315,14 @@ fn a_file_that_is_gone_for_a_while_takes_no_server_along() {
     let before = pid(&mut client, "a");
     let (file, aside) = (home.path("switchboard.json"), home.path("aside"));
     fs::rename(&file, &aside).unwrap();
-    within(SOON, "it is noticed", || {
+    until("it is noticed", || {
         let status = serve.status();
         assert!(client.tools().contains(&"a__pid".to_owned()));
         status["configProblem"].is_string().then_some(())
     });
     assert_eq!(pid(&mut client, "a"), before);
     fs::rename(&aside, &file).unwrap();
-    within(SOON, "all is well again", || {
+    until("all is well again", || {
         serve.status()["configProblem"].is_null().then_some(())
     });
     assert_eq!(pid(&mut client, "a"), before);

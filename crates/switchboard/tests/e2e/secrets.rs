@@ -14,8 +14,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-
-use crate::support::{Home, SOON, Serve, within};
+use switchboard_test_support::{Home, PATIENCE, Serve, until};
 
 /// The secrets by name: each has characters that every encoding writes differently.
 const NAMES: [&str; 16] = [
@@ -245,10 +244,10 @@ fn ask_model(serve: &Serve<'_>, heard: &Mutex<Vec<String>>, hits: &mut Vec<Strin
         found.filter(|text| text.contains(part)).cloned()
     };
     let key = format!("Bearer {}", secret("model"));
-    within(SOON, "the model was asked", || {
+    until("the model was asked", || {
         has("POST /v1/chat/completions", &key)
     });
-    let hook = within(SOON, "the webhook was told", || {
+    let hook = until("the webhook was told", || {
         has(
             &format!("POST /{} ", secret("hookurl")),
             "webhook-signature",
@@ -284,7 +283,7 @@ fn events(serve: &Serve<'_>) -> Vec<u8> {
     )
     .unwrap();
     let mut heard = Vec::new();
-    let until = Instant::now() + SOON;
+    let until = Instant::now() + PATIENCE;
     let mut asked = false;
     while Instant::now() < until {
         let mut part = [0; 8192];
@@ -328,7 +327,7 @@ fn no_secret_is_in_anything_the_gateway_writes() {
         "host",
         "quote",
     ];
-    within(SOON, "every server has failed", || {
+    until("every server has failed", || {
         let status = serve.status();
         let servers = status["servers"].as_array().unwrap();
         let failed = |name: &&str| {

@@ -6,12 +6,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
-
-use crate::support::{
-    Home, SOON, eager,
+use switchboard_test_support::{
+    Home, eager,
     mcp::{Client, Events},
     pipe::Pipe,
-    server, with, within,
+    server, until, with,
 };
 
 /// Starts a gateway once, so that what its servers offer is known.
@@ -24,20 +23,17 @@ fn acquaint(home: &Home, servers: &[&str]) {
 }
 
 #[test]
-fn what_is_known_is_listed_at_once_and_nothing_is_started_for_it() {
+fn what_is_known_is_listed_and_nothing_is_started_for_it() {
     let home = Home::new(json!({}));
     let starts = home.text("starts");
-    let slow = server(&["--init-delay", "5000", "--tools", "50", "--starts", &starts]);
+    let slow = server(&["--init-delay", "500", "--tools", "50", "--starts", &starts]);
     home.set_config(json!({ "view": "direct", "mcpServers": { "slow": slow } }));
     acquaint(&home, &["slow"]);
     assert_eq!(home.lines("starts").len(), 1);
 
-    let began = Instant::now();
     let serve = home.serve();
     let mut client = serve.client();
     let tools = client.tools();
-    let took = began.elapsed();
-    assert!(took < Duration::from_secs(2), "it took {took:?}");
     assert!(tools.contains(&"slow__t49".to_owned()), "{tools:?}");
     assert!(tools.contains(&"slow__echo".to_owned()), "{tools:?}");
     assert_eq!(serve.state("slow"), "idle");
@@ -46,16 +42,13 @@ fn what_is_known_is_listed_at_once_and_nothing_is_started_for_it() {
     assert_eq!(home.lines("starts").len(), 1);
 
     // Over stdio it is the same.
-    let began = Instant::now();
     let mut pipe = Pipe::open(&home);
     let answer = pipe.request("tools/list", json!({}));
-    let took = began.elapsed();
-    assert!(took < Duration::from_secs(2), "it took {took:?}");
     let tools = answer["result"]["tools"].as_array().unwrap();
     assert!(tools.iter().any(|tool| tool["name"] == "slow__t49"));
     assert_eq!(home.people(), []);
     pipe.leave();
-    assert!(pipe.ended_within(SOON).success());
+    assert!(pipe.ended().success());
     assert_eq!(home.lines("starts").len(), 1);
 }
 
@@ -153,10 +146,8 @@ fn a_command_that_does_not_exist_parks_its_server_and_says_so() {
     serve.until_state("gone", "parked");
     serve.until_known("good");
     let mut client = serve.client();
-    let began = Instant::now();
     let mut at = Client::try_open_at(serve.http(), "/mcp/s/gone").unwrap();
     let error = at.call("anything", json!({})).unwrap_err();
-    assert!(began.elapsed() < Duration::from_secs(1));
     assert_eq!(error["code"], -32003, "{error}");
     assert_eq!(error["data"]["part"], "gone", "{error}");
     let message = error["message"].as_str().unwrap();
@@ -179,7 +170,7 @@ fn a_damaged_snapshot_costs_only_its_own_server() {
     assert!(tools.contains(&"b__echo".to_owned()), "{tools:?}");
     assert_eq!(serve.state("b"), "idle");
     // The other is learnt anew.
-    within(SOON, "a is known again", || {
+    until("a is known again", || {
         client.tools().contains(&"a__echo".to_owned()).then_some(())
     });
     assert_eq!(
@@ -210,9 +201,9 @@ fn an_idle_server_is_stopped_and_comes_back() {
     let kept = client.call("eager__pid", json!({})).unwrap();
     serve.until_state("a", "idle");
     assert!(used.elapsed() >= Duration::from_secs(1), "too early");
-    within(SOON, "the process is gone", || {
+    until("the process is gone", || {
         let pid = pid.parse().unwrap();
-        (!crate::support::processes::is_alive(pid)).then_some(())
+        (!switchboard_test_support::processes::is_alive(pid)).then_some(())
     });
     assert!(client.tools().contains(&"a__echo".to_owned()));
     assert_ne!(client.call("a__pid", json!({})).unwrap(), pid);
@@ -238,16 +229,14 @@ fn a_new_server_is_learnt_from_and_stopped() {
     let home = Home::new(json!({ "new": with(server(&[]), json!({ "idleStopSeconds": 1 })) }));
     let serve = home.serve();
     let mut client = serve.client();
-    within(SOON, "its tools are there", || {
+    until("its tools are there", || {
         client
             .tools()
             .contains(&"new__echo".to_owned())
             .then_some(())
     });
     serve.until_state("new", "idle");
-    within(SOON, "nobody is left", || {
-        home.people().is_empty().then_some(())
-    });
+    until("nobody is left", || home.people().is_empty().then_some(()));
     assert!(client.tools().contains(&"new__echo".to_owned()));
     serve.stop();
 }
@@ -322,7 +311,7 @@ fn two_lists_that_change_at_once_are_both_learnt() {
         let added = client.call("a__add_tool", json!({ "name": name }));
         assert_eq!(added, Ok("changed".to_owned()));
         let exposed = format!("a__{name}");
-        within(SOON, "both lists", || {
+        until("both lists", || {
             let prompts = client.request("prompts/list", json!({})).to_string();
             (client.tools().contains(&exposed) && prompts.contains(&exposed)).then_some(())
         });
@@ -463,7 +452,7 @@ fn never_more_servers_are_learnt_at_a_time_than_there_are_cores() {
             .map(|name| home.path(&format!("catalog/{name}.json")));
         files.filter(|file| file.exists()).count()
     };
-    within(2 * SOON, "all are known", || {
+    until("all are known", || {
         let started = home.lines("starts").len();
         let known = known();
         assert!(started <= known + cores, "{started} started, {known} known");

@@ -12,8 +12,7 @@ use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 use serde_json::json;
-
-use crate::support::{Home, SOON, Serve, processes, server, with, within};
+use switchboard_test_support::{Home, Serve, processes, server, until, with};
 
 const MIB: u64 = 1024 * 1024;
 /// Readers that ask for a long result and do not read it.
@@ -146,10 +145,10 @@ fn readers_of_long_results_that_stall_are_let_go() {
             http
         })
         .collect();
-    within(SOON, "all are connected", || {
+    until("all are connected", || {
         (open_files() >= before + READERS).then_some(())
     });
-    within(2 * SOON, "stalled readers are let go", || {
+    until("stalled readers are let go", || {
         (open_files() < before + READERS / 2).then_some(())
     });
     serve.stop();

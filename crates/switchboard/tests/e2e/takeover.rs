@@ -4,8 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-
-use crate::support::{Home, SOON, pipe::Pipe, with, within};
+use switchboard_test_support::{Home, pipe::Pipe, until, with};
 
 /// Speaks 2025-06-18. Its tools ask the client and return what it did; it says that a resource has changed before it
 /// answers that it watches it, and logs the level that it is given. Beside a file with its name and `.slow` it starts
@@ -73,7 +72,7 @@ fn open(home: &Home) -> Pipe {
 
 /// The URI of the server's resource, once it is known.
 fn resource(pipe: &mut Pipe) -> String {
-    within(SOON, "the resource is known", || {
+    until("the resource is known", || {
         let list = pipe.request("resources/list", json!({}));
         list["result"]["resources"][0]["uri"]
             .as_str()
@@ -124,7 +123,7 @@ fn question_ends_with_its_gateway(signal: Signal) {
     assert!(lost["error"].is_object(), "{lost}");
     wipe_gets_its_own_answer(&mut pipe, &question);
     pipe.leave();
-    assert!(pipe.ended_within(SOON).success());
+    assert!(pipe.ended().success());
 }
 
 #[test]
@@ -172,7 +171,7 @@ fn subscription_and_level_outlive_the_gateway() {
     assert_eq!(told["params"]["uri"], *uri, "{told}");
     pipe.until_told("notifications/message");
     pipe.leave();
-    assert!(pipe.ended_within(SOON).success());
+    assert!(pipe.ended().success());
 }
 
 #[test]
@@ -191,5 +190,5 @@ fn subscription_outlives_a_slow_start() {
     let told = pipe.until_told("notifications/resources/updated");
     assert_eq!(told["params"]["uri"], *uri, "{told}");
     pipe.leave();
-    assert!(pipe.ended_within(SOON).success());
+    assert!(pipe.ended().success());
 }

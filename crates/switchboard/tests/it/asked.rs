@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
     approvals,
-    support::{Place, json, until},
+    support::{Place, json},
     terminal::Session,
     trust::{change, gateway, offer, tool},
 };

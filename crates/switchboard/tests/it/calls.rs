@@ -1,8 +1,9 @@
 //! Calls that are looked back on, and tools that are not there.
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
-use crate::support::{Gateway, Place, json, until};
+use crate::support::{Gateway, Place, json};
 
 fn configure(place: &Place, servers: &Value) {
     let config =

@@ -8,8 +8,9 @@ use std::{
 };
 
 use serde_json::json;
+use switchboard_test_support::until;
 
-use crate::support::{Gateway, Place, json, until};
+use crate::support::{Gateway, Place, json};
 
 /// A server over HTTPS, with a tool, at a port that it prints.
 const SECURE: &str = r#"

@@ -8,7 +8,9 @@ use std::{
     process::Stdio,
 };
 
-use crate::support::{Gateway, Place, json, until};
+use switchboard_test_support::until;
+
+use crate::support::{Gateway, Place, json};
 
 /// What the gateway says to the key of a link.
 fn sign_in(gateway: &Gateway, link: &str) -> String {

@@ -7,9 +7,10 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
-    support::{Gateway, Place, json, until},
+    support::{Gateway, Place, json},
     terminal::{self, Session},
     trust::{change, gateway, held, names, offer, tool, wait_for_judgement},
 };

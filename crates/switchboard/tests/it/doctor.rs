@@ -3,8 +3,9 @@
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, process::Command};
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
-use crate::support::{Gateway, Place, until};
+use crate::support::{Gateway, Place};
 
 /// What it says of one check.
 fn findings(place: &Place, check: &str) -> Vec<(String, String, String)> {

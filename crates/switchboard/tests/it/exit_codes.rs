@@ -1,8 +1,10 @@
 //! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no gateway, for every command.
 
+use switchboard_test_support::until;
+
 use crate::{
     snapshots::listed,
-    support::{Gateway, Place, json, until},
+    support::{Gateway, Place, json},
 };
 
 /// A line without a gateway, and its exit code. Each is run after those before it.

@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::symlink};
 
 use serde_json::{Value, json};
 
-use crate::support::{Done, PATIENCE, Place};
+use crate::support::{Done, Place};
 
 /// A command in the folder `repo`.
 fn in_repo(place: &Place, args: &[&str]) -> Done {
@@ -484,7 +484,6 @@ fn many_large_servers_are_refused_at_once() {
     let entries = (0..1000).map(|n| (format!("s{n}"), json!({"command": "x", "args": [&note]})));
     let servers: serde_json::Map<_, _> = entries.collect();
     let file = place.write("other.json", &json!({"mcpServers": servers}).to_string());
-    let started = std::time::Instant::now();
     let done = place.run(&["import", file.to_str().unwrap(), "--yes"]);
     assert_eq!(done.code, Some(1), "{:?}", done.err.lines().last());
     assert!(
@@ -492,6 +491,4 @@ fn many_large_servers_are_refused_at_once() {
         "{:?}",
         done.err.lines().last()
     );
-    // One by one, it takes longer.
-    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
 }

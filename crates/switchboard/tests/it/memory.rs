@@ -403,7 +403,7 @@ fn a_memory_that_is_not_there_is_explained() {
             // A gateway that runs takes it up by itself.
             place.write_config(config);
             if place.run(&["status"]).code == Some(0) {
-                crate::support::until("the configuration is taken up", || {
+                switchboard_test_support::until("the configuration is taken up", || {
                     let servers = answer(place, &["list", "--json"]);
                     let servers = servers["servers"].as_array().unwrap();
                     let memory = servers.iter().find(|server| server["name"] == "memory");

@@ -8,10 +8,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
     memory::{contents, store},
-    support::{Gateway, Place, json as answer, until},
+    support::{Gateway, Place, json as answer},
 };
 
 /// A client of `switchboard memory serve`, killed with the test.

@@ -10,10 +10,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
     approvals::{ask, gateway, gateway_with, id},
-    support::{Place, json, until},
+    support::{Place, json},
     terminal::{self, Session},
 };
 

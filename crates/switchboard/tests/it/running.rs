@@ -10,8 +10,9 @@ use std::{
 };
 
 use serde_json::Value;
+use switchboard_test_support::{PATIENCE, processes::is_alive, until};
 
-use crate::support::{Gateway, PATIENCE, Place, is_running, json, until};
+use crate::support::{Gateway, Place, json};
 
 fn state(place: &Place) -> Value {
     json(place, &["list", "--json"])["servers"][0]["state"].clone()
@@ -31,13 +32,13 @@ fn add_echo(place: &Place) {
 }
 
 /// The processes of the servers, as the gateway has written them down.
-fn processes(place: &Place) -> Vec<i64> {
+fn processes(place: &Place) -> Vec<i32> {
     let records = fs::read_dir(place.home().join("run/groups")).unwrap();
     records
         .flat_map(|entry| {
             let text = fs::read_to_string(entry.unwrap().path()).unwrap();
             let record: Value = serde_json::from_str(&text).unwrap();
-            ["guard", "leader"].map(|who| record[who]["pid"].as_i64().unwrap())
+            ["guard", "leader"].map(|who| record[who]["pid"].as_i64().unwrap().try_into().unwrap())
         })
         .collect()
 }
@@ -200,10 +201,10 @@ fn stop_leaves_nothing_behind() {
     add_echo(&place);
     let processes = processes(&place);
     assert_eq!(processes.len(), 2);
-    assert!(processes.iter().all(|&pid| is_running(pid)));
+    assert!(processes.iter().all(|&pid| is_alive(pid)));
     assert_eq!(place.run(&["stop"]).code, Some(0));
     // Whoever waited for `stop` can rely on it.
-    assert!(!processes.iter().any(|&pid| is_running(pid)));
+    assert!(!processes.iter().any(|&pid| is_alive(pid)));
     assert!(!place.home().join("run/switchboard.sock").exists());
     assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
     assert_eq!(place.run(&["stop"]).code, Some(3));

@@ -6,8 +6,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
-use crate::support::{Gateway, Place, json, until};
+use crate::support::{Gateway, Place, json};
 
 const TOOLS: &str = r#"{"tools": [
     {"name": "forecast", "description": "Tells the weather of a city.\nIt is often right.",

@@ -2,9 +2,10 @@
 //! name, deep nesting; and definitions that are too large to be kept.
 
 use serde_json::json;
+use switchboard_test_support::until;
 
 use crate::{
-    support::{Gateway, Place, json, until},
+    support::{Gateway, Place, json},
     trust::{gateway, held, offer, tool},
 };
 

@@ -6,17 +6,12 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_switchboard");
-
-/// The longest that anything here may take before the test has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server with two tools, which says on standard error what it is asked. The argument `refuse` is the error that it
 /// answers with.
@@ -286,23 +281,4 @@ pub(crate) fn json(place: &Place, args: &[&str]) -> Value {
     let done = place.run(args);
     assert_eq!(done.code, Some(0), "{done:?}");
     serde_json::from_str(&done.out).unwrap()
-}
-
-/// Waits until something is so.
-#[track_caller]
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "never: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Whether there is a process that is more than a name in a table.
-pub(crate) fn is_running(pid: i64) -> bool {
-    let stat = Path::new("/proc").join(pid.to_string()).join("stat");
-    match fs::read_to_string(stat) {
-        Ok(stat) => !stat.rsplit(')').next().unwrap().trim().starts_with('Z'),
-        Err(_) => false,
-    }
 }

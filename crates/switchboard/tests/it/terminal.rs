@@ -7,7 +7,6 @@ use std::{
     process::{Child, Command},
     sync::mpsc::{self, Receiver, RecvTimeoutError},
     thread,
-    time::Instant,
 };
 
 use rustix::{
@@ -17,8 +16,9 @@ use rustix::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::{PATIENCE, until};
 
-use crate::support::{Gateway, PATIENCE, Place, until};
+use crate::support::{Gateway, Place};
 
 /// A command on a terminal.
 pub(crate) struct Session {
@@ -239,11 +239,9 @@ fn tool_that_never_stops_talking_is_ended_by_its_limits() {
     // Progress gives it ten times as long, and no more.
     let server = json!({ "command": "python3", "args": ["-S", script], "requestTimeoutMs": 500 });
     let _gateway = start(&place, &server);
-    let began = Instant::now();
     let flooded = place.run(&["call", "slow:flood"]);
     assert_eq!(flooded.code, Some(1), "{flooded:?}");
     assert!(flooded.err.contains("requestTimeoutMs"), "{flooded:?}");
-    assert!(began.elapsed() < PATIENCE, "{flooded:?}");
 }
 
 #[test]

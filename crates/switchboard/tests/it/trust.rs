@@ -1,8 +1,9 @@
 //! Trust: tools that change are held back, shown with what changed, and come back when somebody says so.
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
-use crate::support::{Gateway, Place, json, until};
+use crate::support::{Gateway, Place, json};
 
 /// A tool that says this.
 pub(crate) fn tool(name: &str, description: &str) -> Value {

@@ -5,6 +5,7 @@ mod hearing;
 mod load;
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Home, Serve};
 
 use crate::{
     client::{Client, Reason, Sent, Setup, call_of, with_progress},
@@ -13,7 +14,6 @@ use crate::{
         Side, Way,
     },
     rig::{NAME, Upstream, home_with, through},
-    support::{Home, Serve},
 };
 
 const OLDER: Side = side(Nov2025, Way::Http);

@@ -28,8 +28,5 @@ mod restart;
 mod revision;
 mod rig;
 mod state;
-#[allow(dead_code, reason = "the end-to-end tests use more of it")]
-#[path = "../e2e/support/mod.rs"]
-mod support;
 mod table;
 mod transparency;

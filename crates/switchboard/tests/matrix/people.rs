@@ -3,12 +3,12 @@
 use std::{collections::VecDeque, sync::Mutex, thread};
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Serve, until};
 
 use crate::{
     client::{Client, Reason, Setup, call_of, check, text_of},
     revision::{Revision, Side, Way},
     rig::{NAME, Upstream, home_with, through},
-    support::{SOON, Serve, within},
 };
 
 /// One client of each revision at least, and of each transport.
@@ -102,7 +102,7 @@ fn answered(
 ) -> Result<String, Reason> {
     let sent = client.send("tools/call", call.clone())?;
     let mut http = serve.http();
-    let id = within(SOON, "somebody is asked", || {
+    let id = until("somebody is asked", || {
         let list = http.get("/api/v1/approvals?status=pending").json();
         list["approvals"][0]["id"].as_str().map(str::to_owned)
     });

@@ -1,6 +1,7 @@
 //! Servers that crash, and what clients notice of it: nothing that they would have to act upon.
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Serve, until};
 
 use crate::{
     client::{Client, Reason, Setup, check},
@@ -10,7 +11,6 @@ use crate::{
         Side, Way,
     },
     rig::{NAME, Upstream, home, through},
-    support::{SOON, Serve, within},
 };
 
 fn side(revision: Revision, way: Way) -> Side {
@@ -54,7 +54,7 @@ fn watch(client: &mut Client) -> Result<(), Reason> {
 /// Has the server tell of the resource again and again until the client hears of it.
 fn hears(client: &mut Client, other: &mut Client) {
     let from = client.now();
-    within(SOON, "the update arrives", || {
+    until("the update arrives", || {
         other.call("test_update_watched", json!({})).ok()?;
         // An answer to the client itself comes after what was said before it.
         client.text("test_simple_text", json!({})).ok()?;
@@ -92,7 +92,7 @@ fn crash(client: &mut Client) -> Result<(), Reason> {
     let failed = answer.get("error").is_some() || answer["result"]["isError"] == true;
     check!(failed, "it did not crash: {answer}");
     // The next one waits for the server to be back.
-    within(SOON, "the server is back", || {
+    until("the server is back", || {
         client.text("test_simple_text", json!({})).ok()
     });
     Ok(())

@@ -4,17 +4,15 @@ use std::{
     env,
     io::{BufRead, BufReader},
     net::SocketAddr,
-    path::Path,
     process::{Child, Command, Stdio},
-    sync::OnceLock,
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Home, Serve, with};
 
 use crate::{
     client::Place,
     revision::{Side, Way},
-    support::{Home, Serve, with},
 };
 
 const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
@@ -22,19 +20,9 @@ const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
 /// The name of the one server behind each gateway.
 pub(crate) const NAME: &str = "fixture";
 
-/// The example server that speaks every revision.
+/// The server that speaks every revision.
 fn fixture() -> &'static str {
-    static PATH: OnceLock<String> = OnceLock::new();
-    PATH.get_or_init(|| {
-        let beside = Path::new(SWITCHBOARD).parent().expect("it is in a folder");
-        let path = beside.join("examples/protocol_fixture");
-        assert!(
-            path.exists(),
-            "{} is not there: `cargo build -p switchboard --examples` makes it",
-            path.display()
-        );
-        path.to_str().expect("paths of builds are text").to_owned()
-    })
+    switchboard_test_support::fixture("protocol_fixture")
 }
 
 /// A server of one revision. One at an address runs as long as this lives.

@@ -2,13 +2,13 @@
 //! who made it, once. Whoever presents anything else is refused, and the parked call is not disturbed.
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
     client::{Client, Person, Place, Reason, Setup, check, text_of},
     features::counted,
     revision::{Revision, Side, Way},
     rig::{NAME, Upstream, home_with, through, through_direct},
-    support::{SOON, within},
 };
 
 const TOOL: &str = "test_elicitation";
@@ -198,7 +198,7 @@ fn a_call_that_nobody_comes_back_for_is_cancelled_at_the_server() {
     parked(config, |parked, _| {
         let retry = parked.retry();
         let cancelled = |client: &mut Client| counted(client, "notifications/cancelled");
-        within(SOON, "the server is told", || {
+        until("the server is told", || {
             (cancelled(&mut parked.client) != Ok(0)).then_some(())
         });
         let count = cancelled(&mut parked.client)?;

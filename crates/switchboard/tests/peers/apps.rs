@@ -3,8 +3,9 @@
 use std::{path::Path, process::Command};
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Home, Tools};
 
-use crate::{support::Home, tools::Tools, tours::furnish};
+use crate::tours::furnish;
 
 /// What the host has seen and heard.
 #[track_caller]
@@ -19,7 +20,7 @@ fn host(tools: &Tools, place: &Path, words: &[&str]) -> Value {
 
 #[test]
 fn app_works_where_servers_are_together_as_it_does_alone() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let home = Home::new(json!({}));
     let place = home.path("peers");
     furnish(&place, &tools);

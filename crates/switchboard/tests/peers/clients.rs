@@ -5,15 +5,10 @@ use std::{
     path::Path,
     process::{Child, Command, Stdio},
     thread,
-    time::Duration,
 };
 
 use serde_json::{Value, json};
-
-use crate::{support::within, tools::Tools};
-
-/// Everything that does not come costs a client its own patience, and there may be a lot of that.
-const PATIENCE: Duration = Duration::from_secs(270);
+use switchboard_test_support::{Tools, until};
 
 /// What a client is made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,9 +115,7 @@ impl Client {
             let _ = output.read_to_string(&mut said);
             said
         });
-        within(PATIENCE, "the client is done", || {
-            child.0.try_wait().unwrap()
-        });
+        until("the client is done", || child.0.try_wait().unwrap());
         let said = reader.join().unwrap();
         let lines = said.lines();
         // A library may have something to say, too.

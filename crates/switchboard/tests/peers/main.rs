@@ -19,9 +19,4 @@ mod apps;
 mod clients;
 mod left_out;
 mod servers;
-#[path = "../e2e/support/mod.rs"]
-#[allow(dead_code, reason = "another test binary uses the rest")]
-mod support;
-#[path = "../clients/support/tools.rs"]
-mod tools;
 mod tours;

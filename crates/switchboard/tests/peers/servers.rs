@@ -7,11 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-
-use crate::{
-    support::{SOON, within},
-    tools::Tools,
-};
+use switchboard_test_support::{Tools, until};
 
 /// What a server is made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +109,7 @@ impl Running {
             .stderr(errors)
             .spawn();
         running.child = Some(child.unwrap());
-        let origin = within(SOON, "the server says where it is", || running.origin());
+        let origin = until("the server says where it is", || running.origin());
         running.entry = match transport {
             Transport::Sse => json!({ "url": format!("{origin}/sse"), "type": "sse" }),
             _ => json!({ "url": format!("{origin}/mcp") }),

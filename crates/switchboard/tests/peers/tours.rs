@@ -1,21 +1,14 @@
 //! Every client at every server.
 
-use std::{
-    fs,
-    os::unix::fs::symlink,
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Home, Serve, Tools, patiently};
 
 use crate::{
     clients::{Client, Door, Era},
     left_out::is_left_out,
     servers::{Running, Server},
-    support::{Home, SOON, Serve},
-    tools::Tools,
 };
 
 /// The scripts, as they are when the tests are built.
@@ -125,7 +118,7 @@ struct Tour<'a> {
 /// server on the pipe has said; `None` if the test is left out.
 #[track_caller]
 fn visit(server: Server) -> Option<String> {
-    let tools = Tools::find()?;
+    let tools = Tools::peers()?;
     let home = Home::new(json!({}));
     let place = home.path("peers");
     furnish(&place, &tools);
@@ -296,20 +289,19 @@ fn same(one: &Value, other: &Value) -> bool {
 
 /// What is wrong if the server still works at calls that were withdrawn.
 fn still_asleep(running: &Running) -> Option<String> {
-    let deadline = Instant::now() + SOON;
-    loop {
+    let count = || {
         let said = running.said();
-        let [began, ended] =
-            ["sleep began", "sleep was cancelled"].map(|what| said.matches(what).count());
-        if began > 0 && began == ended {
-            return None;
-        }
-        if Instant::now() > deadline {
-            let transport = running.transport;
-            return Some(format!(
-                "{transport:?}: of {began} calls that were withdrawn, {ended} ended"
-            ));
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
+        ["sleep began", "sleep was cancelled"].map(|what| said.matches(what).count())
+    };
+    let ended = patiently(|| {
+        let [began, ended] = count();
+        began > 0 && began == ended
+    });
+    let ([began, ended], None) = (count(), ended) else {
+        return None;
+    };
+    let transport = running.transport;
+    Some(format!(
+        "{transport:?}: of {began} calls that were withdrawn, {ended} ended"
+    ))
 }

@@ -13,8 +13,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-
-use crate::{SOON, http::Http, within};
+use switchboard_test_support::{PATIENCE, http::Http, until};
 
 const REVISION: &str = "2025-11-25";
 
@@ -151,9 +150,7 @@ impl Client {
     pub(crate) fn leave(mut self) {
         if let Way::Pipe(pipe) = &mut self.way {
             pipe.stdin = None;
-            within(SOON, "the program has ended", || {
-                pipe.child.try_wait().unwrap()
-            });
+            until("the program has ended", || pipe.child.try_wait().unwrap());
         }
     }
 
@@ -183,7 +180,7 @@ impl Pipe {
     /// Waits for the answer, and answers what it is asked meanwhile.
     #[track_caller]
     fn answer(&mut self, id: &Value, method: &str) -> Value {
-        let deadline = Instant::now() + SOON;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let message = self.messages.recv_timeout(left);

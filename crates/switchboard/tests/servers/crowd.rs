@@ -1,17 +1,13 @@
 //! Many servers that the gateway has never seen, all at once.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, time::Instant};
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
-use crate::{place::Place, table::all_installed, within};
+use crate::{place::Place, table::all_installed};
 
 const CROWD: usize = 40;
-/// Far more than forty servers take, even one after another.
-const LONG: Duration = Duration::from_mins(10);
 
 #[test]
 fn forty_at_once_are_learnt_without_a_failed_start() {
@@ -42,7 +38,7 @@ fn forty_at_once_are_learnt_without_a_failed_start() {
 
     let began = Instant::now();
     let gateway = place.serve("here");
-    within(LONG, "all are learnt", || {
+    until("all are learnt", || {
         let servers = gateway.servers();
         let parked = servers.iter().find(|server| server["state"] == "parked");
         assert_eq!(parked, None);

@@ -1,14 +1,13 @@
 //! Each server on its own.
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use crate::{
-    SOON,
     client::{Answer, Client},
     offers::{Offers, first_difference},
     place::{Gateway, Place},
     table::{all_installed, installed},
-    within,
 };
 
 /// A test for each of these servers, under its name.
@@ -118,7 +117,7 @@ fn check(name: &str) {
 
 #[track_caller]
 fn until_learnt(gateway: &Gateway<'_>, name: &str) {
-    within(SOON, &format!("{name} is learnt"), || {
+    until(&format!("{name} is learnt"), || {
         let servers = gateway.servers();
         let server = servers.iter().find(|server| server["name"] == name)?;
         assert_ne!(server["state"], "parked", "{server}");
@@ -140,7 +139,7 @@ fn settle(client: &mut Client, tool: &str, arguments: &Value, offers: &Offers) {
 
 /// Sends a request again and again until the server, and not the gateway, decides about it.
 fn until_taken(client: &mut Client, method: &str, params: &Value) {
-    within(SOON, &format!("{method} reaches the server"), || {
+    until(&format!("{method} reaches the server"), || {
         let answer = client.request(method, params);
         let is_early = answer.is_err_and(|error| error["data"].get("retryAfterMs").is_some());
         (!is_early).then_some(())

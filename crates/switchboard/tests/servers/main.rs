@@ -15,35 +15,6 @@
 mod client;
 mod crowd;
 mod each;
-#[path = "../e2e/support/http.rs"]
-#[allow(dead_code, reason = "each test binary that has this uses a part of it")]
-mod http;
 mod offers;
 mod place;
-#[path = "../e2e/support/processes.rs"]
-#[allow(dead_code, reason = "each test binary that has this uses a part of it")]
-mod processes;
 mod table;
-#[path = "../clients/support/tools.rs"]
-mod tools;
-
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
-
-/// Far more than one server takes for anything on a busy machine.
-pub(crate) const SOON: Duration = Duration::from_mins(2);
-
-/// Looks again and again until it finds what it looks for.
-#[track_caller]
-pub(crate) fn within<T>(time: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + time;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "not within {time:?}: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}

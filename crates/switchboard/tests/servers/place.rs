@@ -15,16 +15,15 @@ use std::{
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-use crate::{
-    SOON,
-    client::Client,
+use switchboard_test_support::{
+    Tools,
     http::Http,
     processes::{self, Person},
-    table::Installed,
-    tools, within,
+    until,
 };
+use tempfile::TempDir;
+
+use crate::{client::Client, table::Installed};
 
 const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
 
@@ -184,7 +183,7 @@ impl Place {
     /// Waits until everyone who was started here has left.
     #[track_caller]
     pub(crate) fn assert_nobody(&self) {
-        within(SOON, &format!("all have left: {:?}", self.people()), || {
+        until(&format!("all have left: {:?}", self.people()), || {
             self.people().is_empty().then_some(())
         });
     }
@@ -209,8 +208,8 @@ impl Place {
 
     /// A program in this directory, with no variables but those that a gateway passes on. It leads a process group.
     fn command(&self, program: &Path, directory: &Path) -> Command {
-        let tools = tools::directory(&[]).expect("the tests are not left out");
-        let node = tools.join("node/bin").into_os_string();
+        let tools = Tools::need(&[]).expect("the tests are not left out");
+        let node = tools.path("node/bin").into_os_string();
         let path = [node, env::var_os("PATH").unwrap_or_default()];
         // No server needs an address outside of this machine, and none is to wait for one.
         let nowhere = "http://127.0.0.1:9";
@@ -278,9 +277,7 @@ impl Gateway<'_> {
     pub(crate) fn stop(mut self) {
         let pid = i32::try_from(self.child.id()).unwrap();
         processes::signal(pid, Signal::TERM);
-        let ended = within(SOON, "the gateway has ended", || {
-            self.child.try_wait().unwrap()
-        });
+        let ended = until("the gateway has ended", || self.child.try_wait().unwrap());
         assert!(ended.success(), "{ended}");
         self.place.assert_nobody();
     }

@@ -1,10 +1,9 @@
 //! The servers: how each is started, and a call that neither changes anything nor needs a network.
 
-use std::{env, fs, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
-
-use crate::tools;
+use switchboard_test_support::{Tools, left_out::Suite};
 
 /// A server that `packages.txt` names.
 #[derive(Debug, Clone, Copy)]
@@ -91,11 +90,10 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 /// The folder into which the servers are installed; `None` if the tests are left out.
 fn folder() -> Option<PathBuf> {
-    if env::var_os("SWITCHBOARD_TEST_SERVERS").is_none_or(|set| set != "1") {
-        eprintln!("left out: ./test servers runs it");
+    if !Suite::Servers.is_wanted() {
         return None;
     }
-    tools::directory(&["node/bin/node", "servers"]).map(|tools| tools.join("servers"))
+    Tools::need(&["node/bin/node", "servers"]).map(|tools| tools.path("servers"))
 }
 
 fn why_skipped(name: &str) -> Option<String> {

@@ -103,10 +103,7 @@ async fn what_was_denied_for_good_is_denied_from_the_first_call_on() {
     let never = json!({ "remember": { "scope": "always" } });
     rig.decided(&waiting["id"], "reject", never).await;
     client.finish(&call).await;
-    crate::mcp_rig::until("the file", std::time::Duration::from_secs(10), || async {
-        rig.home.rules().exists()
-    })
-    .await;
+    crate::mcp_rig::until("the file", || async { rig.home.rules().exists() }).await;
     // No rule is left in the configuration, and the store cannot be read.
     let rig = rig
         .restarted(|home| {

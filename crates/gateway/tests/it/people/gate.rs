@@ -316,12 +316,7 @@ async fn a_batch_is_asked_about_call_by_call() {
         let how = if yes { "approve" } else { "reject" };
         rig.decided(&waiting["id"], how, json!({})).await;
     }
-    crate::mcp_rig::until(
-        "the one call",
-        std::time::Duration::from_secs(10),
-        || async { stage.calls() == 1 },
-    )
-    .await;
+    crate::mcp_rig::until("the one call", async || stage.calls() == 1).await;
     let calls = stage.calls_of("delete_file");
     assert_eq!(calls[0]["arguments"]["n"], 902, "{calls:?}");
     rig.stop().await;

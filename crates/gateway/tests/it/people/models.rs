@@ -215,10 +215,7 @@ async fn who_leaves_while_the_model_works_has_it_stop() {
     let call = client.send_call("ask", sampling("Why?")).await;
     let asked = events.until("approval.created").await;
     rig.decided(&asked["id"], "approve", json!({})).await;
-    crate::mcp_rig::until("the model is asked", crate::api_rig::PATIENCE, || async {
-        model.asked().len() == 1
-    })
-    .await;
+    crate::mcp_rig::until("the model is asked", || async { model.asked().len() == 1 }).await;
     assert_eq!(rig.approval(&asked["id"]).await["status"], "generating");
     let twice = rig
         .decide(&asked["id"], "approve", json!({ "by": "other" }))
@@ -324,10 +321,7 @@ async fn after_a_crash_the_model_is_not_asked_again() {
     client.send_call("ask", sampling("Why?")).await;
     let asked = rig.one_waiting().await;
     rig.decided(&asked["id"], "approve", json!({})).await;
-    crate::mcp_rig::until("the model is asked", crate::api_rig::PATIENCE, || async {
-        model.asked().len() == 1
-    })
-    .await;
+    crate::mcp_rig::until("the model is asked", || async { model.asked().len() == 1 }).await;
     let rig = super::gate::crashed(rig).await;
     let over = rig.until_status(&asked["id"], "failed").await;
     assert!(
@@ -392,10 +386,7 @@ async fn tokens_of_a_withdrawn_request_are_charged() {
     let mut events = rig.follow(EVENTS).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("ask", sampling("Why?")).await;
-    crate::mcp_rig::until("the model is asked", crate::api_rig::PATIENCE, || async {
-        model.asked().len() == 1
-    })
-    .await;
+    crate::mcp_rig::until("the model is asked", || async { model.asked().len() == 1 }).await;
     client
         .tell("notifications/cancelled", json!({ "requestId": call }))
         .await;

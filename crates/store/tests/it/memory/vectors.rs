@@ -1,9 +1,8 @@
 //! Vectors of memories, and the models that made them.
 
-use std::time::{Duration, Instant};
-
 use switchboard_store::StoreError;
 use switchboard_store::memory::{Memories, MemoryChange, ModelRow, Vector};
+use switchboard_test_support::until_async;
 
 use super::{add, assert_sound, delete, memory, sizes, write, write_one};
 use crate::{Place, within};
@@ -170,16 +169,15 @@ async fn the_vectors_of_other_models_go_bit_by_bit_and_for_good() {
         within(memories.counts()).await.unwrap().vectors_of_active,
         1300
     );
-    let start = Instant::now();
     let left = || {
         sizes(&place)
             .into_iter()
             .find(|(name, _)| name == "memory_models")
     };
-    while left() != Some(("memory_models".to_owned(), 1)) {
-        assert!(start.elapsed() < Duration::from_secs(20), "they never go");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until_async("they go", async || {
+        left() == Some(("memory_models".to_owned(), 1))
+    })
+    .await;
     assert_eq!(rows(&memories, "n").await.len(), 1000);
     assert_sound(&place);
 }

@@ -1,9 +1,11 @@
 //! Nothing is forgotten as a whole unless a person agrees: through the client, or through the gateway.
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Tools, until};
 
 use super::{Agent, At};
-use crate::support::{Kind, Place, Tools, until};
+
+use crate::support::{Kind, Place};
 
 const KINDS: [(Kind, bool); 5] = [
     (Kind::TypescriptV1, false),
@@ -15,7 +17,7 @@ const KINDS: [(Kind, bool); 5] = [
 
 #[test]
 fn whoever_does_not_agree_keeps_everything() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let answers = [
         json!({ "action": "decline" }),
@@ -49,7 +51,7 @@ fn whoever_does_not_agree_keeps_everything() {
 
 #[test]
 fn a_person_answers_for_a_client_that_cannot_ask() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let decisions = [
         ("respond", json!({ "action": "decline" }), false),

@@ -1,9 +1,11 @@
 //! What the tools do not take, by their own schemas, and what they cannot do: told as results, by name.
 
 use serde_json::{Value, json};
+use switchboard_test_support::Tools;
 
 use super::{Agent, At, contents};
-use crate::support::{Kind, Place, Tools};
+
+use crate::support::{Kind, Place};
 
 #[test]
 fn arguments_that_do_not_fit_are_named_to_the_typescript_sdk() {
@@ -24,7 +26,7 @@ fn arguments_that_do_not_fit_are_named_to_the_python_sdk() {
 /// see it too.
 #[track_caller]
 fn misfits(kind: Kind, modern: bool, at: At) {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let mut agent = Agent::start(&place, kind, modern, at);
     let tools = agent.tools();
@@ -106,7 +108,7 @@ fn wrong(schema: &Value, fitting: &Value) -> Vec<(String, Value)> {
 
 #[test]
 fn whole_numbers_may_be_spelled_with_a_point() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     // Of the two languages this is the one that tells 5.0 from 5.
     let mut agent = Agent::start(&place, Kind::Python, false, At::Alone);
@@ -129,7 +131,7 @@ fn whole_numbers_may_be_spelled_with_a_point() {
 
 #[test]
 fn what_cannot_be_done_is_told() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     for (kind, at) in [
         (Kind::TypescriptV1, At::Direct),
@@ -200,7 +202,7 @@ fn what_cannot_be_done_is_told() {
 
 #[test]
 fn what_is_of_another_scope_is_not_there() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     for (kind, at) in [(Kind::TypescriptV1, At::Serve), (Kind::Python, At::Direct)] {
         let mut agent = Agent::start(&place, kind, false, at);

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
+use switchboard_test_support::Tools;
 
 use super::{Agent, At, contents};
-use crate::support::{Kind, Place, Tools};
+
+use crate::support::{Kind, Place};
 
 #[test]
 fn what_one_client_stores_another_of_another_kind_finds_at_once() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let mut typescript = Agent::start(&place, Kind::TypescriptV1, false, At::Serve);
     let mut python = Agent::start(&place, Kind::Python, true, At::Direct);
@@ -45,7 +47,7 @@ fn what_one_client_stores_another_of_another_kind_finds_at_once() {
 #[test]
 fn clients_that_store_at_once_lose_nothing() {
     const EACH: usize = 50;
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let mut agents = [
         Agent::start(&place, Kind::TypescriptV1, false, At::Serve),

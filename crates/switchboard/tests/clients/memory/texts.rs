@@ -1,9 +1,11 @@
 //! Texts of every script and length come back as they were.
 
 use serde_json::json;
+use switchboard_test_support::Tools;
 
 use super::{Agent, At, contents};
-use crate::support::{Kind, Place, Tools};
+
+use crate::support::{Kind, Place};
 
 const KINDS: [(Kind, bool, At); 4] = [
     (Kind::TypescriptV1, false, At::Serve),
@@ -28,7 +30,7 @@ const TEXTS: [&str; 10] = [
 
 #[test]
 fn texts_of_every_script_come_back_as_they_were() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     let mut agents = KINDS.map(|(kind, modern, at)| Agent::start(&place, kind, modern, at));
     let count = agents.len();
@@ -82,7 +84,7 @@ fn longest() -> String {
 
 #[test]
 fn long_texts_come_back_whole_and_longer_ones_are_refused() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     for (kind, modern, at) in [
         (Kind::TypescriptV1, false, At::Serve),
@@ -108,7 +110,7 @@ fn long_texts_come_back_whole_and_longer_ones_are_refused() {
 
 #[test]
 fn what_a_view_cuts_still_fits_what_the_tool_says_it_gives() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     for (kind, modern, _) in KINDS {
         let mut agent = Agent::start(&place, kind, modern, At::Direct);
@@ -134,7 +136,7 @@ fn what_a_view_cuts_still_fits_what_the_tool_says_it_gives() {
 
 #[test]
 fn half_a_letter_becomes_one_that_says_so() {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     // Python refuses to send it.
     for (kind, modern, at) in [

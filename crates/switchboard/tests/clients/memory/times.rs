@@ -1,9 +1,11 @@
 //! Both times: when something was true, and when it was known.
 
 use serde_json::json;
+use switchboard_test_support::Tools;
 
 use super::{Agent, At, contents};
-use crate::support::{Kind, Place, Tools};
+
+use crate::support::{Kind, Place};
 
 const KINDS: [(Kind, bool, At); 3] = [
     (Kind::TypescriptV1, false, At::Serve),
@@ -148,7 +150,7 @@ fn a_time_that_is_none_is_named() {
 #[track_caller]
 fn each(does: impl Fn(&mut Agent)) {
     for (kind, modern, at) in KINDS {
-        let Some(tools) = Tools::find() else { return };
+        let Some(tools) = Tools::peers() else { return };
         let place = Place::remembering(tools);
         let mut agent = Agent::start(&place, kind, modern, at);
         does(&mut agent);

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Tools, until};
 
 use super::{Agent, At, contents};
-use crate::support::{Kind, Place, Tools, until};
+
+use crate::support::{Kind, Place};
 
 const TOOLS: [&str; 17] = [
     "consolidate_memory",
@@ -59,7 +61,7 @@ fn the_python_sdk_of_the_handshake_revisions() {
 
 #[track_caller]
 fn tour(kind: Kind, modern: bool) {
-    let Some(tools) = Tools::find() else { return };
+    let Some(tools) = Tools::peers() else { return };
     let place = Place::remembering(tools);
     for at in At::ALL {
         let answer = json!({ "action": "accept", "content": { "forget": true } });

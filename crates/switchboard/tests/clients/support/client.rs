@@ -9,8 +9,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::PATIENCE;
 
-use super::{Door, Place, SOON};
+use super::{Door, Place};
 
 /// What a client is made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,14 +110,14 @@ impl Client {
     /// The next thing it says.
     #[track_caller]
     pub(crate) fn next(&self) -> Value {
-        let line = self.lines.recv_timeout(SOON);
+        let line = self.lines.recv_timeout(PATIENCE);
         line.unwrap_or_else(|_| panic!("{}: nothing", self.name))
     }
 
     /// The next thing it says, which has to be this step.
     #[track_caller]
     pub(crate) fn step(&self, step: &str) -> Value {
-        let line = self.lines.recv_timeout(SOON);
+        let line = self.lines.recv_timeout(PATIENCE);
         let line = line.unwrap_or_else(|_| panic!("{}: nothing in place of {step}", self.name));
         assert_eq!(line["step"], step, "{}: {line}", self.name);
         line
@@ -140,7 +141,7 @@ impl Client {
     #[track_caller]
     pub(crate) fn leaves(mut self) {
         self.step("closed");
-        let more = self.lines.recv_timeout(SOON);
+        let more = self.lines.recv_timeout(PATIENCE);
         assert!(more.is_err(), "{}: {more:?}", self.name);
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{}: {status}", self.name);

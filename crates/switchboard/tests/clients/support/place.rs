@@ -9,9 +9,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Tools, http::Http, until};
 use tempfile::TempDir;
-
-use super::{Http, Tools, until};
 
 const SWITCHBOARD: &str = env!("CARGO_BIN_EXE_switchboard");
 

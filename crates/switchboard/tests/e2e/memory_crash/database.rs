@@ -1,9 +1,9 @@
 //! The file itself: sound, without anything left over, and with counters that tell the truth.
 
 use rusqlite::{Connection, OpenFlags};
+use switchboard_test_support::Home;
 
 use super::ledger::Ledger;
-use crate::support::Home;
 
 /// Each of these finds nothing in a file that is as it should be.
 const NOTHING: [(&str, &str); 12] = [

@@ -6,9 +6,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::pipe::Pipe;
 
 use super::{Dice, call};
-use crate::support::pipe::Pipe;
 
 /// A memory as it has to be.
 #[derive(Debug, Clone, PartialEq)]

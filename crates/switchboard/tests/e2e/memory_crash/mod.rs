@@ -8,12 +8,12 @@ mod work;
 use std::{env, thread, time::Duration};
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Home, pipe::Pipe, processes, until};
 
 use self::{
     ledger::{Ledger, Snapshot},
     work::Work,
 };
-use crate::support::{Home, SOON, pipe::Pipe, processes, within};
 
 /// How often it is killed unless the environment says otherwise.
 const KILLS: u64 = 15;
@@ -64,7 +64,7 @@ fn what_was_acknowledged_survives_kills_at_any_moment() {
     let mut pipe = Pipe::open_memory(&home);
     verify(&mut pipe, &home, &mut ledger, &mut dice, true);
     pipe.leave();
-    assert!(pipe.ended_within(SOON).success());
+    assert!(pipe.ended().success());
     database::check(&home, &ledger);
     work.assert_all_kinds_were_done();
     let aside = std::fs::read_dir(home.path("")).unwrap().flatten();
@@ -103,7 +103,7 @@ fn verify(pipe: &mut Pipe, home: &Home, ledger: &mut Ledger, dice: &mut Dice, ve
     let status = call(pipe, "get_status", json!({}));
     assert_eq!(status["memories"], ledger.len(), "{status}");
     if vectors {
-        within(SOON, "the vectors are filled in", || {
+        until("the vectors are filled in", || {
             let status = call(pipe, "get_status", json!({}));
             let of_vectors = &status["parts"]["embeddings"];
             (of_vectors["state"] == "ready" && of_vectors["waiting"] == 0).then_some(())

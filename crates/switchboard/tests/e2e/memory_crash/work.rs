@@ -6,12 +6,12 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::pipe::Pipe;
 
 use super::{
     Dice,
     ledger::{Doubt, Kept, Ledger},
 };
-use crate::support::pipe::Pipe;
 
 /// So many calls are under way.
 const AT_ONCE: usize = 16;

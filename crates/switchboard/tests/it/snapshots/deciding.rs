@@ -1,13 +1,13 @@
 //! What asks a person and is decided: trust, approvals, and the log of both.
 
 use serde_json::json;
+use switchboard_test_support::until;
 
 use super::{
     golden::Book,
     rich::{LONG_TOOL, Rich, waiting},
     stage::{Background, Stage},
 };
-use crate::support::until;
 
 pub(super) const FILES: &[&str] = &["approvals", "audit", "trust"];
 

@@ -1,7 +1,8 @@
 //! The memory: empty, filled, changed and forgotten.
 
+use switchboard_test_support::until;
+
 use super::{golden::Book, running::speak, stage::Stage};
-use crate::support::until;
 
 pub(super) const FILES: &[&str] = &["memory"];
 

@@ -3,12 +3,10 @@
 use std::io::Write as _;
 
 use serde_json::{Value, json};
+use switchboard_test_support::until;
 
 use super::stage::{Background, Stage};
-use crate::{
-    running::closed_server,
-    support::{Gateway, until},
-};
+use crate::{running::closed_server, support::Gateway};
 
 /// A name as long as a name may be.
 pub(super) const LONG: &str = "the-server-of-the-data-warehouse-team-that-has-the-longest-name";

@@ -11,24 +11,19 @@ use std::{
         mpsc::{self, Sender},
     },
     thread,
-    time::Duration,
 };
+
+use switchboard_test_support::until;
 
 use super::{
     PATIENCE,
     arrival::Arrival,
     web::{Events, Web},
 };
-use crate::{
-    revision::{Revision, Way},
-    support::within,
-};
+use crate::revision::{Revision, Way};
 
 /// The stream of a pipe, of HTTP+SSE, and of what comes unasked over Streamable HTTP.
 pub(crate) const COMMON: u64 = 0;
-
-/// A connection that nobody has used for so long may be about to be closed.
-const FRESH: Duration = Duration::from_secs(2);
 
 /// Where a client goes in.
 #[derive(Debug, Clone)]
@@ -107,7 +102,7 @@ impl Door {
     pub(crate) fn hang_up(&mut self) {
         if let Self::Pipe(pipe) = self {
             pipe.stdin = None;
-            within(PATIENCE, "the program on the pipe has left", || {
+            until("the program on the pipe has left", || {
                 pipe.child.try_wait().unwrap()
             });
         }
@@ -238,7 +233,7 @@ impl Streamable {
 
     fn connection(&self) -> io::Result<Web> {
         let mut idle = self.idle.lock().unwrap();
-        match idle.pop().filter(|web| web.last_used.elapsed() < FRESH) {
+        match idle.pop().filter(|web| !web.is_stale()) {
             Some(web) => Ok(web),
             None => Web::connect(self.place.address),
         }
@@ -352,7 +347,7 @@ impl Sse {
     }
 
     fn post(&mut self, text: &str) -> io::Result<()> {
-        if self.web.last_used.elapsed() >= FRESH {
+        if self.web.is_stale() {
             self.web = Web::connect(self.place.address)?;
         }
         let headers = self.place.headers("application/json");

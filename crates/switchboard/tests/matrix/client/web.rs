@@ -3,8 +3,11 @@
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
-    time::Instant,
+    time::{Duration, Instant},
 };
+
+/// A connection that nobody has used for so long may be about to be closed.
+const FRESH: Duration = Duration::from_secs(2);
 
 /// A connection.
 #[derive(Debug)]
@@ -49,6 +52,10 @@ impl Web {
             stream: BufReader::new(stream),
             last_used: Instant::now(),
         })
+    }
+
+    pub(crate) fn is_stale(&self) -> bool {
+        self.last_used.elapsed() >= FRESH
     }
 
     /// A second hold on the connection, with which it can be cut.

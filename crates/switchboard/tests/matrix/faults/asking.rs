@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use switchboard_test_support::{Home, Serve, until, with};
 
 use super::{MODERN, MODERN_PIPE, OLDER, OLDER_PIPE, at_work, in_front, open, with_gateway};
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
     revision::Side,
     rig::{NAME, Upstream, clients_answer, through, through_direct},
     state::refused,
-    support::{Home, SOON, Serve, with, within},
 };
 
 /// How long the server may take, and how much longer the person does.
@@ -136,7 +136,7 @@ fn nobody_is_asked_for_a_call_that_goes_on_alone() {
         while_another_works(serve, MODERN, |able, waiting, mute, asking| {
             // The call that asks is at the server before the other one ends.
             let calls = counted(able, "tools/call")?;
-            within(SOON, "the server has all calls", || {
+            until("the server has all calls", || {
                 (counted(able, "tools/call").ok()? > calls).then_some(())
             });
             able.cancel(waiting)?;

@@ -1,6 +1,7 @@
 //! What a server says of one call does not reach those who made another.
 
 use serde_json::json;
+use switchboard_test_support::Serve;
 
 use super::{MODERN, MODERN_PIPE, OLDER, OLDER_PIPE, at_work, open, with_gateway};
 use crate::{
@@ -8,7 +9,6 @@ use crate::{
     features::logged_number,
     revision::Side,
     rig::through,
-    support::Serve,
 };
 
 const MESSAGE: &str = "notifications/message";

@@ -1,0 +1,129 @@
+//! Who runs on this machine, as far as a test's own gateway has to do with it.
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    pub pid: i32,
+    /// Its command line, for people who read why a test failed.
+    pub words: String,
+}
+
+impl Person {
+    pub fn is_guard(&self) -> bool {
+        self.words.starts_with("switchboard __guard")
+    }
+}
+
+/// Every process that carries the mark of this instance: servers, their children, and guards; zombies are left
+/// out.
+pub fn contained(instance: &str) -> Vec<Person> {
+    with_variable(&format!("SWITCHBOARD_CONTAINED={instance}:"))
+}
+
+/// Every process with a variable that begins so, name and value; zombies are left out.
+pub fn with_variable(beginning: &str) -> Vec<Person> {
+    let is_one = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut entries = environment.split(|byte| *byte == 0);
+        entries.any(|entry| entry.starts_with(beginning.as_bytes()))
+    };
+    all()
+        .filter(is_one)
+        .filter(|pid| is_alive(*pid))
+        .map(person)
+        .collect()
+}
+
+/// Whether the process is there and not a zombie. Its first thread may be one while others still hold
+/// what is open.
+pub fn is_alive(pid: i32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let mut threads = threads.into_iter().flatten().flatten();
+    threads.any(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+        state.is_some_and(|state| !state.starts_with(['Z', 'X']))
+    })
+}
+
+/// How much memory the process has, in bytes.
+pub fn resident(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: u64 = line
+        .and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap();
+    kib * 1024
+}
+
+pub fn signal(pid: i32, signal: Signal) {
+    // One that is gone needs no signal.
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
+}
+
+pub fn kill(pid: i32) {
+    signal(pid, Signal::KILL);
+}
+
+fn all() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn person(pid: i32) -> Person {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    Person {
+        pid,
+        words: String::from_utf8_lossy(&words)
+            .replace('\0', " ")
+            .trim_end()
+            .to_owned(),
+    }
+}
+
+/// The variables that the process was started with.
+pub fn environment(pid: i32) -> BTreeMap<String, String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
+    String::from_utf8(environment)
+        .unwrap()
+        .split_terminator('\0')
+        .map(|entry| entry.split_once('=').unwrap())
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// The working directory of the process.
+pub fn directory(pid: i32) -> PathBuf {
+    fs::read_link(format!("/proc/{pid}/cwd")).unwrap()
+}
+
+/// The parent of the process.
+pub fn parent(pid: i32) -> i32 {
+    stat(pid).unwrap()[1].parse().unwrap()
+}
+
+/// What follows the name of the process: its state, its parent, and so on.
+fn stat(pid: i32) -> Option<Vec<String>> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    Some(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+/// How many files the process has open.
+pub fn open_files(pid: i32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+/// How many children of the process are dead and not buried.
+pub fn zombies(parent: i32) -> usize {
+    let parent = parent.to_string();
+    all()
+        .filter_map(stat)
+        .filter(|stat| stat.first().is_some_and(|state| state == "Z"))
+        .filter(|stat| stat.get(1) == Some(&parent))
+        .count()
+}
