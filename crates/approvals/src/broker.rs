@@ -35,9 +35,9 @@ use std::{
 use switchboard_wire::Raw;
 
 use crate::{
-    decision::{Decision, Refusal},
+    capacity::Capacity,
+    decision::{Decision, DecisionError},
     record::{Ask, Id, Record, Session, Status, Usage},
-    room::Room,
     step::{Event, Model, Step, became, by_rule, outcome, step},
 };
 
@@ -101,7 +101,7 @@ pub enum Input {
         /// Which request.
         id: Id,
         /// What went wrong.
-        failed: Option<Fault>,
+        failed: Option<WriteError>,
     },
     /// What was given up as not written is on the disk after all.
     Found(Arc<Record>),
@@ -121,7 +121,7 @@ pub enum Input {
 
 /// Why something is not written.
 #[derive(Clone, Debug)]
-pub enum Fault {
+pub enum WriteError {
     /// It could not be, as far as can be told.
     Failed(Arc<str>),
     /// The disk has something else than what was to be replaced: this, or nothing at all. An earlier write
@@ -162,7 +162,7 @@ pub enum Effect {
         /// Who.
         decider: Decider,
         /// The request as it is now.
-        result: Result<Arc<Record>, Refusal>,
+        result: Result<Arc<Record>, DecisionError>,
     },
 }
 
@@ -218,7 +218,7 @@ pub struct Broker {
     keys: BTreeSet<(Arc<str>, Id)>,
     askers: HashMap<Asker, Id>,
     timers: BTreeSet<(u64, Id)>,
-    room: Room,
+    room: Capacity,
     /// How many wait for a person, as it is written.
     waiting: usize,
     model: Model,
@@ -336,12 +336,12 @@ impl Broker {
                 Some(entry) => {
                     let decides = |event: &&Event| matches!(event, Event::Decide(..));
                     if entry.queued.iter().filter(decides).count() >= QUEUED_MAX {
-                        self.reply(Some(decider), Err(Refusal::Busy));
+                        self.reply(Some(decider), Err(DecisionError::Busy));
                     } else {
                         self.happen(now, &id, Event::Decide(Some(decider), Box::new(decision)));
                     }
                 }
-                None => self.reply(Some(decider), Err(Refusal::Unknown)),
+                None => self.reply(Some(decider), Err(DecisionError::Unknown)),
             },
             Input::Written { id, failed } => self.written(now, &id, failed),
             Input::Found(record) => self.found(now, &record),
@@ -357,7 +357,10 @@ impl Broker {
             match input {
                 Input::Raise { asker, id, .. } => self.turn_away(asker, &id, STOPPING),
                 Input::Decide { decider, .. } => {
-                    self.reply(Some(decider), Err(Refusal::Unavailable(STOPPING.into())));
+                    self.reply(
+                        Some(decider),
+                        Err(DecisionError::Unavailable(STOPPING.into())),
+                    );
                 }
                 _ => {}
             }
@@ -451,7 +454,7 @@ impl Broker {
         };
         for event in std::mem::take(&mut entry.queued) {
             if let Event::Decide(decider, _) = event {
-                self.reply(decider, Err(Refusal::Unknown));
+                self.reply(decider, Err(DecisionError::Unknown));
             }
         }
         self.room.give_back(&entry.record.ask);
@@ -467,7 +470,7 @@ impl Broker {
         // What could not be written never was.
         for event in entry.queued {
             if let Event::Decide(decider, _) = event {
-                self.reply(decider, Err(Refusal::Unknown));
+                self.reply(decider, Err(DecisionError::Unknown));
             }
         }
     }
@@ -552,7 +555,7 @@ impl Broker {
         self.set_timer(id, None);
     }
 
-    fn written(&mut self, now: u64, id: &Id, failed: Option<Fault>) {
+    fn written(&mut self, now: u64, id: &Id, failed: Option<WriteError>) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
         };
@@ -561,8 +564,10 @@ impl Broker {
         };
         match failed {
             None => {}
-            Some(Fault::Failed(reason)) => return self.unwritten(now, id, &next, event, &reason),
-            Some(Fault::Conflict(found)) => return self.conflict(now, id, event, found),
+            Some(WriteError::Failed(reason)) => {
+                return self.unwritten(now, id, &next, event, &reason);
+            }
+            Some(WriteError::Conflict(found)) => return self.conflict(now, id, event, found),
         }
         self.turn(id, &next, why);
         if let Event::Decide(decider, _) = event {
@@ -623,7 +628,7 @@ impl Broker {
                 self.deliver(id, Outcome::Unavailable(Arc::clone(reason)));
             }
             Event::Decide(decider @ Some(_), _) => {
-                self.reply(decider, Err(Refusal::Unavailable(Arc::clone(reason))));
+                self.reply(decider, Err(DecisionError::Unavailable(Arc::clone(reason))));
             }
             Event::Time if next.status == Status::TimedOut => {
                 // Nobody has to wait for the disk to hear that it is too late.
@@ -725,7 +730,7 @@ impl Broker {
         let queued = entry.map(|entry| std::mem::take(&mut entry.queued));
         for event in std::iter::once(event).chain(queued.into_iter().flatten()) {
             if let Event::Decide(decider, _) = event {
-                self.reply(decider, Err(Refusal::Unavailable(LOST.into())));
+                self.reply(decider, Err(DecisionError::Unavailable(LOST.into())));
             }
         }
         self.remove(id);
@@ -748,7 +753,7 @@ impl Broker {
         self.effects.push(Effect::Deliver { asker, id, outcome });
     }
 
-    fn reply(&mut self, decider: Option<Decider>, result: Result<Arc<Record>, Refusal>) {
+    fn reply(&mut self, decider: Option<Decider>, result: Result<Arc<Record>, DecisionError>) {
         if let Some(decider) = decider {
             self.effects.push(Effect::Reply { decider, result });
         }

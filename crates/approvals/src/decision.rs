@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use switchboard_wire::Raw;
 
 use crate::{
-    form::{Form, Problem},
+    form::{FieldError, Form},
     record::{Action, Decided, Kind, Record, Remember, Scope, Source, Status},
 };
 
@@ -54,7 +54,7 @@ impl Decision {
 
 /// Why a decision is not taken.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Refusal {
+pub enum DecisionError {
     /// There is no such request.
     #[error("there is no such request")]
     Unknown,
@@ -71,7 +71,7 @@ pub enum Refusal {
     },
     /// The content does not fit the form.
     #[error("the content does not fit the form")]
-    Content(Vec<Problem>),
+    Content(Vec<FieldError>),
     /// It could not be written down.
     #[error("it could not be written down: {0}")]
     Unavailable(Arc<str>),
@@ -86,11 +86,11 @@ pub(crate) fn decide(
     decision: &Decision,
     can_generate: bool,
     now: u64,
-) -> Result<Record, Refusal> {
+) -> Result<Record, DecisionError> {
     let is_draft = |status| status == Status::Reviewing;
     let is_other = |seen| is_draft(seen) != is_draft(record.status);
     if !record.status.waits() || decision.seen.is_some_and(is_other) {
-        return Err(Refusal::Late(Box::new(record.clone())));
+        return Err(DecisionError::Late(Box::new(record.clone())));
     }
     let mut next = record.clone();
     let mut action = decision.action;
@@ -116,14 +116,14 @@ pub fn rememberable(record: &Record) -> Vec<Scope> {
     all.into_iter().filter(can).collect()
 }
 
-fn check_remember(record: &Record, decision: &Decision) -> Result<(), Refusal> {
+fn check_remember(record: &Record, decision: &Decision) -> Result<(), DecisionError> {
     match &decision.remember {
         Some(remember) => check_scope(record, remember.scope),
         None => Ok(()),
     }
 }
 
-fn check_scope(record: &Record, scope: Scope) -> Result<(), Refusal> {
+fn check_scope(record: &Record, scope: Scope) -> Result<(), DecisionError> {
     if matches!(record.ask.kind, Kind::Elicitation | Kind::Trust) {
         return Err(unfit(
             "only tool calls, resources, prompts and sampling can be remembered",
@@ -157,22 +157,22 @@ fn decided(decision: &Decision, action: Action, now: u64) -> Decided {
     }
 }
 
-fn unfit(message: impl Into<String>) -> Refusal {
-    Refusal::Unfit {
+fn unfit(message: impl Into<String>) -> DecisionError {
+    DecisionError::Unfit {
         message: message.into(),
         hint: None,
     }
 }
 
-fn advised(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Refusal {
-    Refusal::Unfit {
+fn advised(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> DecisionError {
+    DecisionError::Unfit {
         message: message.into(),
         hint: Some(hint.into()),
     }
 }
 
 /// Approved or rejected, with changes to these members at most.
-fn verdict(next: &mut Record, decision: &Decision, editable: &[&str]) -> Result<(), Refusal> {
+fn verdict(next: &mut Record, decision: &Decision, editable: &[&str]) -> Result<(), DecisionError> {
     match decision.action {
         Action::Approve => {
             check_edits(decision.edits.as_ref(), editable)?;
@@ -187,7 +187,7 @@ fn verdict(next: &mut Record, decision: &Decision, editable: &[&str]) -> Result<
     }
 }
 
-fn tool_call(next: &mut Record, decision: &Decision) -> Result<(), Refusal> {
+fn tool_call(next: &mut Record, decision: &Decision) -> Result<(), DecisionError> {
     verdict(next, decision, &["arguments"])?;
     let arguments = decision
         .edits
@@ -202,7 +202,11 @@ fn tool_call(next: &mut Record, decision: &Decision) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn sampling(next: &mut Record, decision: &Decision, can_generate: bool) -> Result<(), Refusal> {
+fn sampling(
+    next: &mut Record,
+    decision: &Decision,
+    can_generate: bool,
+) -> Result<(), DecisionError> {
     const EDITABLE: [&str; 6] = [
         "messages",
         "systemPrompt",
@@ -260,7 +264,7 @@ fn sampling(next: &mut Record, decision: &Decision, can_generate: bool) -> Resul
     Ok(())
 }
 
-fn elicitation(next: &mut Record, decision: &Decision) -> Result<Action, Refusal> {
+fn elicitation(next: &mut Record, decision: &Decision) -> Result<Action, DecisionError> {
     if decision.edits.is_some() {
         return Err(advised(
             "a question cannot be edited",
@@ -273,7 +277,7 @@ fn elicitation(next: &mut Record, decision: &Decision) -> Result<Action, Refusal
             let form = Form::read(&next.ask.request);
             let content = form
                 .check(decision.content.as_ref())
-                .map_err(Refusal::Content)?;
+                .map_err(DecisionError::Content)?;
             let action = ("action", Raw::string("accept"));
             // Whoever opens an address tells nothing else.
             let content = (!form.is_url()).then_some(("content", content));
@@ -295,7 +299,7 @@ fn elicitation(next: &mut Record, decision: &Decision) -> Result<Action, Refusal
     })
 }
 
-fn check_edits(edits: Option<&Raw>, editable: &[&str]) -> Result<(), Refusal> {
+fn check_edits(edits: Option<&Raw>, editable: &[&str]) -> Result<(), DecisionError> {
     let Some(edits) = edits else { return Ok(()) };
     let members = edits
         .members()
@@ -317,7 +321,7 @@ fn check_edits(edits: Option<&Raw>, editable: &[&str]) -> Result<(), Refusal> {
     }
 }
 
-fn check_sampling(edits: Option<&Raw>) -> Result<(), Refusal> {
+fn check_sampling(edits: Option<&Raw>) -> Result<(), DecisionError> {
     let edited = |name: &str| edits.and_then(|edits| edits.member(name));
     if edited("messages")
         .is_some_and(|messages| messages.elements().is_none_or(|all| all.is_empty()))

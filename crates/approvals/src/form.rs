@@ -66,7 +66,7 @@ pub enum Mode {
 
 /// Something in an answer that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct FieldError {
     /// Where, as a JSON pointer: `/age`; nothing if it is the whole.
     pub path: String,
     /// What is wrong there.
@@ -119,7 +119,7 @@ impl Form {
 
     /// The answer as it may be sent, with defaults where nothing was answered; or all that does not
     /// fit. An address is agreed to without any content, which gives an empty object.
-    pub fn check(&self, content: Option<&Raw>) -> Result<Raw, Vec<Problem>> {
+    pub fn check(&self, content: Option<&Raw>) -> Result<Raw, Vec<FieldError>> {
         check::check(self, content)
     }
 

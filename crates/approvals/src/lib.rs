@@ -5,16 +5,16 @@
 //! about, [`form`] what a server asks and whether an answer fits.
 
 pub mod broker;
+mod capacity;
 mod decision;
 pub mod form;
 mod json;
 mod record;
-mod room;
 pub mod rules;
 mod step;
 
-pub use broker::{Broker, Effect, Fault, Input, Outcome};
-pub use decision::{Decision, Refusal, rememberable};
+pub use broker::{Broker, Effect, Input, Outcome, WriteError};
+pub use decision::{Decision, DecisionError, rememberable};
 pub use json::says_twice;
 pub use record::{
     Action, Arguments, Ask, Decided, Holder, Id, Kind, Patience, Peer, Record, Remember, Scope,

@@ -76,7 +76,7 @@ pub use self::remembered::{Remembered, Scope};
 pub use self::rule::{Action, Rule};
 pub use crate::json::digest;
 
-use self::condition::Fault;
+use self::condition::ArgumentsError;
 use self::limits::RULES;
 use self::look::Look;
 use self::rule::Specificity;
@@ -337,7 +337,7 @@ impl Rules {
     pub fn judge(&self, case: &Case<'_>, now: u64) -> Verdict {
         let look = Look::new(case);
         let mut best: Option<(Specificity, Entry<'_>)> = None;
-        let mut fault: Option<(Entry<'_>, Fault)> = None;
+        let mut fault: Option<(Entry<'_>, ArgumentsError)> = None;
         for entry in self.entries() {
             let applies = entry.applies(&look, now);
             if let Entry::Remembered(one) = &entry
@@ -485,7 +485,7 @@ impl<'r> Entry<'r> {
         }
     }
 
-    fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
+    fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, ArgumentsError> {
         match self {
             Self::Configured(_, rule) => rule.applies(look, now),
             Self::Remembered(remembered) => remembered.applies(look, now),

@@ -6,7 +6,7 @@ use switchboard_wire::Raw;
 
 use crate::{
     broker::{Change, Decider, KEEP, Outcome},
-    decision::{Decision, Refusal, decide},
+    decision::{Decision, DecisionError, decide},
     record::{Action, Ask, Kind, Record, Status, Usage},
 };
 
@@ -36,7 +36,7 @@ pub(crate) enum Event {
 /// What comes of something that happens to a request.
 pub(crate) enum Step {
     Nothing,
-    Refuse(Option<Decider>, Box<Refusal>),
+    Refuse(Option<Decider>, Box<DecisionError>),
     Write(Box<Record>, Change),
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model:
         // It is over, even where that could not be written down yet.
         Event::Decide(decider, _) if record.status.waits() && record.is_late(now) => {
             let over = Box::new(with(Status::TimedOut));
-            Step::Refuse(*decider, Box::new(Refusal::Late(over)))
+            Step::Refuse(*decider, Box::new(DecisionError::Late(over)))
         }
         Event::Decide(decider, decision) => match decide(record, decision, model.can_generate, now)
         {

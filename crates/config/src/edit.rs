@@ -11,12 +11,12 @@ use serde_json::Value;
 use switchboard_jsonc::{Comment, Tree};
 use switchboard_text::nearest;
 
+use crate::diagnostic::{Diagnostic, Problems};
 use crate::json::{self, Json, Node};
 use crate::keys::SERVER;
 use crate::load::{lines, only_hint};
 use crate::name::{NameError, check_server_name};
 use crate::parse;
-use crate::problem::{Problem, Problems};
 
 /// What problems call a text that comes without a name.
 const FILE: &str = "switchboard.json";
@@ -31,7 +31,7 @@ pub enum EditError {
     )]
     Text {
         /// What is wrong with it.
-        problems: Vec<Problem>,
+        problems: Vec<Diagnostic>,
     },
     /// Something is no object that has to be one.
     #[error("{what} is not an object, so it cannot be changed")]
@@ -48,7 +48,7 @@ pub enum EditError {
         /// The server.
         name: String,
         /// What is wrong with its entry; the places are those in a text that nobody has.
-        problems: Vec<Problem>,
+        problems: Vec<Diagnostic>,
     },
     /// There is a server of this name.
     #[error("there is a server {name:?} already")]
@@ -238,7 +238,7 @@ fn find_object<'n, 'a>(root: Option<&'n Node<'a>>, name: &str) -> Result<&'n Nod
     Ok(server)
 }
 
-fn messages(problems: &[Problem]) -> String {
+fn messages(problems: &[Diagnostic]) -> String {
     if let [problem] = problems {
         return problem.message.clone();
     }

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::problem::{Problems, place};
+use crate::diagnostic::{Problems, place};
 
 /// The longest text that is read.
 pub(crate) const TEXT_MAX: usize = 4 * 1024 * 1024;

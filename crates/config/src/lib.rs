@@ -29,6 +29,7 @@
 //! table, so the two cannot drift apart; edits work on the tree's offsets and leave the rest of the
 //! text alone. Everything is synchronous, bounded, and free of panics whatever the text.
 
+mod diagnostic;
 mod edit;
 mod environment;
 mod filter;
@@ -40,7 +41,6 @@ mod load;
 mod model;
 mod name;
 mod network;
-mod problem;
 mod read;
 mod reference;
 mod resolve;
@@ -52,6 +52,7 @@ mod shell;
 mod wanted;
 mod write;
 
+pub use diagnostic::Diagnostic;
 pub use edit::{
     EditError, add_server, add_servers, check_server, release_server, remove_server, set_enabled,
 };
@@ -66,7 +67,6 @@ pub use model::{
 };
 pub use name::NameError;
 pub use network::Network;
-pub use problem::Problem;
 pub use reference::is_secret_name;
 pub use resolve::{ResolveError, Resolved};
 pub use schema::schema;

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use switchboard_files::{Access, access, links, open_any, read_within};
 
+use crate::diagnostic::{Diagnostic, Problems};
 use crate::json::{self, TEXT_MAX};
 use crate::keys::ROOT;
 use crate::model::Config;
-use crate::problem::{Problem, Problems};
 use crate::read;
 use crate::shape::{Shape, check};
 
@@ -44,7 +44,7 @@ pub enum ConfigError {
     #[error("{}", messages(problems))]
     Invalid {
         /// All that was found, in the order of the file.
-        problems: Vec<Problem>,
+        problems: Vec<Diagnostic>,
     },
 }
 
@@ -61,7 +61,7 @@ impl ConfigError {
 
 /// Reads a configuration and reports everything that is wrong with it, in the order of the text.
 /// Problems name the file as `name`. A text without anything in it is an empty configuration.
-pub fn parse(text: &str, name: &str) -> Result<Config, Vec<Problem>> {
+pub fn parse(text: &str, name: &str) -> Result<Config, Vec<Diagnostic>> {
     let mut problems = Problems::default();
     let config = match json::read(text, &mut problems) {
         Ok(Some(root)) if root.members().is_some() => {
@@ -169,7 +169,7 @@ fn check_mode(place: &Path, found: Access) -> Result<(), ConfigError> {
     })
 }
 
-fn not_text(bytes: &[u8], valid: usize, name: &str) -> Vec<Problem> {
+fn not_text(bytes: &[u8], valid: usize, name: &str) -> Vec<Diagnostic> {
     let text = String::from_utf8_lossy(&bytes[..valid]);
     let mut problems = Problems::default();
     problems.add_with_hint(
@@ -181,7 +181,7 @@ fn not_text(bytes: &[u8], valid: usize, name: &str) -> Vec<Problem> {
 }
 
 /// One problem without its advice, or several with theirs.
-fn messages(problems: &[Problem]) -> String {
+fn messages(problems: &[Diagnostic]) -> String {
     match problems {
         [problem] => problem.alone(),
         _ => lines(problems),
@@ -189,14 +189,14 @@ fn messages(problems: &[Problem]) -> String {
 }
 
 /// The advice of a problem that is the only one.
-pub(crate) fn only_hint(problems: &[Problem]) -> Option<Cow<'_, str>> {
+pub(crate) fn only_hint(problems: &[Diagnostic]) -> Option<Cow<'_, str>> {
     match problems {
         [problem] => problem.hint.as_deref().map(Cow::Borrowed),
         _ => None,
     }
 }
 
-pub(crate) fn lines(problems: &[Problem]) -> String {
+pub(crate) fn lines(problems: &[Diagnostic]) -> String {
     let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
     lines.join("\n")
 }

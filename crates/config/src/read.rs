@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::diagnostic::Problems;
 use crate::json::{Json, Member, Node};
 use crate::keys::{PRICES, PROVIDER, WEBHOOK};
 use crate::listen::parse_listen;
@@ -14,7 +15,6 @@ use crate::model::{
     Prices, Provider, ProviderKind, Results, Route, Sampling, Search, Shutdown, View, Webhook,
 };
 use crate::name::check_server_name;
-use crate::problem::Problems;
 use crate::reference::pieces;
 use crate::server;
 use crate::shape::Keys;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use switchboard_wire::Revision;
 
+use crate::diagnostic::Problems;
 use crate::filter::ToolFilter;
 use crate::json::{Json, Member, Node, quote};
 use crate::keys::{SERVER, WAYS};
@@ -11,7 +12,6 @@ use crate::model::{
     CommandLine, Container, Guard, Inherit, Remote, RemoteKind, Server, Start, Transport, Trust,
 };
 use crate::network::Network;
-use crate::problem::Problems;
 use crate::read::{Block, check_references, texts};
 
 /// Keys that go with some ways to reach a server and not with others.

@@ -2,8 +2,8 @@
 
 use switchboard_text::{alike, nearest};
 
+use crate::diagnostic::Problems;
 use crate::json::{Json, Member, Node, quote};
-use crate::problem::Problems;
 
 /// A key of an object.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use std::{
 };
 
 use crate::{
-    heeded::{heeded, is_needed},
+    engine_env::{is_engine_env, is_needed},
     instance::{Instance, Token},
     program::find_program,
 };
@@ -287,7 +287,7 @@ impl Container {
         for (name, value) in &self.env {
             words.push("-e".into());
             let mut word = name.clone();
-            if heeded(name) {
+            if is_engine_env(name) {
                 word.push("=");
                 word.push(value);
             } else {

@@ -24,9 +24,9 @@ use tokio::{
 use crate::{
     Contained, GUARD_ARGUMENT, Handle, LaunchError, Tree,
     control::{Commission, NotStarted},
+    guard_monitor::GuardMonitor,
     handle::State,
     instance::{Instance, Marker, Token},
-    keeper::Keeper,
     launch::{Ladder, Launch, What},
     process::Identity,
     records,
@@ -110,7 +110,7 @@ impl Containment {
         let tree = Tree::new(launch.name.clone(), orders, watched);
         let handle = Handle::new(tree, launch.ladder);
         let guard = child.id().and_then(pid).and_then(Identity::of);
-        let keeper = Keeper {
+        let keeper = GuardMonitor {
             name: launch.name.clone(),
             control,
             child,

@@ -10,9 +10,9 @@ use crate::{
     container::{Engine, INSTANCE_LABEL, Named},
     engine,
     instance::{Instance, Token},
+    orphans::Orphans,
     process::Held,
     records::{self, Record},
-    remains::Remains,
 };
 
 /// Looks through the records of servers, and ends those that nobody guards.
@@ -174,15 +174,15 @@ impl Sweep {
 
     /// Ends what is left of a server. None if its guard has just seen to that.
     fn end(&self, record: Record) -> Option<Swept> {
-        let remains = Remains {
+        let orphans = Orphans {
             marker: record.marker,
             guard: record.guard,
             leader: record.leader,
             container: record.container,
         };
-        let outcome = remains.end(None, self.patience);
+        let outcome = orphans.end(None, self.patience);
         if outcome.left == 0 {
-            records::remove(&self.records, &remains.marker.token);
+            records::remove(&self.records, &orphans.marker.token);
         }
         (outcome.ended + outcome.left > 0).then_some(Swept {
             name: record.name,

@@ -25,7 +25,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use switchboard_approvals::{Ask, Decision, Id, Outcome, Record, Refusal, broker::Asker};
+use switchboard_approvals::{Ask, Decision, DecisionError, Id, Outcome, Record, broker::Asker};
 use switchboard_base::{audit::Audit, events::Events};
 use switchboard_config::{Config, Environment, Home};
 use switchboard_store::Store;
@@ -179,9 +179,9 @@ impl Approvals {
     }
 
     /// Carries out what a person decides.
-    pub async fn decide(&self, id: Id, decision: Decision) -> Result<Arc<Record>, Refusal> {
+    pub async fn decide(&self, id: Id, decision: Decision) -> Result<Arc<Record>, DecisionError> {
         if !self.wait_until_ready(self.wait()).await {
-            return Err(Refusal::Unavailable("the store is not ready".into()));
+            return Err(DecisionError::Unavailable("the store is not ready".into()));
         }
         let (reply, result) = oneshot::channel();
         let command = Command::Decide {
@@ -191,7 +191,7 @@ impl Approvals {
         };
         // An error means that the gateway is stopping, which the reply says, too.
         let _ = self.commands.send(command).await;
-        let gone = |_| Err(Refusal::Unavailable("the gateway is stopping".into()));
+        let gone = |_| Err(DecisionError::Unavailable("the gateway is stopping".into()));
         result.await.unwrap_or_else(gone)
     }
 

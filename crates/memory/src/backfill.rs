@@ -21,9 +21,9 @@ use switchboard_wire::with_hint;
 use tokio::runtime::Handle;
 
 use crate::{
+    error::Error,
     index_thread::{IndexThread, News},
     service::Model,
-    trouble::Trouble,
 };
 
 /// So many texts are read by the model before it looks up again.
@@ -178,7 +178,7 @@ impl Shared {
     }
 
     /// Gives every text a vector of the wanted model, and has them used.
-    fn fill(self: &Arc<Self>) -> Result<(), Trouble> {
+    fn fill(self: &Arc<Self>) -> Result<(), Error> {
         let wanted = (self.wanted)();
         let models = self.runtime.block_on(self.memories.models())?;
         let active = models.iter().find(|model| model.active);
@@ -247,7 +247,7 @@ impl Shared {
         fingerprint: &Arc<str>,
         after: u64,
         is_active: bool,
-    ) -> Result<Option<u64>, Trouble> {
+    ) -> Result<Option<u64>, Error> {
         let lacking = self.memories.lacking(fingerprint, after, BATCH);
         let lacking = self.runtime.block_on(lacking)?;
         let Some((last, _)) = lacking.last() else {
@@ -257,7 +257,7 @@ impl Shared {
         let texts: Vec<&str> = lacking.iter().map(|(_, text)| &**text).collect();
         let begun = std::time::Instant::now();
         let made = model.embed_all(Role::Passage, &texts);
-        let made = made.map_err(|error| Trouble::Internal(with_hint(&error, error.hint())))?;
+        let made = made.map_err(|error| Error::Internal(with_hint(&error, error.hint())))?;
         let took = begun.elapsed();
         let rows = lacking.iter().map(|(row, _)| *row);
         let vectors: Vec<Vector> = rows

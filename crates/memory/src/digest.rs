@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use switchboard_store::memory::{Listing, Scope, Version};
 
-use crate::{markdown::on_one_line, scope, service::Memory, times, trouble::Trouble};
+use crate::{error::Error, markdown::on_one_line, scope, service::Memory, times};
 
 /// So many of the latest memories are looked at.
 const LOOKED_AT: usize = 200;
@@ -17,7 +17,7 @@ const LINE_BYTES: usize = 300;
 
 impl Memory {
     /// What is remembered within a scope, in short, as Markdown.
-    pub(crate) async fn digest(&self, scope: &Scope) -> Result<String, Trouble> {
+    pub(crate) async fn digest(&self, scope: &Scope) -> Result<String, Error> {
         let memories = &self.inner.memories;
         let listing = Listing {
             scope: scope.clone(),

@@ -8,11 +8,11 @@ use switchboard_store::memory::{Entity, Relation, Scope, Version};
 
 use crate::{
     count::Count,
+    error::Error,
     markdown, record,
     scope::{self, Scoped},
     service::Memory,
     times,
-    trouble::Trouble,
 };
 
 /// So many memories are in a page unless asked otherwise.
@@ -96,13 +96,11 @@ impl Page {
 }
 
 impl Memory {
-    pub(crate) async fn export_memory(&self, wish: Export) -> Result<Value, Trouble> {
+    pub(crate) async fn export_memory(&self, wish: Export) -> Result<Value, Error> {
         let scope = wish.scope.scope();
         let place = match (&wish.cursor, wish.format) {
             (Some(cursor), _) => Place::parse(cursor).ok_or_else(|| {
-                Trouble::invalid(
-                    "cursor is none of this tool's: take next_cursor of the page before",
-                )
+                Error::invalid("cursor is none of this tool's: take next_cursor of the page before")
             })?,
             (None, Format::Jsonl) => Place::Entities(0),
             (None, Format::Markdown) => Place::Memories(0),
@@ -143,7 +141,7 @@ impl Memory {
         page: &mut Page,
         scope: &Scope,
         mut after: u64,
-    ) -> Result<Option<Place>, Trouble> {
+    ) -> Result<Option<Place>, Error> {
         let entities = self
             .ask(self.inner.memories.entities_after(after, ROWS))
             .await?;
@@ -170,7 +168,7 @@ impl Memory {
         scope: &Scope,
         mut after: u64,
         (format, with_history): (Format, bool),
-    ) -> Result<Option<Place>, Trouble> {
+    ) -> Result<Option<Place>, Error> {
         let versions = self
             .ask(self.inner.memories.versions_after(after, ROWS))
             .await?;
@@ -206,7 +204,7 @@ impl Memory {
         page: &mut Page,
         scope: &Scope,
         mut after: u64,
-    ) -> Result<Option<Place>, Trouble> {
+    ) -> Result<Option<Place>, Error> {
         let memories = &self.inner.memories;
         // Half as many: each has two ends, and these are asked for all at once.
         let relations = memories.relations_after(after, ROWS / 2);

@@ -8,11 +8,11 @@ use switchboard_recall::{Channels, Hit, Library, Query};
 
 use crate::{
     count::Count,
+    error::{Error, shortened},
     record,
     remember::One,
     scope::{Filter, Which, time},
     service::Memory,
-    trouble::{Trouble, shortened},
 };
 
 /// So many are found unless asked otherwise.
@@ -57,12 +57,12 @@ pub(crate) struct Get {
 }
 
 impl Memory {
-    pub(crate) async fn recall(&self, wish: Recall) -> Result<Value, Trouble> {
+    pub(crate) async fn recall(&self, wish: Recall) -> Result<Value, Error> {
         let channels = Channels::default();
         self.seek(wish, channels).await
     }
 
-    pub(crate) async fn search_memory(&self, wish: Recall) -> Result<Value, Trouble> {
+    pub(crate) async fn search_memory(&self, wish: Recall) -> Result<Value, Error> {
         let mode = wish.mode.unwrap_or(Mode::Text);
         let channels = Channels {
             lexical: mode == Mode::Text,
@@ -72,9 +72,9 @@ impl Memory {
         if mode == Mode::Vector && self.inner.backfill.serving().is_none() {
             let vectors = self.vectors_word();
             if vectors != "off" {
-                return Err(Trouble::Initializing { part: "embeddings" });
+                return Err(Error::Initializing { part: "embeddings" });
             }
-            return Err(Trouble::Invalid {
+            return Err(Error::Invalid {
                 message: format!(
                     "memories cannot be searched by meaning at present (vectors: {vectors})"
                 ),
@@ -84,12 +84,12 @@ impl Memory {
         self.seek(wish, channels).await
     }
 
-    async fn seek(&self, wish: Recall, channels: Channels) -> Result<Value, Trouble> {
+    async fn seek(&self, wish: Recall, channels: Channels) -> Result<Value, Error> {
         if wish.query.trim().is_empty() {
-            return Err(Trouble::invalid("query is empty: say what to look for"));
+            return Err(Error::invalid("query is empty: say what to look for"));
         }
         if wish.query.len() > QUERY_BYTES {
-            return Err(Trouble::invalid(format!(
+            return Err(Error::invalid(format!(
                 "query has {} bytes, and may have {QUERY_BYTES}: ask in a sentence",
                 wish.query.len()
             )));
@@ -127,7 +127,7 @@ impl Memory {
         filter: Filter,
         limit: usize,
         channels: Channels,
-    ) -> Result<Vec<Hit>, Trouble> {
+    ) -> Result<Vec<Hit>, Error> {
         // Of what is found for its context alone some is left out later.
         let sought = if channels.is_words_alone() {
             limit * 4
@@ -164,7 +164,7 @@ impl Memory {
         Ok(Vec::new())
     }
 
-    pub(crate) async fn get_memory(&self, wish: Get) -> Result<Value, Trouble> {
+    pub(crate) async fn get_memory(&self, wish: Get) -> Result<Value, Error> {
         let current = self.current(&wish.one.id, &wish.one.scope.scope()).await?;
         let known_at = time("known_at", wish.known_at.as_deref())?;
         if known_at.is_none() && !wish.history {
@@ -175,7 +175,7 @@ impl Memory {
             None => Some(current),
             Some(at) => self.ask(memories.known(&current.id, at)).await?,
         };
-        let shown = shown.ok_or_else(|| Trouble::Missing {
+        let shown = shown.ok_or_else(|| Error::Missing {
             what: "memory",
             id: shortened(&wish.one.id),
             hint: "it was not known at that time",
@@ -192,12 +192,12 @@ impl Memory {
         Ok(Value::Object(members))
     }
 
-    pub(crate) async fn list_memories(&self, wish: List) -> Result<Value, Trouble> {
+    pub(crate) async fn list_memories(&self, wish: List) -> Result<Value, Error> {
         let filter = wish.which.filter()?;
         self.list(&filter, wish.limit, wish.offset).await
     }
 
-    pub(crate) async fn get_valid(&self, wish: List) -> Result<Value, Trouble> {
+    pub(crate) async fn get_valid(&self, wish: List) -> Result<Value, Error> {
         let mut filter = wish.which.filter()?;
         filter.as_of = filter.as_of.or(Some(filter.now));
         self.list(&filter, wish.limit, wish.offset).await
@@ -208,7 +208,7 @@ impl Memory {
         filter: &Filter,
         limit: Option<Count>,
         offset: Count,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, Error> {
         let (limit, offset) = (limit.map_or(LISTED, Count::get), offset.get());
         let listing = filter.listing(limit, offset);
         let listed = self.ask(self.inner.memories.list(listing)).await?;
@@ -223,7 +223,7 @@ impl Memory {
     }
 
     /// Whether the store can be asked: what is wrong with it is told rather than waited for.
-    pub(crate) async fn ready(&self) -> Result<(), Trouble> {
+    pub(crate) async fn ready(&self) -> Result<(), Error> {
         self.ask(self.inner.memories.counts()).await.map(|_| ())
     }
 }

@@ -12,12 +12,12 @@ use switchboard_store::memory::{Entity, Made, MemoryChange, Relation, Scope};
 
 use crate::{
     count::Count,
+    error::Error,
     record,
     remember::new_id,
     scope::{self, Filter, Scoped},
     service::Memory,
     times,
-    trouble::Trouble,
 };
 
 /// So many entities are told unless asked otherwise.
@@ -67,11 +67,11 @@ enum Direction {
 }
 
 impl Memory {
-    pub(crate) async fn create_entity(&self, wish: CreateEntity) -> Result<Value, Trouble> {
+    pub(crate) async fn create_entity(&self, wish: CreateEntity) -> Result<Value, Error> {
         let now = times::now();
         let key = extract::key(&wish.name);
         if key.is_empty() {
-            return Err(Trouble::invalid("name is empty: say who or what it is"));
+            return Err(Error::invalid("name is empty: say who or what it is"));
         }
         let change = MemoryChange::Entity {
             id: new_id(now)?,
@@ -87,14 +87,14 @@ impl Memory {
             Some(Made::Entity {
                 id, name, created, ..
             }) => Ok(json!({ "id": id, "name": name, "created": created })),
-            _ => Err(Trouble::Internal("the entity was not made".to_owned())),
+            _ => Err(Error::Internal("the entity was not made".to_owned())),
         }
     }
 
-    pub(crate) async fn create_relation(&self, wish: CreateRelation) -> Result<Value, Trouble> {
+    pub(crate) async fn create_relation(&self, wish: CreateRelation) -> Result<Value, Error> {
         let scope = wish.scope.scope();
         if wish.relation_type.trim().is_empty() {
-            return Err(Trouble::invalid(
+            return Err(Error::invalid(
                 "relation_type is empty: say how they are related, e.g. \"works at\"",
             ));
         }
@@ -116,7 +116,7 @@ impl Memory {
                 "relation_type": wish.relation_type,
                 "created": created,
             })),
-            _ => Err(Trouble::Internal("the relation was not made".to_owned())),
+            _ => Err(Error::Internal("the relation was not made".to_owned())),
         }
     }
 
@@ -126,7 +126,7 @@ impl Memory {
         from: &str,
         to: &str,
         scope: &Scope,
-    ) -> Result<(Entity, Entity), Trouble> {
+    ) -> Result<(Entity, Entity), Error> {
         let froms = self.entities_named(from, scope).await?;
         let tos = self.entities_named(to, scope).await?;
         let pairs = || {
@@ -141,12 +141,12 @@ impl Memory {
             (Some(pair), ..) => pair,
             (None, Some(pair), None) => pair,
             (None, Some(_), Some(_)) => {
-                return Err(Trouble::invalid(
+                return Err(Error::invalid(
                     "there are such entities in several scopes: name the scope, or their ids",
                 ));
             }
             (None, None, _) => {
-                return Err(Trouble::invalid(
+                return Err(Error::invalid(
                     "the two entities are of different scopes: a relation stays within one",
                 ));
             }
@@ -155,7 +155,7 @@ impl Memory {
     }
 
     /// The entities with this name or id within a scope; there is at least one.
-    async fn entities_named(&self, name: &str, scope: &Scope) -> Result<Vec<Entity>, Trouble> {
+    async fn entities_named(&self, name: &str, scope: &Scope) -> Result<Vec<Entity>, Error> {
         let memories = &self.inner.memories;
         let mut found = self.ask(memories.entity(scope, name)).await?;
         if found.is_empty() {
@@ -163,7 +163,7 @@ impl Memory {
             found = self.ask(memories.entity(scope, &key)).await?;
         }
         if found.is_empty() {
-            return Err(Trouble::no_entity(name));
+            return Err(Error::no_entity(name));
         }
         Ok(found)
     }
@@ -173,7 +173,7 @@ impl Memory {
         &self,
         scope: &Scope,
         limit: usize,
-    ) -> Result<Vec<u64>, Trouble> {
+    ) -> Result<Vec<u64>, Error> {
         let filter = Filter::of(scope.clone());
         let counted = self
             .inner
@@ -182,7 +182,7 @@ impl Memory {
         self.consult(counted).await
     }
 
-    pub(crate) async fn get_related(&self, wish: Related) -> Result<Value, Trouble> {
+    pub(crate) async fn get_related(&self, wish: Related) -> Result<Value, Error> {
         let scope = wish.scope.scope();
         let memories = &self.inner.memories;
         let limit = wish.limit.map_or(ENTITIES, Count::get);

@@ -10,11 +10,11 @@ use switchboard_store::memory::{MemoryChange, NewVersion, Scope};
 use switchboard_text::hex;
 
 use crate::{
+    error::{Error, shortened},
     remember::{self, Named, new_id},
     scope::{self, Scoped, time},
     service::Memory,
     times,
-    trouble::{Trouble, shortened},
 };
 
 /// So many changes are written at once.
@@ -43,7 +43,7 @@ enum OnConflict {
 }
 
 impl Memory {
-    pub(crate) async fn import_memory(&self, wish: Import) -> Result<Value, Trouble> {
+    pub(crate) async fn import_memory(&self, wish: Import) -> Result<Value, Error> {
         self.ready().await?;
         let mut import = Importing {
             memory: self,
@@ -190,16 +190,16 @@ struct RelationLine {
 type Meaning = Option<(Vec<MemoryChange>, Counts)>;
 
 impl Importing<'_> {
-    async fn read(&mut self, line: &str) -> Result<Meaning, Trouble> {
+    async fn read(&mut self, line: &str) -> Result<Meaning, Error> {
         let line: Value = serde_json::from_str(line).map_err(|error| {
-            Trouble::invalid(format!(
+            Error::invalid(format!(
                 "this is not valid JSON (column {})",
                 error.column()
             ))
         })?;
         check_members(&line)?;
         let line: Line = serde_json::from_value(line)
-            .map_err(|error| Trouble::invalid(format!("this is no line of an export: {error}")))?;
+            .map_err(|error| Error::invalid(format!("this is no line of an export: {error}")))?;
         let meaning = match line {
             Line::Memory(line) => self.memory(*line).await?,
             Line::Entity(line) => Some(self.entity(line).await?),
@@ -212,7 +212,7 @@ impl Importing<'_> {
         Ok(meaning)
     }
 
-    async fn memory(&mut self, line: MemoryLine) -> Result<Meaning, Trouble> {
+    async fn memory(&mut self, line: MemoryLine) -> Result<Meaning, Error> {
         let now = times::now();
         let given: Arc<str> = match &line.id {
             Some(id) => checked_id(id)?.into(),
@@ -281,11 +281,11 @@ impl Importing<'_> {
         Ok(Some((changes, counts)))
     }
 
-    async fn entity(&mut self, line: EntityLine) -> Result<(Vec<MemoryChange>, Counts), Trouble> {
+    async fn entity(&mut self, line: EntityLine) -> Result<(Vec<MemoryChange>, Counts), Error> {
         let now = times::now();
         let key = extract::key(&line.name);
         if key.is_empty() {
-            return Err(Trouble::invalid("an entity without a name"));
+            return Err(Error::invalid("an entity without a name"));
         }
         let scope = line.scope.scope();
         let mut counts = Counts {
@@ -328,7 +328,7 @@ impl Importing<'_> {
     async fn relation(
         &mut self,
         line: &RelationLine,
-    ) -> Result<(Vec<MemoryChange>, Counts), Trouble> {
+    ) -> Result<(Vec<MemoryChange>, Counts), Error> {
         let now = times::now();
         let learned_at = time("learned_at", line.learned_at.as_deref())?.unwrap_or(now);
         let counts = Counts {
@@ -356,7 +356,7 @@ impl Importing<'_> {
     }
 
     /// Writes what waits: all at once, or if that is not to be, line by line.
-    async fn flush(&mut self) -> Result<(), Trouble> {
+    async fn flush(&mut self) -> Result<(), Error> {
         let waiting = std::mem::take(&mut self.waiting);
         if !self.is_trial && !waiting.is_empty() {
             let all = waiting
@@ -374,7 +374,7 @@ impl Importing<'_> {
         Ok(())
     }
 
-    async fn write_each(&mut self, entries: Vec<Entry>) -> Result<(), Trouble> {
+    async fn write_each(&mut self, entries: Vec<Entry>) -> Result<(), Error> {
         for entry in entries {
             match self.memory.write(entry.changes).await {
                 Ok(_) => self.counts.add(entry.counts),
@@ -385,7 +385,7 @@ impl Importing<'_> {
     }
 
     /// Notes what is wrong with a line; what is wrong with the memory ends the import.
-    fn complain(&mut self, line: u64, trouble: Trouble) -> Result<(), Trouble> {
+    fn complain(&mut self, line: u64, trouble: Error) -> Result<(), Error> {
         if trouble.error().is_some() {
             return Err(trouble);
         }
@@ -400,14 +400,14 @@ impl Importing<'_> {
 
 impl Known {
     /// Takes a line for the next version; says which version it follows.
-    fn follow(&mut self, next: &mut NewVersion) -> Result<u32, Trouble> {
+    fn follow(&mut self, next: &mut NewVersion) -> Result<u32, Error> {
         if next.scope != self.scope {
-            return Err(Trouble::invalid(
+            return Err(Error::invalid(
                 "another scope has a memory with this id: the versions of a memory are of one scope",
             ));
         }
         if next.learned_at <= self.learned_at {
-            return Err(Trouble::invalid(
+            return Err(Error::invalid(
                 "this version was not learned after the one before it",
             ));
         }
@@ -420,7 +420,7 @@ impl Known {
 }
 
 /// What each kind of line may say: what is misspelt is not left out, since it may say whose a memory is.
-fn check_members(line: &Value) -> Result<(), Trouble> {
+fn check_members(line: &Value) -> Result<(), Error> {
     const MEMORY: &[&str] = &[
         "id",
         "content",
@@ -459,7 +459,7 @@ fn check_members(line: &Value) -> Result<(), Trouble> {
         Some("entity") => ENTITY,
         Some("relation") => RELATION,
         _ => {
-            return Err(Trouble::invalid(
+            return Err(Error::invalid(
                 "the type of a line is \"memory\", \"entity\" or \"relation\"",
             ));
         }
@@ -468,7 +468,7 @@ fn check_members(line: &Value) -> Result<(), Trouble> {
         |name: &str| name == "type" || members.contains(&name) || scope::PARTS.contains(&name);
     let mut names = line.as_object().into_iter().flat_map(Map::keys);
     match names.find(|name| !known(name)) {
-        Some(unknown) => Err(Trouble::invalid(format!(
+        Some(unknown) => Err(Error::invalid(format!(
             "`{}` is not known here",
             shortened(unknown)
         ))),
@@ -488,20 +488,20 @@ fn told_id(scope: &Scope, content: &str) -> String {
 }
 
 /// Ids are shown to people and models, so they are what ids look like.
-fn checked_id(id: &str) -> Result<&str, Trouble> {
+fn checked_id(id: &str) -> Result<&str, Error> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     if (1..=ID_BYTES).contains(&id.len()) && id.bytes().all(is_plain) {
         return Ok(id);
     }
-    Err(Trouble::invalid(format!(
+    Err(Error::invalid(format!(
         "an id has 1 to {ID_BYTES} of a-z, A-Z, 0-9, `.`, `_`, `:` and `-`"
     )))
 }
 
-fn check_kind(kind: &str) -> Result<(), Trouble> {
+fn check_kind(kind: &str) -> Result<(), Error> {
     match kind {
         "episodic" | "semantic" | "procedural" => Ok(()),
-        _ => Err(Trouble::invalid(
+        _ => Err(Error::invalid(
             "memory_type is none of episodic, semantic and procedural",
         )),
     }

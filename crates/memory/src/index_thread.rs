@@ -28,7 +28,7 @@ use tokio::{
     sync::{oneshot, watch},
 };
 
-use crate::{scope, trouble::Trouble};
+use crate::{error::Error, scope};
 
 /// So many orders wait for the thread. Should what the store commits be more than that, the library is
 /// made anew rather than kept half.
@@ -199,7 +199,7 @@ impl IndexThread {
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Library) -> T + Send + 'static,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, Error> {
         self.wake();
         let (answer, answered) = oneshot::channel();
         let question = move |library: &mut Library| {
@@ -213,11 +213,11 @@ impl IndexThread {
             None => false,
         };
         if !sent {
-            return Err(Trouble::Initializing { part: "index" });
+            return Err(Error::Initializing { part: "index" });
         }
         answered
             .await
-            .map_err(|_| Trouble::Initializing { part: "index" })
+            .map_err(|_| Error::Initializing { part: "index" })
     }
 
     pub(crate) fn state(&self) -> IndexState {
@@ -405,14 +405,14 @@ impl IndexThread {
         model: Arc<str>,
         dimensions: u32,
         then: impl FnOnce() + Send + 'static,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
         let used = self.ask(move |library| {
             shared.load_model(library, &model, dimensions)?;
             then();
             Ok::<_, StoreError>(())
         });
-        used.await?.map_err(Trouble::from)
+        used.await?.map_err(Error::from)
     }
 }
 

@@ -29,7 +29,7 @@ mod status;
 mod times;
 mod tools;
 
-mod trouble;
+mod error;
 
 pub use server::{Offers, offers};
 pub use service::{Memory, Model, Settings};

@@ -11,9 +11,7 @@ use sha2::{Digest, Sha256};
 use switchboard_store::memory::{Listing, MemoryChange, NewMention, Version};
 use switchboard_text::hex;
 
-use crate::{
-    count::Count, record, remember, scope::Scoped, service::Memory, times, trouble::Trouble,
-};
+use crate::{count::Count, error::Error, record, remember, scope::Scoped, service::Memory, times};
 
 /// How much alike two memories have to be unless asked otherwise.
 const SIMILARITY: f32 = 0.9;
@@ -43,7 +41,7 @@ struct Group {
 }
 
 impl Memory {
-    pub(crate) async fn consolidate_memory(&self, wish: Consolidate) -> Result<Value, Trouble> {
+    pub(crate) async fn consolidate_memory(&self, wish: Consolidate) -> Result<Value, Error> {
         self.ready().await?;
         let least = wish.similarity.unwrap_or(SIMILARITY);
         let limit = wish.limit.map_or(GROUPS, Count::get);
@@ -51,7 +49,7 @@ impl Memory {
         let plan = fingerprint(&groups);
         if let Some(apply) = &wish.apply {
             if *apply != plan {
-                return Err(Trouble::Conflict {
+                return Err(Error::Conflict {
                     message: "the plan is out of date: something has changed since",
                     hint: "look at a new preview",
                 });
@@ -64,12 +62,7 @@ impl Memory {
         Ok(json!({ "plan": plan, "groups": told, "count": count, "applied": applied }))
     }
 
-    async fn groups(
-        &self,
-        scope: &Scoped,
-        least: f32,
-        limit: usize,
-    ) -> Result<Vec<Group>, Trouble> {
+    async fn groups(&self, scope: &Scoped, least: f32, limit: usize) -> Result<Vec<Group>, Error> {
         let now = times::now();
         let versions = self.all(scope, now).await?;
         let rows: Vec<u64> = versions.keys().copied().collect();
@@ -129,7 +122,7 @@ impl Memory {
     }
 
     /// What is true at present within a scope.
-    async fn all(&self, scope: &Scoped, now: i64) -> Result<BTreeMap<u64, Version>, Trouble> {
+    async fn all(&self, scope: &Scoped, now: i64) -> Result<BTreeMap<u64, Version>, Error> {
         let mut versions = BTreeMap::new();
         let mut bytes = 0;
         while versions.len() < LOOKED_AT && bytes < LOOKED_AT_BYTES {
@@ -153,7 +146,7 @@ impl Memory {
     }
 
     /// Invalidates what gives way, and has what is kept mention all that they did: all of it or nothing.
-    async fn merge(&self, groups: &[Group]) -> Result<(), Trouble> {
+    async fn merge(&self, groups: &[Group]) -> Result<(), Error> {
         let now = times::now();
         let mut changes = Vec::new();
         for group in groups {

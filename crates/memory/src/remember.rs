@@ -8,11 +8,11 @@ use switchboard_recall::extract;
 use switchboard_store::memory::{Made, MemoryChange, NewMention, NewVersion, Scope, Version};
 
 use crate::{
+    error::Error,
     record,
     scope::{self, Scoped, time},
     service::Memory,
     times,
-    trouble::Trouble,
 };
 
 /// The kind of a memory that says none.
@@ -106,7 +106,7 @@ impl From<Option<String>> for NewTime {
 
 impl NewTime {
     /// Changes the time of this field; says whether it was spoken of.
-    fn change(&self, to: &mut Option<i64>, field: &str) -> Result<bool, Trouble> {
+    fn change(&self, to: &mut Option<i64>, field: &str) -> Result<bool, Error> {
         match self {
             Self::Kept => return Ok(false),
             Self::Removed => *to = None,
@@ -117,7 +117,7 @@ impl NewTime {
 }
 
 impl Memory {
-    pub(crate) async fn store_memory(&self, wish: Store) -> Result<Value, Trouble> {
+    pub(crate) async fn store_memory(&self, wish: Store) -> Result<Value, Error> {
         let now = times::now();
         let version = NewVersion {
             kind: wish.memory_type.unwrap_or_else(|| KIND.into()),
@@ -143,7 +143,7 @@ impl Memory {
         Ok(answer)
     }
 
-    pub(crate) async fn update_memory(&self, wish: Update) -> Result<Value, Trouble> {
+    pub(crate) async fn update_memory(&self, wish: Update) -> Result<Value, Error> {
         let current = self.current(&wish.id, &wish.scope.scope()).await?;
         let now = times::now();
         let mut next = next(&current, now);
@@ -180,7 +180,7 @@ impl Memory {
         self.revise(&current, next, mentions).await
     }
 
-    pub(crate) async fn invalidate(&self, wish: Invalidate) -> Result<Value, Trouble> {
+    pub(crate) async fn invalidate(&self, wish: Invalidate) -> Result<Value, Error> {
         let filter = wish.scope.scope();
         let current = self.current(&wish.id, &filter).await?;
         let now = times::now();
@@ -189,7 +189,7 @@ impl Memory {
         let until = until.unwrap_or_else(|| current.valid_until.unwrap_or(now).min(now));
         if let Some(successor) = &wish.superseded_by {
             if **successor == *current.id {
-                return Err(Trouble::invalid("a memory cannot be superseded by itself"));
+                return Err(Error::invalid("a memory cannot be superseded by itself"));
             }
             self.current(successor, &filter).await?;
         }
@@ -202,7 +202,7 @@ impl Memory {
         self.revise(&current, next, mentions).await
     }
 
-    pub(crate) async fn delete_memory(&self, wish: One) -> Result<Value, Trouble> {
+    pub(crate) async fn delete_memory(&self, wish: One) -> Result<Value, Error> {
         let current = self.current(&wish.id, &wish.scope.scope()).await?;
         let id = Arc::clone(&current.id);
         self.write(vec![MemoryChange::Delete { id }]).await?;
@@ -210,11 +210,11 @@ impl Memory {
     }
 
     /// The current version of a memory, if it is of this scope.
-    pub(crate) async fn current(&self, id: &str, filter: &Scope) -> Result<Version, Trouble> {
+    pub(crate) async fn current(&self, id: &str, filter: &Scope) -> Result<Version, Error> {
         let found = self.ask(self.inner.memories.get(id)).await?;
         found
             .filter(|found| scope::is_within(&found.scope, filter))
-            .ok_or_else(|| Trouble::no_memory(id))
+            .ok_or_else(|| Error::no_memory(id))
     }
 
     async fn revise(
@@ -222,7 +222,7 @@ impl Memory {
         current: &Version,
         version: NewVersion,
         mentions: Vec<NewMention>,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, Error> {
         let id = Arc::clone(&current.id);
         let revised = MemoryChange::Revise {
             id: Arc::clone(&id),
@@ -232,7 +232,7 @@ impl Memory {
         };
         self.write(vec![revised]).await?;
         let found = self.ask(self.inner.memories.get(&id)).await?;
-        let found = found.ok_or_else(|| Trouble::no_memory(&id))?;
+        let found = found.ok_or_else(|| Error::no_memory(&id))?;
         Ok(Value::Object(record::whole(&found)))
     }
 
@@ -242,7 +242,7 @@ impl Memory {
         content: &str,
         named: &[Named],
         now: i64,
-    ) -> Result<Vec<NewMention>, Trouble> {
+    ) -> Result<Vec<NewMention>, Error> {
         let mut mentions: Vec<NewMention> = Vec::new();
         let mut add = |name: &str, kind: Option<Arc<str>>, explicit: bool| {
             let key = extract::key(name);
@@ -255,7 +255,7 @@ impl Memory {
                     explicit,
                 });
             }
-            Ok::<_, Trouble>(())
+            Ok::<_, Error>(())
         };
         for named in named {
             match named {
@@ -345,7 +345,7 @@ pub(crate) fn explicit(version: &Version) -> impl Iterator<Item = Named> {
 }
 
 /// What a memory mentions, for its next version.
-pub(crate) fn kept(version: &Version, now: i64) -> Result<Vec<NewMention>, Trouble> {
+pub(crate) fn kept(version: &Version, now: i64) -> Result<Vec<NewMention>, Error> {
     let mentions = version.mentions.iter().map(|mention| {
         Ok(NewMention {
             id: new_id(now)?,
@@ -359,25 +359,25 @@ pub(crate) fn kept(version: &Version, now: i64) -> Result<Vec<NewMention>, Troub
 }
 
 /// Whether a version makes sense.
-pub(crate) fn check(version: &NewVersion) -> Result<(), Trouble> {
+pub(crate) fn check(version: &NewVersion) -> Result<(), Error> {
     if version.content.trim().is_empty() {
-        return Err(Trouble::invalid("content is empty: say what to remember"));
+        return Err(Error::invalid("content is empty: say what to remember"));
     }
     if let (Some(from), Some(until)) = (version.valid_from, version.valid_until)
         && until < from
     {
-        return Err(Trouble::invalid("valid_until is before valid_from"));
+        return Err(Error::invalid("valid_until is before valid_from"));
     }
     Ok(())
 }
 
-pub(crate) fn spelled(metadata: Option<&Map<String, Value>>) -> Result<Option<Arc<str>>, Trouble> {
+pub(crate) fn spelled(metadata: Option<&Map<String, Value>>) -> Result<Option<Arc<str>>, Error> {
     let Some(metadata) = metadata else {
         return Ok(None);
     };
     let spelled = serde_json::to_string(metadata).unwrap_or_default();
     if spelled.len() > METADATA_BYTES {
-        return Err(Trouble::invalid(format!(
+        return Err(Error::invalid(format!(
             "metadata has {} bytes, and may have {METADATA_BYTES}",
             spelled.len()
         )));
@@ -386,10 +386,10 @@ pub(crate) fn spelled(metadata: Option<&Map<String, Value>>) -> Result<Option<Ar
 }
 
 /// A new id: later ones are greater, and nobody can guess them.
-pub(crate) fn new_id(now: i64) -> Result<Arc<str>, Trouble> {
+pub(crate) fn new_id(now: i64) -> Result<Arc<str>, Error> {
     let mut random = [0; 8];
     getrandom::fill(&mut random)
-        .map_err(|_| Trouble::Internal("there is no randomness for a new id".to_owned()))?;
+        .map_err(|_| Error::Internal("there is no randomness for a new id".to_owned()))?;
     let millis = now.div_euclid(1_000);
     let random = u64::from_be_bytes(random);
     Ok(format!("{millis:012x}-{random:016x}").into())

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use switchboard_store::memory::{Listing, Scope};
 
-use crate::{times, trouble::Trouble};
+use crate::{error::Error, times};
 
 /// The scope as tools take it.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -82,7 +82,7 @@ pub(crate) struct Filter {
 }
 
 impl Which {
-    pub(crate) fn filter(&self) -> Result<Filter, Trouble> {
+    pub(crate) fn filter(&self) -> Result<Filter, Error> {
         Ok(Filter {
             scope: self.scope.scope(),
             kind: self.memory_type.clone(),
@@ -135,11 +135,11 @@ impl Filter {
 }
 
 /// Reads a time that a field has.
-pub(crate) fn time(field: &str, text: Option<&str>) -> Result<Option<i64>, Trouble> {
+pub(crate) fn time(field: &str, text: Option<&str>) -> Result<Option<i64>, Error> {
     let Some(text) = text else { return Ok(None) };
     match times::parse(text) {
         Some(time) => Ok(Some(time)),
-        None => Err(Trouble::invalid(format!(
+        None => Err(Error::invalid(format!(
             "{field} is no time: write it as 2026-07-28T12:00:00Z or 2026-07-28"
         ))),
     }

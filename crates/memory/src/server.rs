@@ -21,13 +21,13 @@ use switchboard_wire::{
 use tokio::{sync::mpsc, task::AbortHandle};
 
 use crate::{
+    error::Error,
     markdown,
     remember::new_id,
     scope::{self, Scoped},
     service::Memory,
     times,
     tools::{self, definition},
-    trouble::Trouble,
 };
 
 /// How long lists may be kept: they are part of the program.
@@ -252,7 +252,7 @@ impl Memory {
             let names: Vec<_> = definition::all().iter().map(|tool| tool.name).collect();
             invalid(format!(
                 "there is no tool '{}' here, but {}",
-                crate::trouble::shortened(&name),
+                crate::error::shortened(&name),
                 names.join(", ")
             ))
         })?;
@@ -291,14 +291,14 @@ impl Memory {
             answer.action == "accept" && answer.content.is_some_and(|content| content.forget)
         });
         if !agreed {
-            return told(Err(Trouble::Refused(
+            return told(Err(Error::Refused(
                 "nothing was forgotten: the person who was asked did not agree".to_owned(),
             )));
         }
         told(self.clear().await)
     }
 
-    async fn clear(&self) -> Result<Value, Trouble> {
+    async fn clear(&self) -> Result<Value, Error> {
         let counts = self.ask(self.inner.memories.counts()).await?;
         self.write(vec![MemoryChange::Clear]).await?;
         Ok(json!({ "deleted": counts.memories }))
@@ -307,7 +307,7 @@ impl Memory {
     async fn get_prompt(&self, params: &Raw) -> Answer {
         let name = text(params, "name")?;
         if name != PROMPT {
-            let name = crate::trouble::shortened(&name);
+            let name = crate::error::shortened(&name);
             return Err(invalid(format!(
                 "there is no prompt '{name}' here, but {PROMPT}"
             )));
@@ -318,7 +318,7 @@ impl Memory {
             .iter()
             .find(|(name, _)| !scope::PARTS.contains(&&**name));
         if let Some((unknown, _)) = unknown {
-            let unknown = crate::trouble::shortened(unknown);
+            let unknown = crate::error::shortened(unknown);
             let known = scope::PARTS.join(", ");
             return Err(invalid(format!(
                 "`{unknown}` is not known here, but {known}"
@@ -351,7 +351,7 @@ impl Memory {
                 text
             }
             None => {
-                let uri = crate::trouble::shortened(&uri);
+                let uri = crate::error::shortened(&uri);
                 let hint = format!("{DIGEST}?namespace=NAME and {ONE}ID can be read");
                 return Err(invalid(format!("there is nothing at '{uri}'")).with_hint(&hint));
             }
@@ -429,7 +429,7 @@ fn address(uri: &str) -> Option<Address> {
 }
 
 /// The end of a tool: what is wrong with a part of the server is an error, anything else a result.
-fn told(called: Result<Value, Trouble>) -> Answer {
+fn told(called: Result<Value, Error>) -> Answer {
     match called {
         Ok(answer) => Ok(complete(tools::result(&answer))),
         Err(trouble) => match trouble.error() {
@@ -440,7 +440,7 @@ fn told(called: Result<Value, Trouble>) -> Answer {
 }
 
 /// The same where there is no result that could say so.
-fn as_error(trouble: &Trouble) -> ErrorObject {
+fn as_error(trouble: &Error) -> ErrorObject {
     trouble.error().unwrap_or_else(|| invalid(trouble.text()))
 }
 

@@ -12,8 +12,8 @@ use tokio::{runtime::Handle, time::timeout};
 
 use crate::{
     backfill::Backfill,
+    error::Error,
     index_thread::{IndexState, IndexThread, News, Node},
-    trouble::Trouble,
 };
 
 /// What makes vectors of texts.
@@ -53,7 +53,7 @@ pub(crate) struct Inner {
     pub(crate) backfill: Backfill,
     settings: Mutex<Settings>,
     /// That memories are in a damaged file, if they are.
-    damage: Mutex<Option<Trouble>>,
+    damage: Mutex<Option<Error>>,
     /// How many connections there are. Held while what they need is begun or let go.
     connections: Mutex<usize>,
 }
@@ -114,7 +114,7 @@ impl Memory {
     /// What is wrong with it that is not wrong with the whole store, and what to do about it, as far as that
     /// was noticed.
     pub fn problem(&self) -> Option<(Arc<str>, Arc<str>)> {
-        if let Some(Trouble::Failed {
+        if let Some(Error::Failed {
             message, action, ..
         }) = &*self.damage()
         {
@@ -135,7 +135,7 @@ impl Memory {
         }
     }
 
-    fn damage(&self) -> MutexGuard<'_, Option<Trouble>> {
+    fn damage(&self) -> MutexGuard<'_, Option<Error>> {
         let damage = &self.inner.damage;
         damage.lock()
     }
@@ -182,21 +182,21 @@ impl Memory {
     pub(crate) async fn ask<T>(
         &self,
         answer: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, Error> {
         match timeout(self.settings().wait, answer).await {
             Ok(answer) => answer.map_err(|error| self.trouble(error)),
-            Err(_) => Err(Trouble::Initializing { part: "store" }),
+            Err(_) => Err(Error::Initializing { part: "store" }),
         }
     }
 
     /// What an error of the store means here.
-    fn trouble(&self, error: StoreError) -> Trouble {
+    fn trouble(&self, error: StoreError) -> Error {
         let is_damage = matches!(error, StoreError::Damaged { .. });
-        let mut trouble = Trouble::from(error);
+        let mut trouble = Error::from(error);
         if is_damage {
             *self.damage() = Some(trouble.clone());
         }
-        if let Trouble::Failed { retried, .. } = &mut trouble
+        if let Error::Failed { retried, .. } = &mut trouble
             && matches!(
                 self.inner.store.status(),
                 Status::Failed {
@@ -213,31 +213,31 @@ impl Memory {
     /// Waits for an answer of the library, within bounds.
     pub(crate) async fn consult<T>(
         &self,
-        answer: impl Future<Output = Result<T, Trouble>>,
-    ) -> Result<T, Trouble> {
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         match timeout(self.settings().wait, answer).await {
-            Ok(Err(Trouble::Initializing { .. })) | Err(_) => Err(self.no_index()),
+            Ok(Err(Error::Initializing { .. })) | Err(_) => Err(self.no_index()),
             Ok(answer) => answer,
         }
     }
 
     /// Why the library cannot be asked.
-    fn no_index(&self) -> Trouble {
+    fn no_index(&self) -> Error {
         match self.inner.index.state() {
-            IndexState::Failed(message) => Trouble::Failed {
+            IndexState::Failed(message) => Error::Failed {
                 part: "index",
                 message,
                 action: REMADE.into(),
                 retried: true,
             },
             IndexState::Resting | IndexState::Loading(_) | IndexState::Ready => {
-                Trouble::Initializing { part: "index" }
+                Error::Initializing { part: "index" }
             }
         }
     }
 
     /// Makes these changes, all or none, durably, and has the library follow.
-    pub(crate) async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, Trouble> {
+    pub(crate) async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, Error> {
         let index = self.inner.index.clone();
         let inner = Arc::clone(&self.inner);
         let written = self

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use switchboard_store::{Status, StoreError, memory::Counts};
 
-use crate::{index_thread::IndexState, scope, service::Memory, trouble::Trouble};
+use crate::{error::Error, index_thread::IndexState, scope, service::Memory};
 
 /// So many scopes are told.
 const SCOPES: usize = 500;
@@ -30,7 +30,7 @@ const READY: Part = Part {
 
 impl Memory {
     /// How the memory is; this never fails, and never waits for long.
-    pub(crate) async fn get_status(&self, wish: GetStatus) -> Result<Value, Trouble> {
+    pub(crate) async fn get_status(&self, wish: GetStatus) -> Result<Value, Error> {
         let inner = &self.inner;
         let status = inner.store.status();
         let counts = match &status {
@@ -153,8 +153,8 @@ fn store_part(status: &Status, counts: Option<&Result<Counts, StoreError>>) -> P
             _,
         ) => failed(message, action),
         (Status::Closed, _) => failed("the store is closed", "the gateway is stopping"),
-        (Status::Ready { .. }, Some(Err(error))) => match Trouble::from(error.clone()) {
-            Trouble::Failed {
+        (Status::Ready { .. }, Some(Err(error))) => match Error::from(error.clone()) {
+            Error::Failed {
                 message, action, ..
             } => failed(&message, &action),
             other => {

@@ -6,11 +6,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use switchboard_wire::Raw;
 
-use crate::{scope, service::Memory, trouble::Trouble};
+use crate::{error::Error, scope, service::Memory};
 
 impl Memory {
     /// Carries out a call of any tool but `reset_all_memory`, which asks before it does anything.
-    pub(crate) async fn call(&self, name: &str, arguments: &Raw) -> Result<Value, Trouble> {
+    pub(crate) async fn call(&self, name: &str, arguments: &Raw) -> Result<Value, Error> {
         match name {
             "store_memory" => self.store_memory(read(arguments)?).await,
             "recall" => self.recall(read(arguments)?).await,
@@ -28,19 +28,19 @@ impl Memory {
             "export_memory" => self.export_memory(read(arguments)?).await,
             "import_memory" => self.import_memory(read(arguments)?).await,
             "get_status" => self.get_status(read(arguments)?).await,
-            other => Err(Trouble::Internal(format!("'{other}' does nothing"))),
+            other => Err(Error::Internal(format!("'{other}' does nothing"))),
         }
     }
 }
 
 /// Whether arguments are what a tool takes: what is wrong is told by name.
-pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Trouble> {
+pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Error> {
     let checked = tool
         .checker
         .as_ref()
         .map(|checker| checker.check(arguments));
     if let Some(Err(mismatches)) = checked {
-        return Err(Trouble::invalid(mismatches.to_string()));
+        return Err(Error::invalid(mismatches.to_string()));
     }
     let is_empty = |part: &&&str| {
         arguments
@@ -48,7 +48,7 @@ pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Trou
             .is_some_and(|name| name.as_str() == "\"\"")
     };
     match scope::PARTS.iter().find(is_empty) {
-        Some(part) => Err(Trouble::invalid(format!(
+        Some(part) => Err(Error::invalid(format!(
             "{part} is empty: leave it out, or say which"
         ))),
         None => Ok(()),
@@ -63,8 +63,8 @@ pub(crate) fn result(answer: &Value) -> Value {
     })
 }
 
-fn read<T: DeserializeOwned>(arguments: &Raw) -> Result<T, Trouble> {
+fn read<T: DeserializeOwned>(arguments: &Raw) -> Result<T, Error> {
     arguments
         .read_owned()
-        .map_err(|error| Trouble::invalid(format!("the arguments cannot be read: {error}")))
+        .map_err(|error| Error::invalid(format!("the arguments cannot be read: {error}")))
 }

@@ -30,13 +30,13 @@ impl Default for Budget {
 
 /// What is left of a budget.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct Allowance {
     pub(crate) bytes: usize,
     pub(crate) tokens: usize,
     media_bytes: usize,
 }
 
-impl Room {
+impl Allowance {
     pub(crate) fn new(budget: &Budget) -> Self {
         Self {
             bytes: budget.bytes,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchboard_wire::Raw;
 
 use crate::border::border;
-use crate::budget::{Budget, Room};
+use crate::budget::{Allowance, Budget};
 use crate::json;
 use crate::kept::Kept;
 use crate::limits::{MEDIA_TOKENS, NOTES, PIECE_BYTES};
@@ -179,14 +179,14 @@ struct Cutter<'a> {
     parts: Parts,
     /// Whether the structured content says what the texts say too.
     twice: bool,
-    room: Room,
+    room: Allowance,
     blocks: Vec<Shown>,
     end: End,
 }
 
 impl<'a> Cutter<'a> {
     fn new(result: &'a Raw, parts: Parts, budget: &Budget) -> Self {
-        let mut room = Room::new(budget);
+        let mut room = Allowance::new(budget);
         for other in &parts.others {
             room.spend(other.as_str());
         }

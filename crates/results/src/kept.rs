@@ -3,7 +3,7 @@
 use switchboard_wire::Raw;
 
 use crate::border::border;
-use crate::budget::{Budget, Room};
+use crate::budget::{Allowance, Budget};
 use crate::note::{self, Reader};
 use crate::part::{Part, Text, Whole, whole};
 
@@ -47,7 +47,7 @@ impl Kept {
     /// An image comes whole, however large it is, for somebody asked for it.
     pub fn read(&self, offset: usize, limit: Option<usize>, budget: &Budget) -> Page {
         let total = self.total();
-        let mut room = Room::new(budget);
+        let mut room = Allowance::new(budget);
         room.reserve_note();
         room.bytes = room.bytes.min(limit.unwrap_or(usize::MAX)).max(1);
         let mut page = Page {
@@ -129,7 +129,13 @@ const WHOLE: u8 = b'w';
 
 impl Page {
     /// Takes from a text that begins at `start`, from `at` on. `false` if it is not all of it.
-    fn take_text(&mut self, part: &Text, start: usize, at: &mut usize, room: &mut Room) -> bool {
+    fn take_text(
+        &mut self,
+        part: &Text,
+        start: usize,
+        at: &mut usize,
+        room: &mut Allowance,
+    ) -> bool {
         let text = &part.words;
         let from = text.floor_char_boundary(*at - start);
         if self.content.is_empty() {
@@ -150,7 +156,7 @@ impl Page {
     }
 
     /// Takes a block that cannot be divided, if there is room or nothing else.
-    fn take_whole(&mut self, block: &Raw, room: &mut Room) -> bool {
+    fn take_whole(&mut self, block: &Raw, room: &mut Allowance) -> bool {
         let fits = match whole(block) {
             Whole::Media => room.take_media(block),
             Whole::Other => room.take(block.as_str()),

@@ -3,8 +3,8 @@
 use switchboard_wire::{Raw, tree::Json};
 
 use crate::coerce::{Coercion, Fit};
+use crate::error::{ValidationErrors, mismatches};
 use crate::limits::STEPS;
-use crate::mismatch::{Mismatches, mismatches};
 use crate::run::{Run, Verdict};
 use crate::schema::{Schema, Unusable, read_value};
 
@@ -44,7 +44,7 @@ impl Checker {
 
     /// Whether the schema may allow these arguments. It does not wait for anything and takes
     /// microseconds; only schemas and values made to be slow take some tens of milliseconds.
-    pub fn check(&self, arguments: &Raw) -> Result<(), Mismatches> {
+    pub fn check(&self, arguments: &Raw) -> Result<(), ValidationErrors> {
         match self.read(arguments) {
             Some(value) if !self.may_allow(&value) => Err(self.explain(&value)),
             _ => Ok(()),
@@ -70,7 +70,7 @@ impl Checker {
     /// assert_eq!(fit.notes, [r#"arguments.limit is "10" and was passed on as 10"#]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fit(&self, arguments: &Raw) -> Result<Fit, Mismatches> {
+    pub fn fit(&self, arguments: &Raw) -> Result<Fit, ValidationErrors> {
         let fit = |arguments: &Raw, notes, doubts| Fit {
             arguments: arguments.clone(),
             notes,
@@ -111,7 +111,7 @@ impl Checker {
     }
 
     /// Most values fit; only for the others are words looked for.
-    fn explain(&self, value: &Json<'_>) -> Mismatches {
+    fn explain(&self, value: &Json<'_>) -> ValidationErrors {
         let mut run = Run::new(&self.schema, STEPS).explaining();
         run.eval(&self.schema.root, value);
         mismatches(run.into_findings())

@@ -5,8 +5,8 @@ use switchboard_wire::{
     tree::{Json, Object},
 };
 
+use crate::error::{Segment, ValidationErrors, path};
 use crate::limits::{FRAMES, MISMATCHES};
-use crate::mismatch::{Mismatches, Segment, path};
 use crate::reference;
 use crate::run::{Run, Verdict};
 use crate::scalar::is_of;
@@ -22,7 +22,7 @@ pub struct Fit {
     pub notes: Vec<String>,
     /// What the schema does not allow and the server may: members that it does not name may be other names of those
     /// that it does.
-    pub doubts: Option<Mismatches>,
+    pub doubts: Option<ValidationErrors>,
 }
 
 /// A search for values of another type.

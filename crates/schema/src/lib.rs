@@ -37,9 +37,9 @@
 
 mod check;
 mod coerce;
+mod error;
 mod kind;
 pub mod limits;
-mod mismatch;
 mod outline;
 mod parts;
 mod pattern;
@@ -52,7 +52,7 @@ mod text;
 
 pub use check::Checker;
 pub use coerce::Fit;
-pub use mismatch::{Mismatch, Mismatches};
+pub use error::{ValidationError, ValidationErrors};
 pub use outline::{Outline, outline};
 pub use schema::Unusable;
 pub use shape::shape;

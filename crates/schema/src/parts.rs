@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use switchboard_wire::tree::{Json, Object};
 
+use crate::error::Segment;
 use crate::limits::{CHOICES, DESCRIPTION_CHARACTERS, NAME_CHARACTERS};
-use crate::mismatch::Segment;
 use crate::outline;
 use crate::run::{Run, Verdict};
 use crate::text;

@@ -4,8 +4,8 @@ use std::mem;
 
 use switchboard_wire::tree::{Json, Object};
 
+use crate::error::{Finding, Kind, Segment, ValidationError, path};
 use crate::limits::{CANDIDATES, CHOICES, FRAMES, MISMATCHES, NAME_CHARACTERS};
-use crate::mismatch::{Finding, Kind, Mismatch, Segment, path};
 use crate::reference;
 use crate::schema::Schema;
 use crate::text;
@@ -173,7 +173,7 @@ impl<'c, 'v> Run<'c, 'v> {
         let segments = self.path.iter().copied();
         let path = path(segments.chain(member.map(Segment::Name)));
         self.findings.push(Finding {
-            mismatch: Mismatch {
+            mismatch: ValidationError {
                 path,
                 message,
                 hint,
@@ -379,7 +379,7 @@ fn alternatives<'a>(forms: impl Iterator<Item = Option<&'a Finding>>) -> Option<
         shown: kind.shown.clone(),
     };
     Some(Finding {
-        mismatch: Mismatch {
+        mismatch: ValidationError {
             path: first.mismatch.path.clone(),
             message: kind.to_string(),
             hint: first.mismatch.hint.clone().filter(|_| kinds.len() == 1),

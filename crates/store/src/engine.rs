@@ -1,7 +1,7 @@
 //! The engine: one thread with an `SQLite` file, and the queues to it.
 
+mod advice;
 pub(crate) mod audit;
-mod complaint;
 pub(crate) mod memory;
 mod question;
 mod queue;

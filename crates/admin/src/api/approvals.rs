@@ -8,7 +8,7 @@ use axum::{
 };
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
-use switchboard_approvals::{Action, Decision, Kind, Record, Refusal, Remember, Status};
+use switchboard_approvals::{Action, Decision, DecisionError, Kind, Record, Remember, Status};
 use switchboard_base::{audit::Actor, error::cut};
 use switchboard_client::Raw;
 use switchboard_core::{
@@ -261,12 +261,12 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Show
     };
     Err(match refusal {
         // One that is over is not the broker's any more.
-        Refusal::Unknown => late(&find(core, id).await?),
-        Refusal::Late(record) => late(&record),
-        Refusal::Unfit { message, hint } => {
+        DecisionError::Unknown => late(&find(core, id).await?),
+        DecisionError::Late(record) => late(&record),
+        DecisionError::Unfit { message, hint } => {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message).maybe_hint(hint)
         }
-        Refusal::Content(problems) => {
+        DecisionError::Content(problems) => {
             let list: Vec<_> = problems
                 .iter()
                 .map(|problem| format!("{} {}", problem.path, problem.message))
@@ -276,12 +276,12 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Show
             let problems = Raw::from_value(&problems).unwrap_or_else(|_| Raw::empty_object());
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with("problems", problems)
         }
-        Refusal::Unavailable(why) => {
+        DecisionError::Unavailable(why) => {
             let detail =
                 format!("the decision could not be written down, so nothing has changed: {why}");
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         }
-        Refusal::Busy => {
+        DecisionError::Busy => {
             let detail = "too many decide about this at the same time";
             Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).hint("look at what became of it")
         }

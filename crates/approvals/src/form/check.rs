@@ -7,16 +7,16 @@ use switchboard_wire::Raw;
 use switchboard_text::nearest;
 
 use super::field::{Choice, Field, Kind};
-use super::{Form, Mode, Problem};
+use super::{FieldError, Form, Mode};
 use switchboard_wire::tree::Decimal;
 
 /// The longest answer, in bytes.
 const ANSWER_BYTES: usize = 1024 * 1024;
 
-pub(super) fn check(form: &Form, content: Option<&Raw>) -> Result<Raw, Vec<Problem>> {
+pub(super) fn check(form: &Form, content: Option<&Raw>) -> Result<Raw, Vec<FieldError>> {
     let content = content.filter(|content| content.as_bytes() != b"null");
     let whole = |message: String| {
-        vec![Problem {
+        vec![FieldError {
             path: String::new(),
             message,
         }]
@@ -64,7 +64,7 @@ pub(super) fn check(form: &Form, content: Option<&Raw>) -> Result<Raw, Vec<Probl
         Some(Err(mismatches)) => Err(mismatches
             .as_slice()
             .iter()
-            .map(|mismatch| Problem {
+            .map(|mismatch| FieldError {
                 path: pointer(&mismatch.path),
                 message: match &mismatch.hint {
                     Some(hint) => format!("{}; {hint}", mismatch.message),
@@ -92,7 +92,7 @@ fn fill_in(fields: &[Field], members: &mut Vec<(String, Raw)>) {
     }
 }
 
-fn of_fields(fields: &[Field], members: &[(String, Raw)]) -> Vec<Problem> {
+fn of_fields(fields: &[Field], members: &[(String, Raw)]) -> Vec<FieldError> {
     let mut problems = Vec::new();
     for field in fields {
         match members.iter().find(|(name, _)| *name == field.name) {
@@ -198,8 +198,8 @@ fn list(options: &[Choice]) -> String {
     list
 }
 
-fn problem(name: &str, message: String) -> Problem {
-    Problem {
+fn problem(name: &str, message: String) -> FieldError {
+    FieldError {
         path: format!("/{}", name.replace('~', "~0").replace('/', "~1")),
         message,
     }

@@ -38,7 +38,7 @@ pub(crate) struct Condition {
 
 /// Why arguments cannot be judged. Whoever sent them has to send others.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum ArgumentsError {
     #[error("the arguments are not an object")]
     NotAnObject,
     #[error("the arguments are nested too deeply, or have too many values")]
@@ -57,7 +57,7 @@ pub(crate) enum Fault {
     TooMuch,
 }
 
-impl From<Twice> for Fault {
+impl From<Twice> for ArgumentsError {
     fn from(Twice(name): Twice) -> Self {
         Self::Twice(name)
     }
@@ -110,7 +110,7 @@ impl Condition {
         arguments: &Json<'_>,
         reading: Reading,
         texts: &Texts,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, ArgumentsError> {
         let mut tally = Tally::default();
         // To be absent is judged by what is there to the letter.
         let selecting = match self.test.exists {
@@ -154,7 +154,7 @@ struct Tally {
     selected: usize,
     null: usize,
     fits: usize,
-    fault: Option<Fault>,
+    fault: Option<ArgumentsError>,
 }
 
 /// Visits the values that a path selects.
@@ -166,8 +166,8 @@ fn select(
     steps: &[Step],
     reading: Reading,
     nested: usize,
-    visit: &mut dyn FnMut(&Json<'_>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    visit: &mut dyn FnMut(&Json<'_>) -> Result<(), ArgumentsError>,
+) -> Result<(), ArgumentsError> {
     let Some((step, rest)) = steps.split_first() else {
         return visit(value);
     };
@@ -204,24 +204,24 @@ fn select(
 }
 
 /// The array, object or text that a text spells, if it does.
-fn spelled_json(text: &str, nested: usize) -> Option<Result<Cow<'_, str>, Fault>> {
+fn spelled_json(text: &str, nested: usize) -> Option<Result<Cow<'_, str>, ArgumentsError>> {
     let text = text.trim().trim_start_matches('\u{feff}');
     let is_quoted = text.starts_with('"') && text.ends_with('"');
     if !(is_quoted || text.starts_with(['[', '{'])) || nested >= TEXTS_IN_TEXTS {
         return None;
     }
     if text.len() > MATCHED_BYTES {
-        return Some(Err(Fault::TooLarge));
+        return Some(Err(ArgumentsError::TooLarge));
     }
     json(text).map(Ok)
 }
 
-fn tree(json: &str) -> Result<Json<'_>, Fault> {
+fn tree(json: &str) -> Result<Json<'_>, ArgumentsError> {
     let tree = Tree::read_text(json, ARGUMENT_NODES);
     if !tree.whole {
-        return Err(Fault::TooLarge);
+        return Err(ArgumentsError::TooLarge);
     }
-    tree.exact.then_some(tree.value).ok_or(Fault::Half)
+    tree.exact.then_some(tree.value).ok_or(ArgumentsError::Half)
 }
 
 impl Test {
@@ -287,12 +287,12 @@ impl Test {
         reading: Reading,
         path: &str,
         (texts, nested): (&Texts, usize),
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, ArgumentsError> {
         if let Some(text) = spelled(value)
             && (self.glob.is_some() || self.regex.is_some())
             && text.len() > MATCHED_BYTES
         {
-            return Err(Fault::TooLong(path.to_owned()));
+            return Err(ArgumentsError::TooLong(path.to_owned()));
         }
         if reading == Reading::Strict {
             return self.surely_fits(value, texts);
@@ -326,7 +326,7 @@ impl Test {
     }
 
     /// Whether a server may take the value for one that is meant.
-    fn may_fit(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, Fault> {
+    fn may_fit(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, ArgumentsError> {
         if let Some(glob) = &self.glob
             && !glob.may_be(value, texts)?
         {
@@ -354,7 +354,7 @@ impl Test {
         Ok(!numbers.is_sure || numbers.values.iter().any(|number| self.has_size(*number)))
     }
 
-    fn surely_fits(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, Fault> {
+    fn surely_fits(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, ArgumentsError> {
         if let Some(glob) = &self.glob
             && !spelled(value).map_or(Ok(false), |text| glob.surely_is(text, texts))?
         {

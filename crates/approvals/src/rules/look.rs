@@ -8,7 +8,7 @@ use switchboard_wire::{
     tree::{Json, Object, Tree},
 };
 
-use super::condition::{Fault, Reading};
+use super::condition::{ArgumentsError, Reading};
 use super::decode::folded;
 use super::hints::Believed;
 use super::limits::{ARGUMENT_NODES, JUDGED_BYTES, MATCHED_BYTES, SPELLED_TEXTS};
@@ -19,7 +19,7 @@ use crate::json::digest;
 pub(crate) struct Look<'c, 'a> {
     pub(crate) case: &'c Case<'a>,
     believed: OnceCell<Believed>,
-    arguments: OnceCell<Result<Json<'a>, Fault>>,
+    arguments: OnceCell<Result<Json<'a>, ArgumentsError>>,
     digest: OnceCell<[u8; 32]>,
     pub(crate) texts: Texts,
 }
@@ -52,17 +52,17 @@ impl<'c, 'a> Look<'c, 'a> {
     }
 
     /// Arguments that were left out are empty ones.
-    pub(crate) fn arguments(&self) -> Result<&Json<'a>, Fault> {
+    pub(crate) fn arguments(&self) -> Result<&Json<'a>, ArgumentsError> {
         let read = || {
             let Some(raw) = self.case.arguments else {
                 return Ok(Json::Object(Object::default()));
             };
             let tree = Tree::read(raw, ARGUMENT_NODES);
             match tree.value {
-                Json::Object(_) if !tree.whole => Err(Fault::TooLarge),
-                Json::Object(_) if !tree.exact => Err(Fault::Half),
+                Json::Object(_) if !tree.whole => Err(ArgumentsError::TooLarge),
+                Json::Object(_) if !tree.exact => Err(ArgumentsError::Half),
                 value @ Json::Object(_) => Ok(value),
-                _ => Err(Fault::NotAnObject),
+                _ => Err(ArgumentsError::NotAnObject),
             }
         };
         let arguments = self.arguments.get_or_init(read);
@@ -93,20 +93,24 @@ struct Known {
 
 impl Texts {
     /// Counts a text that is about to be held against a pattern.
-    pub(crate) fn count(&self, text: &str) -> Result<(), Fault> {
+    pub(crate) fn count(&self, text: &str) -> Result<(), ArgumentsError> {
         self.count_bytes(text.len())
     }
 
-    fn count_bytes(&self, bytes: usize) -> Result<(), Fault> {
+    fn count_bytes(&self, bytes: usize) -> Result<(), ArgumentsError> {
         let bytes = self.bytes.get().saturating_add(bytes);
         self.bytes.set(bytes);
         if bytes > JUDGED_BYTES {
-            return Err(Fault::TooMuch);
+            return Err(ArgumentsError::TooMuch);
         }
         Ok(())
     }
 
-    pub(crate) fn spellings(&self, text: &str, reading: Reading) -> Result<Rc<Spellings>, Fault> {
+    pub(crate) fn spellings(
+        &self,
+        text: &str,
+        reading: Reading,
+    ) -> Result<Rc<Spellings>, ArgumentsError> {
         let mut known = self.known.borrow_mut();
         let found = known
             .iter()
@@ -117,7 +121,7 @@ impl Texts {
         }
         // One character may stand for many.
         if !text.is_ascii() && folded(text).len() > MATCHED_BYTES {
-            return Err(Fault::TooMuch);
+            return Err(ArgumentsError::TooMuch);
         }
         let spellings = Rc::new(Spellings::of(text, reading));
         self.count_bytes(spellings.bytes())?;

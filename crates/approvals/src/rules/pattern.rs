@@ -9,7 +9,7 @@ use regex_lite::{Regex, RegexBuilder};
 use switchboard_text::glob::Glob;
 
 use super::address::prefixes;
-use super::condition::{Fault, Reading};
+use super::condition::{ArgumentsError, Reading};
 use super::decode::folded;
 use super::expand::ANY_HOST;
 use super::limits::PROGRAM_BYTES;
@@ -214,7 +214,7 @@ impl PathPattern {
     }
 
     /// Whether a server may read the text as one that the pattern means.
-    pub(crate) fn may_match(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+    pub(crate) fn may_match(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         texts.count(text)?;
         if self.written.matches(text) {
             return Ok(true);
@@ -252,7 +252,7 @@ impl PathPattern {
     }
 
     /// Whether the text matches, and so does every text that a server may make of it.
-    pub(crate) fn surely_matches(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+    pub(crate) fn surely_matches(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         texts.count(text)?;
         if !self.written.matches(text) {
             return Ok(false);
@@ -504,7 +504,7 @@ impl TextPattern {
     }
 
     /// As [`PathPattern::may_match`].
-    pub(crate) fn may_match(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+    pub(crate) fn may_match(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         texts.count(text)?;
         if self.written.is_match(text) || self.plain.is_match(text) {
             return Ok(true);
@@ -531,7 +531,7 @@ impl TextPattern {
     }
 
     /// As [`PathPattern::surely_matches`].
-    pub(crate) fn surely_matches(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+    pub(crate) fn surely_matches(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         texts.count(text)?;
         if !self.written.is_match(text) {
             return Ok(false);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use switchboard_text::hex;
 
-use super::condition::Fault;
+use super::condition::ArgumentsError;
 use super::look::Look;
 use super::rule::{Action, Rule, Specificity};
 use crate::record::Session;
@@ -54,7 +54,7 @@ impl Remembered {
         self.rule.is_about(&Look::new(case), now) == Ok(true)
     }
 
-    pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
+    pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, ArgumentsError> {
         let here = match &self.scope {
             // It may be the question of the client that was decided about.
             Scope::Session(_) | Scope::Project(_) if look.case.has_unknown_caller() => {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use switchboard_text::glob::{Glob, Narrowness};
 use switchboard_wire::Raw;
 
-use super::condition::{Condition, Fault, Reading};
+use super::condition::{ArgumentsError, Condition, Reading};
 use super::hints::Hints;
 use super::limits::MATCHED_BYTES;
 use super::look::Look;
@@ -133,7 +133,7 @@ impl Rule {
     }
 
     /// Whether it is about a tool, prompt or resource of this name.
-    fn is_named(&self, look: &Look<'_, '_>) -> Result<bool, Fault> {
+    fn is_named(&self, look: &Look<'_, '_>) -> Result<bool, ArgumentsError> {
         let case = look.case;
         if self.tool.is_any() {
             return Ok(true);
@@ -143,7 +143,7 @@ impl Rule {
             return Ok(self.action != Action::Allow);
         }
         if case.tool.len() > MATCHED_BYTES {
-            return Err(Fault::NameTooLong);
+            return Err(ArgumentsError::NameTooLong);
         }
         if case.kind != Kind::Resource {
             return Ok(self.tool.matches(case.tool));
@@ -192,7 +192,7 @@ impl Rule {
     }
 
     /// Whether all but the arguments fits.
-    pub(crate) fn is_about(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
+    pub(crate) fn is_about(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, ArgumentsError> {
         let case = look.case;
         let may_be = self.covers(case.kind)
             && self.expires.is_none_or(|expires| now < expires)
@@ -208,7 +208,7 @@ impl Rule {
 
     /// Whether it applies. A condition that surely does not hold settles it; otherwise one that
     /// cannot be judged is a fault.
-    pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, Fault> {
+    pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, ArgumentsError> {
         if !self.is_about(look, now)? {
             return Ok(false);
         }

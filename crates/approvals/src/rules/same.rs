@@ -4,7 +4,7 @@ use serde_json::Value;
 use switchboard_text::glob::Glob;
 use switchboard_wire::{Raw, tree::Json};
 
-use super::condition::Fault;
+use super::condition::ArgumentsError;
 use super::decode::folded;
 use super::error::RuleError;
 use super::look::Texts;
@@ -95,7 +95,7 @@ impl Same {
     }
 
     /// Whether a value is this one, to the letter.
-    pub(crate) fn is(&self, value: &Json<'_>) -> Result<bool, Fault> {
+    pub(crate) fn is(&self, value: &Json<'_>) -> Result<bool, ArgumentsError> {
         Ok(match self {
             Self::Null => *value == Json::Null,
             Self::Bool(expected) => *value == Json::Bool(*expected),
@@ -107,7 +107,7 @@ impl Same {
     }
 
     /// Whether a text is what the pattern means, in every spelling.
-    pub(crate) fn surely_is(&self, text: &str, texts: &Texts) -> Result<bool, Fault> {
+    pub(crate) fn surely_is(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         match self {
             Self::Text(expected) => expected.pattern.surely_matches(text, texts),
             _ => Ok(false),
@@ -115,7 +115,7 @@ impl Same {
     }
 
     /// Whether a server may take a value for this one.
-    pub(crate) fn may_be(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, Fault> {
+    pub(crate) fn may_be(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, ArgumentsError> {
         if let (Json::Array(_) | Json::Object(_), Self::Array(..) | Self::Object(..)) =
             (value, self)
             && self.is(value)?
@@ -160,14 +160,14 @@ impl Same {
 fn all<'s, 'j: 's>(
     mut pairs: impl Iterator<Item = (&'s Same, &'s Json<'j>)>,
     texts: &Texts,
-) -> Result<bool, Fault> {
+) -> Result<bool, ArgumentsError> {
     pairs.try_fold(true, |all, (expected, found)| {
         Ok(all && expected.may_be(found, texts)?)
     })
 }
 
 impl Text {
-    fn may_be(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, Fault> {
+    fn may_be(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, ArgumentsError> {
         let Some(text) = spelled(value) else {
             return Ok(false);
         };

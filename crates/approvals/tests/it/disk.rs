@@ -1,7 +1,7 @@
 //! A disk that fails, hangs, or says something else than the broker thinks.
 
 use switchboard_approvals::{
-    Action, Ask, Input, Kind, Outcome, Refusal,
+    Action, Ask, DecisionError, Input, Kind, Outcome,
     broker::{Change, KEEP},
 };
 
@@ -42,7 +42,7 @@ fn a_decision_is_not_refused_because_the_disk_has_failed_for_a_while() {
     assert!(
         matches!(
             &world.seen.last().unwrap().1,
-            Seen::Replied(9, Err(Refusal::Late(_)))
+            Seen::Replied(9, Err(DecisionError::Late(_)))
         ),
         "{:?}",
         world.seen
@@ -168,7 +168,7 @@ fn a_decision_that_was_written_after_all_holds() {
     world.slow_disk = false;
     world.decide(9, &id, Action::Reject);
     assert_eq!(delivered(&world), [&Outcome::Answer(None)]);
-    let Seen::Replied(9, Err(Refusal::Late(winner))) = &world.seen.last().unwrap().1 else {
+    let Seen::Replied(9, Err(DecisionError::Late(winner))) = &world.seen.last().unwrap().1 else {
         panic!("{:?}", world.seen);
     };
     assert_eq!(&*winner.decided.as_ref().unwrap().by, "p8");
@@ -213,7 +213,7 @@ fn what_the_disk_has_lost_is_given_up() {
     assert!(matches!(delivered(&world)[..], [Outcome::Unavailable(_)]));
     assert!(matches!(
         world.seen.last().unwrap().1,
-        Seen::Replied(9, Err(Refusal::Unavailable(_)))
+        Seen::Replied(9, Err(DecisionError::Unavailable(_)))
     ));
     assert_eq!(world.broker.wake(), None);
     assert_eq!(world.broker.records().count(), 0);

@@ -1,7 +1,7 @@
 //! What happens when, to the millisecond.
 
 use switchboard_approvals::{
-    Action, Ask, Broker, Input, Kind, Outcome, Refusal,
+    Action, Ask, Broker, DecisionError, Input, Kind, Outcome,
     broker::{BYTES_MAX, Change, KEEP, OPEN_EACH, OPEN_MAX, REQUEST_BYTES, SHARES},
 };
 use switchboard_wire::Raw;
@@ -73,7 +73,7 @@ fn what_nobody_answers_times_out_and_cannot_be_answered_any_more() {
     world.decide(9, &id, Action::Approve);
     assert_eq!(
         world.seen.last(),
-        Some(&(300_000, Seen::Replied(9, Err(Refusal::Unknown))))
+        Some(&(300_000, Seen::Replied(9, Err(DecisionError::Unknown))))
     );
     assert!(world.generating.is_empty());
     assert_eq!(world.broker.wake(), None);
@@ -90,7 +90,7 @@ fn a_decision_that_is_late_by_the_clock_is_late_even_if_nobody_told_the_time() {
     let louder = world.writing.remove(0);
     assert_eq!(louder.status.as_str(), "timed_out");
     world.write(&louder, true);
-    let Seen::Replied(9, Err(Refusal::Late(winner))) = &world.seen.last().unwrap().1 else {
+    let Seen::Replied(9, Err(DecisionError::Late(winner))) = &world.seen.last().unwrap().1 else {
         panic!("{:?}", world.seen);
     };
     assert_eq!(winner.status.as_str(), "timed_out");
@@ -106,7 +106,7 @@ fn the_second_of_two_people_is_told_who_won() {
     world.slow_disk = false;
     let first = world.writing.remove(0);
     world.write(&first, true);
-    let Seen::Replied(2, Err(Refusal::Late(winner))) = &world.seen.last().unwrap().1 else {
+    let Seen::Replied(2, Err(DecisionError::Late(winner))) = &world.seen.last().unwrap().1 else {
         panic!("{:?}", world.seen);
     };
     assert_eq!(&*winner.decided.as_ref().unwrap().by, "p1");
@@ -140,7 +140,7 @@ fn nobody_is_told_of_what_could_not_be_written() {
     world.decide(9, &id, Action::Approve);
     assert_eq!(
         world.seen.last().unwrap().1,
-        Seen::Replied(9, Err(Refusal::Unknown))
+        Seen::Replied(9, Err(DecisionError::Unknown))
     );
 }
 
@@ -154,7 +154,7 @@ fn a_decision_that_could_not_be_written_has_not_been_made() {
     world.write(&record, false);
     assert!(matches!(
         world.seen.last().unwrap().1,
-        Seen::Replied(9, Err(Refusal::Unavailable(_)))
+        Seen::Replied(9, Err(DecisionError::Unavailable(_)))
     ));
     assert!(delivered(&world).is_empty());
     world.slow_disk = false;

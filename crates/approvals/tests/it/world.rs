@@ -6,8 +6,8 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Action, Ask, Broker, Decision, Effect, Fault, Holder, Input, Kind, Outcome, Patience, Record,
-    Refusal, Session, broker::Change,
+    Action, Ask, Broker, Decision, DecisionError, Effect, Holder, Input, Kind, Outcome, Patience,
+    Record, Session, WriteError, broker::Change,
 };
 use switchboard_wire::Raw;
 
@@ -59,7 +59,7 @@ pub(crate) fn ask(kind: Kind, key: &str) -> Ask {
 pub(crate) enum Seen {
     Told(Change, &'static str),
     Delivered(u64, Outcome),
-    Replied(u64, Result<&'static str, Refusal>),
+    Replied(u64, Result<&'static str, DecisionError>),
     Generated,
 }
 
@@ -153,13 +153,13 @@ impl World {
     /// The disk has written this, or could not.
     pub(crate) fn write(&mut self, record: &Record, works: bool) {
         let failed = if !works {
-            Some(Fault::Failed("the disk is full".into()))
+            Some(WriteError::Failed("the disk is full".into()))
         } else if self.put(record) {
             None
         } else {
             assert!(self.may_conflict, "a version was skipped or written twice");
             let found = self.disk.get(&record.id).cloned();
-            Some(Fault::Conflict(found.map(Box::new)))
+            Some(WriteError::Conflict(found.map(Box::new)))
         };
         let id = Arc::clone(&record.id);
         self.input(Input::Written { id, failed });

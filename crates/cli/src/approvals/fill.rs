@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use switchboard_approvals::form::{Choice, Field, Form, Kind, Mode, Problem};
+use switchboard_approvals::form::{Choice, Field, FieldError, Form, Kind, Mode};
 use switchboard_terminal::visible::{pretty, visible_line};
 use switchboard_terminal::{failure::Failure, print};
 use switchboard_wire::Raw;
@@ -33,13 +33,13 @@ pub(super) fn content(
         .map_err(|problems| unfit(&problems))
 }
 
-fn unfit(problems: &[Problem]) -> Failure {
+fn unfit(problems: &[FieldError]) -> Failure {
     let list: Vec<String> = problems.iter().map(sentence).collect();
     let message = format!("the answer does not fit: {}", list.join("; "));
     Failure::usage(message).hint("nothing was sent; mend it and try again")
 }
 
-fn sentence(problem: &Problem) -> String {
+fn sentence(problem: &FieldError) -> String {
     let path = problem.path.trim_start_matches('/');
     visible_line(format!("{path} {}", problem.message).trim())
 }

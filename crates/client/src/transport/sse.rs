@@ -25,7 +25,7 @@ use super::{
     Connect, Connecting, Down, DownKind, Outgoing, OutgoingKind, RequestFailure, SendOutcome,
     Session, Transport, TransportEvent, closed,
     http::{
-        Endpoint, EventStream, HttpConfigError, Next, Standing, Trouble, content_type,
+        Endpoint, EventStream, HttpConfigError, Next, RequestError, Standing, content_type,
         is_event_stream, message, read_refusal, said,
     },
 };
@@ -147,7 +147,7 @@ async fn no_stream(endpoint: &Endpoint, response: Response) -> Down {
         _ => ("", said(&read_refusal(response, endpoint.limit).await)),
     };
     let status = Some(status);
-    let trouble = Trouble::Failed {
+    let trouble = RequestError::Failed {
         status,
         reason: reason.to_owned(),
         said,
@@ -156,7 +156,7 @@ async fn no_stream(endpoint: &Endpoint, response: Response) -> Down {
 }
 
 fn unfit(endpoint: &Endpoint, reason: &str, said: Option<Arc<str>>) -> Down {
-    let trouble = Trouble::Failed {
+    let trouble = RequestError::Failed {
         status: None,
         reason: reason.to_owned(),
         said,
@@ -331,7 +331,7 @@ impl Writer {
                     tracing::warn!(target: "switchboard::transport", problem = &*message, missed, "message not delivered");
                 });
             }
-            if let Trouble::Unreachable(_) = trouble {
+            if let RequestError::Unreachable(_) = trouble {
                 let kind = DownKind::Unreachable;
                 let down = Down {
                     kind,
@@ -346,9 +346,9 @@ impl Writer {
     }
 
     /// Sends a message. Any success will do: what the answer says is said on the stream.
-    async fn post(&self, letter: &Letter) -> Result<(), Trouble> {
+    async fn post(&self, letter: &Letter) -> Result<(), RequestError> {
         let headers = letter.standing.headers(&letter.outgoing, None);
-        let headers = headers.map_err(|reason| Trouble::Failed {
+        let headers = headers.map_err(|reason| RequestError::Failed {
             status: None,
             reason,
             said: None,
@@ -368,14 +368,14 @@ impl Writer {
                     // Nobody asked, so that it would only end up in a log.
                     _ => None,
                 };
-                Err(Trouble::Failed {
+                Err(RequestError::Failed {
                     status,
                     reason: String::new(),
                     said,
                 })
             }
             Ok(Err(trouble)) => Err(trouble),
-            Err(_) => Err(Trouble::Failed {
+            Err(_) => Err(RequestError::Failed {
                 status: None,
                 reason: format!("not accepted within {POST_TIMEOUT:?}"),
                 said: None,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use switchboard_approvals::{
-    Ask, Broker, Decision, Effect, Fault, Id, Input, Outcome, Record, Refusal,
+    Ask, Broker, Decision, DecisionError, Effect, Id, Input, Outcome, Record, WriteError,
     broker::{Asker, Change, Decider, OPEN_MAX},
 };
 use switchboard_client::throttle::Limited;
@@ -45,7 +45,7 @@ pub(super) enum Command {
     Decide {
         id: Id,
         decision: Box<Decision>,
-        reply: oneshot::Sender<Result<Arc<Record>, Refusal>>,
+        reply: oneshot::Sender<Result<Arc<Record>, DecisionError>>,
     },
     Stop,
 }
@@ -58,7 +58,7 @@ pub struct Driver {
     clock: Clock,
     broker: Broker,
     askers: HashMap<Asker, oneshot::Sender<Outcome>>,
-    deciders: HashMap<Decider, oneshot::Sender<Result<Arc<Record>, Refusal>>>,
+    deciders: HashMap<Decider, oneshot::Sender<Result<Arc<Record>, DecisionError>>>,
     last_decider: Decider,
     /// What is under way beside: writes, models.
     work: JoinSet<Done>,
@@ -76,7 +76,7 @@ pub struct Driver {
 /// What has been done.
 enum Done {
     Loaded(Vec<Record>, Vec<switchboard_store::Rule>),
-    Written(Id, Option<Fault>),
+    Written(Id, Option<WriteError>),
     /// This is not written, as far as can be told; or it takes too long, and is waited for here.
     Doubtful(
         Arc<Record>,
@@ -201,7 +201,7 @@ impl Driver {
                 self.begin(Doing::Load, load(store.clone()));
                 None
             }
-            Doing::Write(id) => Some(Done::Written(id, Some(Fault::Failed(BROKEN.into())))),
+            Doing::Write(id) => Some(Done::Written(id, Some(WriteError::Failed(BROKEN.into())))),
             Doing::Model(id) => Some(Done::Generated(id, Err(BROKEN.into()))),
             Doing::Late => None,
         }
@@ -281,7 +281,7 @@ impl Driver {
                         late(approvals.deps.store.clone(), record, writing),
                     );
                 }
-                let failed = Some(Fault::Failed(reason));
+                let failed = Some(WriteError::Failed(reason));
                 Input::Written { id, failed }
             }
             Done::Late(found) => found.map_or(Input::Tick, Input::Found),
@@ -423,7 +423,7 @@ async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now
     let error = match written {
         Ok(Ok(())) => return Done::Written(id, None),
         Ok(Err(error)) => error,
-        Err(_) => return Done::Written(id, Some(Fault::Failed(BROKEN.into()))),
+        Err(_) => return Done::Written(id, Some(WriteError::Failed(BROKEN.into()))),
     };
     if matches!(error, StoreError::Closed) {
         // The gateway has stopped. What is held is asked about again by the next one.
@@ -433,10 +433,10 @@ async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now
             tracing::error!(error = %with_hint(&error, error.hint()), approval = %id, missed, "Cannot write down what became of a request.");
         });
     }
-    let failed = |error: &StoreError| Fault::Failed(with_hint(error, error.hint()).into());
+    let failed = |error: &StoreError| WriteError::Failed(with_hint(error, error.hint()).into());
     let fault = match &error {
         StoreError::Conflict => match timeout(WRITE_WITHIN, store.approval(&id)).await {
-            Ok(Ok(row)) => Fault::Conflict(row.and_then(|row| parsed(&row)).map(Box::new)),
+            Ok(Ok(row)) => WriteError::Conflict(row.and_then(|row| parsed(&row)).map(Box::new)),
             Ok(Err(error)) => failed(&error),
             Err(_) => failed(&error),
         },
@@ -547,7 +547,7 @@ mod tests {
         let mut failed = Vec::new();
         while let Some(ended) = driver.work.join_next_with_id().await {
             match driver.ended(ended, &store) {
-                Some(Done::Written(id, Some(Fault::Failed(_)))) => failed.push(id),
+                Some(Done::Written(id, Some(WriteError::Failed(_)))) => failed.push(id),
                 Some(Done::Generated(id, Err(_))) => failed.push(id),
                 _ => panic!("something else"),
             }
@@ -603,7 +603,7 @@ mod tests {
         let ask = r#"{"kind":"trust","server":"s","summary":"","request":{},"key":"k"}"#;
         let record = Record::new("a".into(), serde_json::from_str(ask).unwrap(), 0);
         let writing = write(store, Arc::new(record), Change::Created, Noted::Listed, 0);
-        let Done::Written(_, Some(Fault::Failed(_))) = writing.await else {
+        let Done::Written(_, Some(WriteError::Failed(_))) = writing.await else {
             panic!("it was written");
         };
         assert_eq!(std::fs::read_to_string(log).unwrap(), "");

@@ -16,7 +16,7 @@ use switchboard_client::Raw;
 use switchboard_config::Config;
 use switchboard_outbound::{builtin, memory};
 use switchboard_results::Structured;
-use switchboard_schema::{Checker, Fit, Mismatches, shape};
+use switchboard_schema::{Checker, Fit, ValidationErrors, shape};
 use switchboard_search::Found;
 use switchboard_wire::method;
 
@@ -319,7 +319,7 @@ impl Dispatch<'_> {
 const QUICK_BYTES: usize = 16 * 1024;
 
 /// What is wrong with the arguments of a tool.
-fn misfit(name: &str, schema: &Raw, wrong: &Mismatches) -> Raw {
+fn misfit(name: &str, schema: &Raw, wrong: &ValidationErrors) -> Raw {
     let shape = shape(schema, SHAPE_BYTES);
     let text = format!(
         "The arguments do not fit {name}, which was not called.\n{wrong}\nThe right shape of `arguments`:\n{}",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 use switchboard_base::{audit::NoRoom, error::Error};
 use switchboard_client::Raw;
-use switchboard_config::{ConfigError, EditError, Problem as ConfigProblem};
+use switchboard_config::{ConfigError, Diagnostic, EditError};
 use switchboard_core::core::{ChangeError, Core};
 use switchboard_store::StoreError;
 
@@ -132,7 +132,7 @@ pub fn configuration(status: StatusCode, error: &ConfigError) -> Problem {
     problem.maybe_hint(error.hint())
 }
 
-fn list(problems: &[ConfigProblem]) -> Raw {
+fn list(problems: &[Diagnostic]) -> Raw {
     let problems: Vec<_> = problems
         .iter()
         .map(|problem| {

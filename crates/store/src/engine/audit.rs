@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::complaint::Complaint;
-use crate::engine::sqlite::{Database, Reader, Stop, Trouble};
+use crate::engine::advice::Advice;
+use crate::engine::sqlite::{Database, Reader, SqliteError, Stop};
 use crate::types::audit::{Anchor, Audited, Verdict};
 use crate::types::error::StoreError;
 
@@ -32,19 +32,19 @@ use crate::types::error::StoreError;
 /// whole file put in place of the new one is only found in that way too.
 pub fn verify(path: &Path) -> Result<Verdict, StoreError> {
     let check = || Reader::open(path)?.verify();
-    check().map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())
+    check().map_err(|trouble| Advice::of_a_reader(path, &trouble).error())
 }
 
 /// The last entry of a file's log that was moved to an archive. The file is only read.
 pub fn anchor(path: &Path) -> Result<Anchor, StoreError> {
     let read = || Reader::open(path)?.anchor();
-    read().map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())
+    read().map_err(|trouble| Advice::of_a_reader(path, &trouble).error())
 }
 
 /// The number of entries in a file's log, archived ones not counted. The file is only read.
 pub fn length(path: &Path) -> Result<u64, StoreError> {
     let read = || Reader::open(path)?.length();
-    read().map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())
+    read().map_err(|trouble| Advice::of_a_reader(path, &trouble).error())
 }
 
 /// Removes the entries up to and including this one, which an archive has to hold on the disk. A gateway may have the
@@ -62,14 +62,14 @@ pub fn forget_archived(path: &Path, until: &Anchor) -> Result<bool, StoreError> 
                 Ok(Some(true)) => patience = LOCK_ATTEMPTS,
                 Ok(Some(false)) => break,
                 // The gateway writes; each attempt waits for a while.
-                Err(Trouble::Locked) if patience > 0 => patience -= 1,
+                Err(SqliteError::Locked) if patience > 0 => patience -= 1,
                 Err(trouble) => return Err(trouble),
             }
         }
         database.close();
         Ok(true)
     };
-    forget().map_err(|trouble: Trouble| Complaint::about(path, &trouble).error())
+    forget().map_err(|trouble: SqliteError| Advice::about(path, &trouble).error())
 }
 
 /// Gives the room of what was removed from a file back to the disk. Nobody else can write to the file for as long as
@@ -81,7 +81,7 @@ pub fn shrink(path: &Path) -> Result<(), StoreError> {
         database.close();
         Ok(())
     };
-    shrink().map_err(|trouble: Trouble| Complaint::about(path, &trouble).error())
+    shrink().map_err(|trouble: SqliteError| Advice::about(path, &trouble).error())
 }
 
 /// How often a lock of the gateway is waited for.
@@ -96,7 +96,7 @@ pub fn export(
 ) -> Result<(), StoreError> {
     let walk = || Reader::open(path)?.export(since, each);
     walk().map_err(|stop| match stop {
-        Stop::Trouble(trouble) => Complaint::of_a_reader(path, &trouble).error(),
+        Stop::SqliteError(trouble) => Advice::of_a_reader(path, &trouble).error(),
         Stop::Refused(error) => StoreError::Export(Arc::new(error)),
     })
 }

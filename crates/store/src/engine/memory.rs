@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 pub(crate) use self::salvage::lost_scope;
 pub use self::salvage::{Piece, Salvaged, salvage};
-use crate::engine::sqlite::{Database, Trouble};
+use crate::engine::sqlite::{Database, SqliteError};
 use crate::engine::store::Store;
 use crate::engine::write::Write;
 use crate::types::error::StoreError;
@@ -213,7 +213,7 @@ impl Memories {
     /// Asks, unless the memories are missed.
     async fn ask<T: Send + 'static>(
         &self,
-        read: impl Fn(&Database) -> Result<T, Trouble> + Send + 'static,
+        read: impl Fn(&Database) -> Result<T, SqliteError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let answer = self.store.ask(move |database| match database.damage() {
             Some(damage) => Ok(Err(damage)),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tokio::sync::oneshot;
 
-use crate::engine::sqlite::{Database, Trouble};
+use crate::engine::sqlite::{Database, SqliteError};
 use crate::types::error::StoreError;
 
 /// A question that waits for its answer.
@@ -13,7 +13,7 @@ pub(crate) trait Question: Send {
     fn is_gone(&self) -> bool;
 
     /// Answers it. After a trouble it can be asked again.
-    fn answer(&mut self, database: &Database) -> Result<(), Trouble>;
+    fn answer(&mut self, database: &Database) -> Result<(), SqliteError>;
 
     /// Answers it with an error.
     fn refuse(&mut self, error: StoreError);
@@ -25,7 +25,7 @@ type Answer<T> = Result<T, StoreError>;
 pub(crate) fn ask<T, R>(read: R) -> (Box<dyn Question>, oneshot::Receiver<Answer<T>>)
 where
     T: Send + 'static,
-    R: Fn(&Database) -> Result<T, Trouble> + Send + 'static,
+    R: Fn(&Database) -> Result<T, SqliteError> + Send + 'static,
 {
     let (answer, answered) = oneshot::channel();
     let answer = Some(answer);
@@ -50,13 +50,13 @@ impl<T, R> Asked<T, R> {
 impl<T, R> Question for Asked<T, R>
 where
     T: Send,
-    R: Fn(&Database) -> Result<T, Trouble> + Send,
+    R: Fn(&Database) -> Result<T, SqliteError> + Send,
 {
     fn is_gone(&self) -> bool {
         self.answer.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
-    fn answer(&mut self, database: &Database) -> Result<(), Trouble> {
+    fn answer(&mut self, database: &Database) -> Result<(), SqliteError> {
         let found = (self.read)(database)?;
         self.send(Ok(found));
         Ok(())

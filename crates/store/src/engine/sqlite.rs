@@ -18,7 +18,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 pub(crate) use self::audit::{Reader, Stop};
-pub(crate) use self::memory::{Ending, read_wreck, rename_aside};
+pub(crate) use self::memory::{Ending, read_damaged, rename_aside};
 pub(crate) use self::writes::Commit;
 use crate::engine::write::Write;
 use crate::types::activity::Activity;
@@ -38,7 +38,7 @@ const APPLICATION: i64 = 0x5377_4264;
 
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum SqliteError {
     #[error("another program holds it locked")]
     Locked,
     #[error("it is damaged")]
@@ -62,7 +62,7 @@ pub(crate) enum Trouble {
     Other(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for SqliteError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
@@ -75,7 +75,7 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
-impl Trouble {
+impl SqliteError {
     /// Whether a file that is open can still be read.
     pub(crate) const fn leaves_reading(&self) -> bool {
         matches!(self, Self::Full | Self::Locked | Self::ReadOnly)
@@ -113,7 +113,7 @@ pub(crate) struct Database {
 
 impl Database {
     /// Opens the file, or makes it, and brings it up to date.
-    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn open(path: &Path) -> Result<Self, SqliteError> {
         make(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags)?;
@@ -143,7 +143,7 @@ impl Database {
         &mut self,
         activities: &[Activity],
         writes: &mut [Write],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SqliteError> {
         self.sync_commits(writes.iter().any(Write::is_lasting))?;
         let transaction = begin(&mut self.connection)?;
         if !activities.is_empty() {
@@ -167,7 +167,7 @@ impl Database {
     }
 
     /// Writes a page of the file as it is, to learn whether that can be done.
-    pub(crate) fn probe(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn probe(&mut self) -> Result<(), SqliteError> {
         let version = version(&self.connection)?;
         let transaction = begin(&mut self.connection)?;
         transaction.pragma_update(None, "user_version", version)?;
@@ -224,33 +224,33 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Makes an empty file that only its owner can read, because errors may quote anything. The
 /// engine gives the log beside it the same mode.
-fn make(path: &Path) -> Result<(), Trouble> {
+fn make(path: &Path) -> Result<(), SqliteError> {
     if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(Trouble::Make)?;
+        std::fs::create_dir_all(parent).map_err(SqliteError::Make)?;
     }
     let mut options = OpenOptions::new();
     options.append(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Trouble::Make(error)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(SqliteError::Make(error)),
         _ => Ok(()),
     }
 }
 
 /// Refuses a file that is not ours to change, before anything of it was changed.
-fn check_owner(connection: &Connection) -> Result<(), Trouble> {
+fn check_owner(connection: &Connection) -> Result<(), SqliteError> {
     let version = version(connection)?;
     let application: i64 =
         connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let objects: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let refusal = if application != APPLICATION && (version, application, objects) != (0, 0, 0) {
-        Trouble::Foreign
+        SqliteError::Foreign
     } else if usize::try_from(version).is_ok_and(|version| version <= MIGRATIONS.len()) {
         return Ok(());
     } else {
-        Trouble::Newer {
+        SqliteError::Newer {
             found: version,
             known: MIGRATIONS.len(),
         }
@@ -260,7 +260,7 @@ fn check_owner(connection: &Connection) -> Result<(), Trouble> {
     Err(refusal)
 }
 
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Trouble> {
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), SqliteError> {
     // This is done even when there is nothing to do: it tells whether the file can be written to.
     let transaction = begin(connection)?;
     // Another process may have done it in the meantime, so the version is read again.

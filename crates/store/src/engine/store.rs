@@ -10,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 use crate::engine::memory::Memories;
 use crate::engine::question::ask;
 use crate::engine::queue::Queue;
-use crate::engine::sqlite::{Database, Trouble};
+use crate::engine::sqlite::{Database, SqliteError};
 use crate::engine::write::{Fate, Write};
 use crate::engine::writer_thread::WriterThread;
 use crate::types::activity::{Activity, Query};
@@ -198,7 +198,7 @@ impl Store {
 
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
-        read: impl Fn(&Database) -> Result<T, Trouble> + Send + 'static,
+        read: impl Fn(&Database) -> Result<T, SqliteError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.available(true)?;
         let (question, answered) = ask(read);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tokio::sync::oneshot;
 
-use crate::engine::sqlite::{Commit, Trouble};
+use crate::engine::sqlite::{Commit, SqliteError};
 use crate::types::error::StoreError;
 
 /// What a write came to, for whoever waits for it.
@@ -20,7 +20,7 @@ pub(crate) struct Write {
 /// What is to be done, and who is to be told.
 trait Task: Send {
     /// Does it; `false` if that is not to be. After a trouble it can be done again.
-    fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, Trouble>;
+    fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, SqliteError>;
 
     /// Tells what it came to. Whoever waited may have gone.
     fn answer(self: Box<Self>, refusal: Option<StoreError>);
@@ -32,7 +32,7 @@ impl Write {
     pub(crate) fn new<T, M>(bytes: usize, make: M) -> (Self, oneshot::Receiver<Fate<T>>)
     where
         T: Send + 'static,
-        M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, Trouble> + Send + 'static,
+        M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, SqliteError> + Send + 'static,
     {
         Self::followed(bytes, make, |_| ())
     }
@@ -46,7 +46,7 @@ impl Write {
     ) -> (Self, oneshot::Receiver<Fate<T>>)
     where
         T: Send + 'static,
-        M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, Trouble> + Send + 'static,
+        M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, SqliteError> + Send + 'static,
         F: FnOnce(&T) + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
@@ -84,7 +84,7 @@ impl Write {
     }
 
     /// Does it within a commit; `false` if what it did is to be undone.
-    pub(crate) fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, Trouble> {
+    pub(crate) fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, SqliteError> {
         self.task.make(commit)
     }
 
@@ -120,10 +120,10 @@ struct Made<T, M, F> {
 impl<T, M, F> Task for Made<T, M, F>
 where
     T: Send,
-    M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, Trouble> + Send,
+    M: FnMut(&mut Commit<'_>) -> Result<Fate<T>, SqliteError> + Send,
     F: FnOnce(&T) + Send,
 {
-    fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, Trouble> {
+    fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, SqliteError> {
         let fate = (self.make)(commit)?;
         let made = fate.is_ok();
         self.fate = Some(fate);

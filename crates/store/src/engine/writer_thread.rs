@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::engine::complaint::Complaint;
+use crate::engine::advice::Advice;
 use crate::engine::question::Question;
 use crate::engine::queue::Queue;
-use crate::engine::sqlite::{Database, Trouble, put_aside};
+use crate::engine::sqlite::{Database, SqliteError, put_aside};
 use crate::engine::store::Retention;
 use crate::engine::write::Write;
 use crate::types::error::StoreError;
@@ -44,7 +44,7 @@ enum End {
     /// It was asked to.
     Closed,
     /// There is no use in going on.
-    GivenUp(Complaint),
+    GivenUp(Advice),
 }
 
 impl WriterThread {
@@ -100,7 +100,7 @@ impl WriterThread {
     }
 
     /// Serves until asked to close, or until the file must be opened anew.
-    fn serve(&mut self, database: &mut Database) -> Result<(), Trouble> {
+    fn serve(&mut self, database: &mut Database) -> Result<(), SqliteError> {
         let mut more_to_trim = true;
         loop {
             match self.serve_next(database, &mut more_to_trim) {
@@ -117,7 +117,7 @@ impl WriterThread {
         &mut self,
         database: &mut Database,
         more_to_trim: &mut bool,
-    ) -> Result<ControlFlow<()>, Trouble> {
+    ) -> Result<ControlFlow<()>, SqliteError> {
         let mut work = if *more_to_trim {
             self.queue.next_now()
         } else {
@@ -154,7 +154,7 @@ impl WriterThread {
         &self,
         database: &Database,
         questions: Vec<Box<dyn Question>>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SqliteError> {
         let mut questions = questions.into_iter();
         while let Some(mut question) = questions.next() {
             if question.is_gone() {
@@ -163,8 +163,8 @@ impl WriterThread {
             match question.answer(database) {
                 Ok(()) => {}
                 // That is about one row: the file is fine otherwise.
-                Err(trouble @ Trouble::Unreadable(_)) => {
-                    question.refuse(Complaint::about(&self.path, &trouble).error());
+                Err(trouble @ SqliteError::Unreadable(_)) => {
+                    question.refuse(Advice::about(&self.path, &trouble).error());
                 }
                 Err(trouble) => {
                     let rest = std::iter::once(question).chain(questions).collect();
@@ -178,9 +178,13 @@ impl WriterThread {
 
     /// Answers questions and refuses writes until the file can be written to again. A file that must be
     /// opened anew, or a wish to close, ends it with the trouble.
-    fn read_on(&mut self, database: &mut Database, mut trouble: Trouble) -> Result<(), Trouble> {
+    fn read_on(
+        &mut self,
+        database: &mut Database,
+        mut trouble: SqliteError,
+    ) -> Result<(), SqliteError> {
         loop {
-            let complaint = Complaint::about(&self.path, &trouble);
+            let complaint = Advice::about(&self.path, &trouble);
             self.complain(&complaint, true);
             let until = Instant::now() + self.lengthen_pause();
             loop {
@@ -203,14 +207,14 @@ impl WriterThread {
     }
 
     /// Does what there is to do about a trouble: `Ok` means to try again now.
-    fn overcome(&mut self, trouble: &Trouble) -> Result<(), End> {
-        let complaint = Complaint::about(&self.path, trouble);
+    fn overcome(&mut self, trouble: &SqliteError) -> Result<(), End> {
+        let complaint = Advice::about(&self.path, trouble);
         match trouble {
-            Trouble::Newer { .. } | Trouble::Foreign => {
+            SqliteError::Newer { .. } | SqliteError::Foreign => {
                 warn(&complaint);
                 Err(End::GivenUp(complaint))
             }
-            Trouble::Damaged(_) if self.damaged_files < DAMAGED_FILES => {
+            SqliteError::Damaged(_) if self.damaged_files < DAMAGED_FILES => {
                 warn(&complaint);
                 self.damaged_files += 1;
                 match put_aside(&self.path) {
@@ -228,19 +232,19 @@ impl WriterThread {
                     ))),
                 }
             }
-            Trouble::Damaged(_)
-            | Trouble::Locked
-            | Trouble::Full
-            | Trouble::ReadOnly
-            | Trouble::Make(_)
-            | Trouble::Read(_)
-            | Trouble::Unreadable(_)
-            | Trouble::Other(_) => self.wait(&complaint),
+            SqliteError::Damaged(_)
+            | SqliteError::Locked
+            | SqliteError::Full
+            | SqliteError::ReadOnly
+            | SqliteError::Make(_)
+            | SqliteError::Read(_)
+            | SqliteError::Unreadable(_)
+            | SqliteError::Other(_) => self.wait(&complaint),
         }
     }
 
     /// Says what is wrong and lets some time pass.
-    fn wait(&mut self, complaint: &Complaint) -> Result<(), End> {
+    fn wait(&mut self, complaint: &Advice) -> Result<(), End> {
         self.complain(complaint, false);
         let pause = self.lengthen_pause();
         if self.queue.refuse_for(pause, &complaint.clone().error()) {
@@ -256,7 +260,7 @@ impl WriterThread {
     }
 
     /// Tells the status; the log, only if that is news.
-    fn complain(&self, complaint: &Complaint, readable: bool) {
+    fn complain(&self, complaint: &Advice, readable: bool) {
         let failed = Status::Failed {
             message: Arc::clone(&complaint.message),
             action: Arc::clone(&complaint.action),
@@ -311,7 +315,7 @@ impl WriterThread {
     }
 }
 
-fn warn(complaint: &Complaint) {
+fn warn(complaint: &Advice) {
     tracing::warn!(message = %complaint.message, "The store does not work.");
 }
 
@@ -327,7 +331,7 @@ impl Drop for WriterThread {
                 }
         );
         if !gone {
-            self.leave(End::GivenUp(Complaint {
+            self.leave(End::GivenUp(Advice {
                 message: "the thread of the store is gone".into(),
                 action: "start Switchboard again, and report this with its log".into(),
             }));

@@ -87,7 +87,7 @@ pub enum HttpConfigError {
 
 /// Why a request did not get as far as an answer.
 #[derive(Debug)]
-pub(in crate::transport) enum Trouble {
+pub(in crate::transport) enum RequestError {
     /// Nothing was sent: nobody is there.
     Unreachable(String),
     /// It was sent, and then something broke; or it must not be sent.
@@ -195,7 +195,7 @@ impl Endpoint {
         url: &Url,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, RequestError> {
         let mut url = url.clone();
         for _ in 0..=REDIRECTS {
             let request = self
@@ -207,19 +207,19 @@ impl Endpoint {
             let response = request
                 .send()
                 .await
-                .map_err(|error| Trouble::from(&error))?;
+                .map_err(|error| RequestError::from(&error))?;
             let Some(location) = redirect(&method, &response) else {
                 return Ok(response);
             };
             url = self
                 .resolve(&url, location)
-                .map_err(|(reason, said)| Trouble::Failed {
+                .map_err(|(reason, said)| RequestError::Failed {
                     status: Some(response.status()),
                     reason: format!("the redirect {reason}"),
                     said,
                 })?;
         }
-        Err(Trouble::Failed {
+        Err(RequestError::Failed {
             status: None,
             reason: format!("more than {REDIRECTS} redirects"),
             said: None,
@@ -233,7 +233,7 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-impl Trouble {
+impl RequestError {
     /// The words for it: what was sent, and where to.
     pub(in crate::transport) fn failure(&self, what: &str, endpoint: &Endpoint) -> RequestFailure {
         match self {
@@ -253,7 +253,7 @@ impl Trouble {
     }
 }
 
-impl From<&reqwest::Error> for Trouble {
+impl From<&reqwest::Error> for RequestError {
     fn from(error: &reqwest::Error) -> Self {
         let cause = failure::cause(error);
         if error.is_connect() {

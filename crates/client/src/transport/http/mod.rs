@@ -21,12 +21,12 @@
 
 mod body;
 mod endpoint;
+mod error_reply;
 mod failure;
 mod headers;
 mod listen;
 mod peer;
 mod post;
-mod refusal;
 mod session;
 
 use std::{fmt, future, sync::Arc};
@@ -34,7 +34,7 @@ use std::{fmt, future, sync::Arc};
 pub use endpoint::{HttpConfigError, tls};
 
 pub(super) use body::{EventStream, Next, content_type, is_event_stream, message, read_refusal};
-pub(super) use endpoint::{Endpoint, Trouble};
+pub(super) use endpoint::{Endpoint, RequestError};
 pub(super) use failure::said;
 pub(super) use headers::Standing;
 

@@ -12,7 +12,7 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     super::{Down, DownKind, Outgoing, TransportEvent, sse::Opened},
-    Endpoint, Trouble,
+    Endpoint, RequestError,
     headers::{EVENTS, Standing},
 };
 
@@ -68,7 +68,7 @@ impl Peer {
     }
 
     /// Asks for a stream of events, from the one after `last` on.
-    pub(super) async fn get(&self, last: Option<&HeaderValue>) -> Result<Response, Trouble> {
+    pub(super) async fn get(&self, last: Option<&HeaderValue>) -> Result<Response, RequestError> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
         if let Some(last) = last {

@@ -15,15 +15,15 @@ use tokio::{
 
 use super::{
     super::{DownKind, Outgoing, OutgoingKind, RequestFailure, TransportEvent, sse},
-    EventStream, Trouble,
+    EventStream, RequestError,
     body::{
         Body, Next, Resume, answered, content_type, is_event_stream, message, read_body,
         read_refusal,
     },
+    error_reply::{ErrorReply, refusal},
     failure::{cause, failure, said},
     headers::{EVENTS, JSON, Modern},
     peer::{Deaf, Peer, Report, is_transient},
-    refusal::{Refusal, refusal},
 };
 
 /// How long the server may take to accept what has no answer.
@@ -101,7 +101,7 @@ impl Post {
                 return;
             }
             Some(Ok(response)) => self.failed(Some(response.status()), ""),
-            Some(Err(trouble @ Trouble::Unreachable(_))) => {
+            Some(Err(trouble @ RequestError::Unreachable(_))) => {
                 let failure = trouble.failure(self.what(), &self.peer.endpoint);
                 let _ = self
                     .peer
@@ -140,8 +140,8 @@ impl Post {
         let response = self.send().await.map_err(|trouble| {
             let failure = trouble.failure(self.what(), &self.peer.endpoint);
             match trouble {
-                Trouble::Unreachable(_) => End::Unreachable(failure),
-                Trouble::Failed { .. } => End::Failed(failure),
+                RequestError::Unreachable(_) => End::Unreachable(failure),
+                RequestError::Failed { .. } => End::Failed(failure),
             }
         })?;
         if !response.status().is_success() {
@@ -173,7 +173,7 @@ impl Post {
     }
 
     /// Sends the message and waits for the head of the answer.
-    async fn send(&self) -> Result<Response, Trouble> {
+    async fn send(&self) -> Result<Response, RequestError> {
         if let Some(mut gate) = self.gate.clone() {
             // It never changes: an error is how it opens.
             let _ = gate.changed().await;
@@ -182,7 +182,7 @@ impl Post {
             .peer
             .standing
             .headers(&self.outgoing, self.modern.as_ref());
-        let headers = headers.map_err(|reason| Trouble::Failed {
+        let headers = headers.map_err(|reason| RequestError::Failed {
             status: None,
             reason,
             said: None,
@@ -255,7 +255,10 @@ impl Post {
                             return Err(self.end(None, &reason));
                         }
                     }
-                    Err(Trouble::Unreachable(cause) | Trouble::Failed { reason: cause, .. }) => {
+                    Err(
+                        RequestError::Unreachable(cause)
+                        | RequestError::Failed { reason: cause, .. },
+                    ) => {
                         reason = format!("the stream broke, and to resume it failed: {cause}");
                     }
                 }
@@ -334,12 +337,12 @@ impl Post {
             return Err(end);
         }
         match refusal(&body, id) {
-            Some(Refusal::Session(_))
+            Some(ErrorReply::Session(_))
                 if status == StatusCode::BAD_REQUEST && self.names_session() =>
             {
                 return Err(End::SessionGone);
             }
-            Some(Refusal::Request(frame) | Refusal::Session(frame)) => {
+            Some(ErrorReply::Request(frame) | ErrorReply::Session(frame)) => {
                 return Ok(self.frame(id, frame).await?);
             }
             None => {}

@@ -8,8 +8,8 @@ use std::thread;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Memories;
-use crate::engine::complaint::Complaint;
-use crate::engine::sqlite::{Database, Ending, read_wreck, rename_aside};
+use crate::engine::advice::Advice;
+use crate::engine::sqlite::{Database, Ending, read_damaged, rename_aside};
 use crate::engine::write::Write;
 use crate::types::error::StoreError;
 use crate::types::limits::SALVAGED_NAMESPACE;
@@ -54,8 +54,8 @@ pub fn salvage(path: &Path, mut each: impl FnMut(Piece)) -> Result<Salvaged, Sto
         *count = count.saturating_add(1);
         each(piece);
     };
-    let problems = read_wreck(path, &mut take)
-        .map_err(|trouble| Complaint::of_a_reader(path, &trouble).error())?;
+    let problems = read_damaged(path, &mut take)
+        .map_err(|trouble| Advice::of_a_reader(path, &trouble).error())?;
     salvaged.problems = problems;
     Ok(salvaged)
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::types::Value;
 use rusqlite::{Row, Transaction, params, params_from_iter};
 
-use super::{Database, Trouble, begin, signed, time_of, unsigned};
+use super::{Database, SqliteError, begin, signed, time_of, unsigned};
 use crate::types::activity::{Activity, Outcome, OutcomeKind, Query, beginning};
 use crate::types::limits::{ROWS_PER_ANSWER, ROWS_PER_TRIM, SEARCH_BYTES};
 use crate::types::micros_since_1970;
@@ -54,7 +54,7 @@ pub(super) fn append(
 
 impl Database {
     /// The rows that match, newest first.
-    pub(crate) fn activity(&self, query: &Query) -> Result<Vec<Activity>, Trouble> {
+    pub(crate) fn activity(&self, query: &Query) -> Result<Vec<Activity>, SqliteError> {
         let (sql, values) = select(query);
         let mut statement = self.connection.prepare(&sql)?;
         let rows = statement.query_map(params_from_iter(values), read)?;
@@ -62,7 +62,7 @@ impl Database {
     }
 
     /// Removes a few of the rows that are too many or too old. Says whether there may be more.
-    pub(crate) fn trim(&mut self, most_rows: u64, oldest: SystemTime) -> Result<bool, Trouble> {
+    pub(crate) fn trim(&mut self, most_rows: u64, oldest: SystemTime) -> Result<bool, SqliteError> {
         let rows = match self.rows {
             Some(rows) => rows,
             None => self

@@ -5,14 +5,14 @@ use std::time::SystemTime;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 
-use super::{Database, Trouble, begin, signed, time_of, unsigned};
+use super::{Database, SqliteError, begin, signed, time_of, unsigned};
 use crate::types::approval::{Approval, Rule, Which};
 use crate::types::limits::{BYTES_PER_ANSWER, ROWS_PER_ANSWER, ROWS_PER_TRIM};
 use crate::types::micros_since_1970;
 
 impl Database {
     /// The approvals that match, newest first.
-    pub(crate) fn approvals(&self, which: &Which) -> Result<Vec<Approval>, Trouble> {
+    pub(crate) fn approvals(&self, which: &Which) -> Result<Vec<Approval>, SqliteError> {
         let before = match &which.before {
             None => None,
             Some(id) => match self.created(id)? {
@@ -45,14 +45,14 @@ impl Database {
     }
 
     /// The approval with this id.
-    pub(crate) fn approval(&self, id: &str) -> Result<Option<Approval>, Trouble> {
+    pub(crate) fn approval(&self, id: &str) -> Result<Option<Approval>, SqliteError> {
         let sql = format!("{READ} WHERE id = ?1");
         let found = self.connection.query_row(&sql, [id], read).optional()?;
         Ok(found)
     }
 
     /// All rules, oldest first.
-    pub(crate) fn rules(&self) -> Result<Vec<Rule>, Trouble> {
+    pub(crate) fn rules(&self) -> Result<Vec<Rule>, SqliteError> {
         let mut statement = self
             .connection
             .prepare("SELECT id, created, expires, body FROM rules ORDER BY created, id")?;
@@ -73,7 +73,7 @@ impl Database {
         &mut self,
         most_rows: u64,
         oldest: SystemTime,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, SqliteError> {
         let closed = match self.closed {
             Some(closed) => closed,
             None => self

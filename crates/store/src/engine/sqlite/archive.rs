@@ -2,13 +2,13 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::{Database, Trouble, begin, signed};
+use super::{Database, SqliteError, begin, signed};
 use crate::types::audit::Anchor;
 use crate::types::limits::ROWS_PER_TRIM;
 
 impl Database {
     /// Removes a few of the entries up to this one, which have to be in an archive. Says whether there are more.
-    pub(crate) fn forget_archived(&mut self, until: &Anchor) -> Result<Option<bool>, Trouble> {
+    pub(crate) fn forget_archived(&mut self, until: &Anchor) -> Result<Option<bool>, SqliteError> {
         self.sync_commits(true)?;
         let transaction = begin(&mut self.connection)?;
         let hash_of = |seq: i64| {
@@ -36,7 +36,7 @@ impl Database {
     }
 
     /// Gives the room of what was removed back to the disk.
-    pub(crate) fn shrink(&self) -> Result<(), Trouble> {
+    pub(crate) fn shrink(&self) -> Result<(), SqliteError> {
         self.connection.execute_batch("VACUUM")?;
         let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
         self.connection.query_row(sql, [], |_| Ok(()))?;

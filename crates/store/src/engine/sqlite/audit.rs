@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use super::{Database, LOCK_WAIT, Trouble, check_owner, signed, time_of, unsigned};
+use super::{Database, LOCK_WAIT, SqliteError, check_owner, signed, time_of, unsigned};
 use crate::types::audit::{Anchor, Audited, Broken, Entry, Flaw, Verdict, link};
 use crate::types::limits::{BYTES_PER_ANSWER, ROWS_PER_ANSWER};
 
@@ -15,7 +15,7 @@ const READ: &str =
 
 impl Database {
     /// The entries after number `since`, oldest first.
-    pub(crate) fn audit(&self, since: u64, limit: usize) -> Result<Vec<Audited>, Trouble> {
+    pub(crate) fn audit(&self, since: u64, limit: usize) -> Result<Vec<Audited>, SqliteError> {
         let limit = limit.min(ROWS_PER_ANSWER);
         let mut statement = self.connection.prepare(READ)?;
         let mut rows = statement.query(params![signed(since), signed(limit)])?;
@@ -42,19 +42,19 @@ pub(crate) struct Reader {
 /// Why an export ended early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    Trouble(Trouble),
+    SqliteError(SqliteError),
     /// Whoever took the entries wants no more.
     Refused(io::Error),
 }
 
-impl<E: Into<Trouble>> From<E> for Stop {
+impl<E: Into<SqliteError>> From<E> for Stop {
     fn from(error: E) -> Self {
-        Self::Trouble(error.into())
+        Self::SqliteError(error.into())
     }
 }
 
 impl Reader {
-    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn open(path: &Path) -> Result<Self, SqliteError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(LOCK_WAIT)?;
@@ -64,7 +64,7 @@ impl Reader {
         Ok(Self { connection })
     }
 
-    pub(crate) fn verify(&self) -> Result<Verdict, Trouble> {
+    pub(crate) fn verify(&self) -> Result<Verdict, SqliteError> {
         let anchor = self.anchor()?;
         let mut verdict = Verdict {
             entries: anchor.seq,
@@ -102,7 +102,7 @@ impl Reader {
     }
 
     /// Goes from entry to entry as long as each follows from the one before.
-    fn walk(&self, verdict: &mut Verdict) -> Result<Option<Broken>, Trouble> {
+    fn walk(&self, verdict: &mut Verdict) -> Result<Option<Broken>, SqliteError> {
         let mut statement = self.connection.prepare(READ)?;
         let mut rows = statement.query(params![i64::MIN, i64::MAX])?;
         while let Some(row) = rows.next()? {
@@ -119,7 +119,7 @@ impl Reader {
                 Ok(Some(hash)) => verdict.head = hash,
                 Ok(None) => return broken(Flaw::Changed),
                 Err(error) => match error.into() {
-                    Trouble::Unreadable(_) => return broken(Flaw::Changed),
+                    SqliteError::Unreadable(_) => return broken(Flaw::Changed),
                     trouble => return Err(trouble),
                 },
             }
@@ -129,7 +129,7 @@ impl Reader {
     }
 
     /// The number and hash of the last entry, as noted apart from the log.
-    fn noted_end(&self) -> Result<Option<(u64, [u8; 32])>, Trouble> {
+    fn noted_end(&self) -> Result<Option<(u64, [u8; 32])>, SqliteError> {
         if !self.has("audit_head")? {
             return Ok(None);
         }
@@ -139,15 +139,15 @@ impl Reader {
                 Ok((unsigned(row.get(0)?), row.get(1)?))
             })
             .optional()
-            .map_err(Trouble::from);
+            .map_err(SqliteError::from);
         match noted {
-            Err(Trouble::Unreadable(_)) => Ok(None),
+            Err(SqliteError::Unreadable(_)) => Ok(None),
             other => other,
         }
     }
 
     /// The last entry that was moved to an archive.
-    pub(crate) fn anchor(&self) -> Result<Anchor, Trouble> {
+    pub(crate) fn anchor(&self) -> Result<Anchor, SqliteError> {
         if !self.has("audit_anchor")? {
             return Ok(Anchor::default());
         }
@@ -163,7 +163,7 @@ impl Reader {
     }
 
     /// The number of entries that are not in an archive.
-    pub(crate) fn length(&self) -> Result<u64, Trouble> {
+    pub(crate) fn length(&self) -> Result<u64, SqliteError> {
         let end = self.noted_end()?.map_or(0, |(end, _)| end);
         Ok(end.saturating_sub(self.anchor()?.seq))
     }

@@ -1,23 +1,23 @@
 //! Memory in the engine: what its parts have in common.
 
-mod bring;
 mod damage;
+mod decode;
 mod entities;
 mod gaps;
 mod graph;
 mod list;
-mod mended;
 mod pages;
-mod pieces;
 mod reads;
+mod repair;
+mod restore;
+mod scan;
 mod vectors;
-mod wreck;
 mod writes;
 
 pub(super) use self::damage::{DAMAGED, aside, note};
 pub(crate) use self::damage::{Ending, rename_aside};
+pub(crate) use self::scan::read_damaged;
 pub(super) use self::vectors::Trim;
-pub(crate) use self::wreck::read_wreck;
 
 use rusqlite::Row;
 use rusqlite::types::Value;

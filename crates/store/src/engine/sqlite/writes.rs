@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use rusqlite::{OptionalExtension, Params, Row, Statement, Transaction, params};
 
-use super::{Trouble, signed};
+use super::{SqliteError, signed};
 use crate::engine::write::{Fate, Write};
 use crate::types::approval::Approval;
 use crate::types::audit::{Entry, link};
@@ -50,7 +50,7 @@ pub(super) fn apply(
     transaction: &Transaction<'_>,
     writes: &mut [Write],
     aside: Option<&Arc<str>>,
-) -> Result<Effects, Trouble> {
+) -> Result<Effects, SqliteError> {
     let mut commit = Commit {
         transaction,
         statements: HashMap::new(),
@@ -73,7 +73,7 @@ pub(super) fn forget_ended(transaction: &Transaction<'_>, now: SystemTime) -> ru
 
 impl<'a> Commit<'a> {
     /// Makes these changes one after the other, up to the first that is in conflict.
-    pub(crate) fn changes(&mut self, changes: &[Change]) -> Result<Fate<()>, Trouble> {
+    pub(crate) fn changes(&mut self, changes: &[Change]) -> Result<Fate<()>, SqliteError> {
         for change in changes {
             match change {
                 Change::Approval { row, was } => {
@@ -160,7 +160,7 @@ impl<'a> Commit<'a> {
     }
 
     /// Makes a write, or leaves everything as if there had been none.
-    fn one(&mut self, write: &mut Write) -> Result<(), Trouble> {
+    fn one(&mut self, write: &mut Write) -> Result<(), SqliteError> {
         self.execute("SAVEPOINT one", [])?;
         let before = (self.head, self.effects);
         if !write.make(self)? {
@@ -172,7 +172,7 @@ impl<'a> Commit<'a> {
     }
 
     /// Notes where the audit log ends now.
-    fn end(mut self) -> Result<Effects, Trouble> {
+    fn end(mut self) -> Result<Effects, SqliteError> {
         if let Some(Head { seq, hash }) = self.head {
             self.execute(
                 "INSERT INTO audit_head (one, seq, hash) VALUES (1, ?1, ?2) \
@@ -225,7 +225,7 @@ impl<'a> Commit<'a> {
     }
 
     /// Adds an entry to the audit log.
-    fn note(&mut self, entry: &Entry) -> Result<(), Trouble> {
+    fn note(&mut self, entry: &Entry) -> Result<(), SqliteError> {
         let last = match self.head {
             Some(head) => head,
             None => self.last_entry()?,

@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::super::{Commit, Database, Trouble, rename};
+use super::super::{Commit, Database, SqliteError, rename};
 
 /// What the name of a damaged file has after the name of the store's.
 pub(in crate::engine::sqlite) const DAMAGED: &str = ".damaged-";
 
 /// Notes in a new file which damaged ones lie beside it: whatever was remembered is in them. They are
 /// looked for instead of told, so that a crash between putting one aside and this does not matter.
-pub(in crate::engine::sqlite) fn note(connection: &Connection, path: &Path) -> Result<(), Trouble> {
+pub(in crate::engine::sqlite) fn note(
+    connection: &Connection,
+    path: &Path,
+) -> Result<(), SqliteError> {
     let sql = "INSERT OR IGNORE INTO memory_damage (name) VALUES (?1)";
-    for name in damaged(path).map_err(Trouble::Make)? {
+    for name in damaged(path).map_err(SqliteError::Make)? {
         connection.execute(sql, [name])?;
     }
     Ok(())
@@ -56,14 +59,14 @@ pub(crate) fn rename_aside(path: &Path, ending: Ending) -> io::Result<()> {
 
 impl Database {
     /// The damaged files whose memories are missed.
-    pub(crate) fn missed(&self) -> Result<Vec<PathBuf>, Trouble> {
+    pub(crate) fn missed(&self) -> Result<Vec<PathBuf>, SqliteError> {
         Ok(missed(&self.connection, &self.path)?)
     }
 }
 
 impl Commit<'_> {
     /// Misses nothing any more.
-    pub(crate) fn mend(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn mend(&mut self) -> Result<(), SqliteError> {
         // What was brought back may name what only lost memories spoke of.
         self.execute(
             "DELETE FROM memory_entities WHERE found = 1 \

@@ -2,14 +2,14 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::super::{Database, Trouble, signed, unsigned};
+use super::super::{Database, SqliteError, signed, unsigned};
 use super::reads::{ENTITY, RELATION, at_most, entity, relation};
 use crate::types::memory::{Entity, Relation, Version};
 
 impl Database {
     /// The entities with these rows, as far as they are there, in this order, and how many current
     /// versions speak of each.
-    pub(crate) fn entities(&self, rows: &[u64]) -> Result<Vec<(Entity, u64)>, Trouble> {
+    pub(crate) fn entities(&self, rows: &[u64]) -> Result<Vec<(Entity, u64)>, SqliteError> {
         let mut found = self
             .connection
             .prepare(&format!("{ENTITY} WHERE e.row = ?1"))?;
@@ -32,7 +32,7 @@ impl Database {
         &self,
         rows: &[u64],
         limit: usize,
-    ) -> Result<Vec<Relation>, Trouble> {
+    ) -> Result<Vec<Relation>, SqliteError> {
         let sql = format!("{RELATION} WHERE source = ?1 OR target = ?1 ORDER BY weight DESC, row");
         let mut statement = self.connection.prepare(&sql)?;
         let mut found: Vec<Relation> = Vec::new();
@@ -51,7 +51,11 @@ impl Database {
     }
 
     /// The current versions that speak of these entities, the one learned last first.
-    pub(crate) fn mentioning(&self, rows: &[u64], limit: usize) -> Result<Vec<Version>, Trouble> {
+    pub(crate) fn mentioning(
+        &self,
+        rows: &[u64],
+        limit: usize,
+    ) -> Result<Vec<Version>, SqliteError> {
         let mut statement = self.connection.prepare(
             "SELECT v.row FROM memory_mentions m JOIN memory_versions v ON v.row = m.version \
              WHERE m.entity = ?1 AND v.learned_until IS NULL ORDER BY v.row DESC LIMIT ?2",

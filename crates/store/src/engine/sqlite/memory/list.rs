@@ -6,14 +6,14 @@ use std::collections::BinaryHeap;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
-use super::super::{Database, Trouble, signed, unsigned};
+use super::super::{Database, SqliteError, signed, unsigned};
 use super::filter;
 use crate::types::limits::ROWS_PER_ANSWER;
 use crate::types::memory::{Listed, Listing};
 
 impl Database {
     /// The versions that match, newest first.
-    pub(crate) fn list(&self, which: &Listing) -> Result<Listed, Trouble> {
+    pub(crate) fn list(&self, which: &Listing) -> Result<Listed, SqliteError> {
         let limit = which.limit.min(ROWS_PER_ANSWER);
         let wanted = which.offset.saturating_add(limit);
         let (total, rows) = match self.current(which)? {
@@ -32,7 +32,7 @@ impl Database {
 
     /// How many match if those count too that have ended, where that can be told without looking at each:
     /// if nothing else matters but whose they are.
-    fn current(&self, which: &Listing) -> Result<Option<Walk>, Trouble> {
+    fn current(&self, which: &Listing) -> Result<Option<Walk>, SqliteError> {
         let Listing {
             scope,
             kind: None,
@@ -67,7 +67,7 @@ impl Database {
     }
 
     /// How many of the current versions do not match because they have ended.
-    fn ended(&self, which: &Listing) -> Result<u64, Trouble> {
+    fn ended(&self, which: &Listing) -> Result<u64, SqliteError> {
         let Some(at) = which.ended_by else {
             return Ok(0);
         };
@@ -86,7 +86,7 @@ impl Database {
     }
 
     /// The rows of a page, found by walking back from the newest of all.
-    fn newest(&self, which: &Listing, limit: usize) -> Result<Vec<u64>, Trouble> {
+    fn newest(&self, which: &Listing, limit: usize) -> Result<Vec<u64>, SqliteError> {
         let (conditions, values) = conditions(which);
         let sql = format!(
             "SELECT row FROM memory_versions INDEXED BY memory_versions_by_time \
@@ -100,7 +100,7 @@ impl Database {
     }
 
     /// How many match, and the rows of a page, found by looking at each.
-    fn search(&self, which: &Listing, limit: usize) -> Result<(u64, Vec<u64>), Trouble> {
+    fn search(&self, which: &Listing, limit: usize) -> Result<(u64, Vec<u64>), SqliteError> {
         let (sql, values) = search(which);
         let mut statement = self.connection.prepare(&sql)?;
         let mut places = statement.query(params_from_iter(&values))?;

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row, Statement, params, params_from_iter};
 
-use super::super::{Database, Trouble, signed, unsigned};
+use super::super::{Database, SqliteError, signed, unsigned};
 use super::{filter, scope};
 use crate::types::limits::{BYTES_PER_ANSWER, ROWS_PER_ANSWER};
 use crate::types::memory::{Counts, Entity, Mention, Relation, Scope, Version};
@@ -24,7 +24,7 @@ pub(super) const RELATION: &str =
 
 impl Database {
     /// The current version of a memory.
-    pub(crate) fn memory(&self, id: &str) -> Result<Option<Version>, Trouble> {
+    pub(crate) fn memory(&self, id: &str) -> Result<Option<Version>, SqliteError> {
         let sql = format!(
             "{VERSION} WHERE v.id = ?1 AND v.learned_until IS NULL ORDER BY v.version DESC LIMIT 1"
         );
@@ -37,7 +37,7 @@ impl Database {
     }
 
     /// The version of a memory that was known at a time.
-    pub(crate) fn known(&self, id: &str, at: i64) -> Result<Option<Version>, Trouble> {
+    pub(crate) fn known(&self, id: &str, at: i64) -> Result<Option<Version>, SqliteError> {
         let sql = format!(
             "{VERSION} WHERE v.id = ?1 AND v.learned_at <= ?2 \
              AND (v.learned_until IS NULL OR v.learned_until > ?2) ORDER BY v.version DESC LIMIT 1"
@@ -48,7 +48,7 @@ impl Database {
     }
 
     /// The last versions of a memory, oldest first.
-    pub(crate) fn history(&self, id: &str) -> Result<Vec<Version>, Trouble> {
+    pub(crate) fn history(&self, id: &str) -> Result<Vec<Version>, SqliteError> {
         let limit = ROWS_PER_ANSWER;
         let sql = format!("{VERSION} WHERE v.id = ?1 ORDER BY v.version DESC LIMIT {limit}");
         let mut statement = self.connection.prepare(&sql)?;
@@ -58,7 +58,7 @@ impl Database {
     }
 
     /// The versions with these rows, as far as they are there, in this order.
-    pub(crate) fn versions(&self, rows: &[u64]) -> Result<Vec<Version>, Trouble> {
+    pub(crate) fn versions(&self, rows: &[u64]) -> Result<Vec<Version>, SqliteError> {
         let mut statement = self
             .connection
             .prepare(&format!("{VERSION} WHERE v.row = ?1"))?;
@@ -70,7 +70,11 @@ impl Database {
     }
 
     /// The versions after this row, by their rows.
-    pub(crate) fn versions_after(&self, row: u64, limit: usize) -> Result<Vec<Version>, Trouble> {
+    pub(crate) fn versions_after(
+        &self,
+        row: u64,
+        limit: usize,
+    ) -> Result<Vec<Version>, SqliteError> {
         let sql = format!("{VERSION} WHERE v.row > ?1 ORDER BY v.row LIMIT ?2");
         let mut statement = self.connection.prepare(&sql)?;
         let found = statement.query_map(params![signed(row), at_most(limit)], version)?;
@@ -78,7 +82,11 @@ impl Database {
     }
 
     /// The entities after this row, by their rows.
-    pub(crate) fn entities_after(&self, row: u64, limit: usize) -> Result<Vec<Entity>, Trouble> {
+    pub(crate) fn entities_after(
+        &self,
+        row: u64,
+        limit: usize,
+    ) -> Result<Vec<Entity>, SqliteError> {
         let sql = format!("{ENTITY} WHERE e.row > ?1 ORDER BY e.row LIMIT ?2");
         let mut statement = self.connection.prepare(&sql)?;
         let found = statement.query_map(params![signed(row), at_most(limit)], entity)?;
@@ -86,7 +94,11 @@ impl Database {
     }
 
     /// The relations after this row, by their rows.
-    pub(crate) fn relations_after(&self, row: u64, limit: usize) -> Result<Vec<Relation>, Trouble> {
+    pub(crate) fn relations_after(
+        &self,
+        row: u64,
+        limit: usize,
+    ) -> Result<Vec<Relation>, SqliteError> {
         let sql = format!("{RELATION} WHERE row > ?1 ORDER BY row LIMIT ?2");
         let mut statement = self.connection.prepare(&sql)?;
         let found = statement.query_map(params![signed(row), at_most(limit)], relation)?;
@@ -94,7 +106,11 @@ impl Database {
     }
 
     /// The entities with this id or key, by their rows.
-    pub(crate) fn entities_named(&self, of: &Scope, name: &str) -> Result<Vec<Entity>, Trouble> {
+    pub(crate) fn entities_named(
+        &self,
+        of: &Scope,
+        name: &str,
+    ) -> Result<Vec<Entity>, SqliteError> {
         let mut condition = "(e.id = ? OR e.key = ?)".to_owned();
         let mut values = vec![name.to_owned().into(), name.to_owned().into()];
         if let Some((scope, names)) = filter(of) {
@@ -109,7 +125,7 @@ impl Database {
     }
 
     /// How much there is.
-    pub(crate) fn memory_counts(&self) -> Result<Counts, Trouble> {
+    pub(crate) fn memory_counts(&self) -> Result<Counts, SqliteError> {
         let mut counts = self.connection.query_row(
             "SELECT memories, versions, entities, relations FROM memory_counts",
             [],
@@ -137,7 +153,7 @@ impl Database {
     }
 
     /// The scopes with the most memories.
-    pub(crate) fn scopes(&self, limit: usize) -> Result<Vec<(Scope, u64)>, Trouble> {
+    pub(crate) fn scopes(&self, limit: usize) -> Result<Vec<(Scope, u64)>, SqliteError> {
         let mut statement = self.connection.prepare(
             "SELECT namespace, user, agent, run, memories FROM memory_scopes \
              WHERE memories > 0 ORDER BY memories DESC, row LIMIT ?1",
@@ -152,7 +168,7 @@ impl Database {
     fn collect(
         &self,
         versions: impl Iterator<Item = rusqlite::Result<Version>>,
-    ) -> Result<Vec<Version>, Trouble> {
+    ) -> Result<Vec<Version>, SqliteError> {
         let mut statement = self.connection.prepare(MENTIONS)?;
         let mut found = Vec::new();
         let mut bytes = 0_usize;

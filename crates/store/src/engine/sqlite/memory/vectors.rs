@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::super::{Commit, Database, Trouble, begin, signed, unsigned};
+use super::super::{Commit, Database, SqliteError, begin, signed, unsigned};
 use super::reads::at_most;
 use crate::engine::write::Fate;
 use crate::types::error::StoreError;
@@ -25,7 +25,7 @@ pub(in crate::engine::sqlite) enum Trim {
 
 impl Database {
     /// The models that stay.
-    pub(crate) fn models(&self) -> Result<Vec<ModelRow>, Trouble> {
+    pub(crate) fn models(&self) -> Result<Vec<ModelRow>, SqliteError> {
         let mut statement = self.connection.prepare(
             "SELECT fingerprint, dimensions, vectors, active FROM memory_models \
              WHERE retired = 0 ORDER BY row",
@@ -47,7 +47,7 @@ impl Database {
         fingerprint: &str,
         row: u64,
         limit: usize,
-    ) -> Result<Vec<Vector>, Trouble> {
+    ) -> Result<Vec<Vector>, SqliteError> {
         let Some(model) = self.model(fingerprint)? else {
             return Ok(Vec::new());
         };
@@ -71,7 +71,7 @@ impl Database {
         fingerprint: &str,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<(u64, Arc<str>)>, Trouble> {
+    ) -> Result<Vec<(u64, Arc<str>)>, SqliteError> {
         let Some(model) = self.model(fingerprint)? else {
             return Ok(Vec::new());
         };
@@ -117,7 +117,7 @@ impl Database {
     }
 
     /// Removes a few of the vectors of models that go. Says whether there may be more.
-    pub(crate) fn trim_vectors(&mut self) -> Result<bool, Trouble> {
+    pub(crate) fn trim_vectors(&mut self) -> Result<bool, SqliteError> {
         let (model, version) = match self.vectors {
             Trim::Done => return Ok(false),
             Trim::Going { model, version } => (model, version),
@@ -182,7 +182,7 @@ impl Commit<'_> {
         &mut self,
         fingerprint: &str,
         dimensions: u32,
-    ) -> Result<Fate<()>, Trouble> {
+    ) -> Result<Fate<()>, SqliteError> {
         if let Some(damage) = self.damage() {
             return Ok(Err(damage));
         }
@@ -206,7 +206,7 @@ impl Commit<'_> {
     }
 
     /// Has this model searched with, and all others go.
-    pub(crate) fn activate(&mut self, fingerprint: &str) -> Result<Fate<()>, Trouble> {
+    pub(crate) fn activate(&mut self, fingerprint: &str) -> Result<Fate<()>, SqliteError> {
         if let Some(damage) = self.damage() {
             return Ok(Err(damage));
         }
@@ -230,7 +230,7 @@ impl Commit<'_> {
         &mut self,
         fingerprint: &str,
         vectors: &[Vector],
-    ) -> Result<Fate<()>, Trouble> {
+    ) -> Result<Fate<()>, SqliteError> {
         if let Some(damage) = self.damage() {
             return Ok(Err(damage));
         }

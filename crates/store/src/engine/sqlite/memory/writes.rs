@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{ErrorCode, params};
 
-use super::super::{Commit, Trouble, signed, unsigned};
+use super::super::{Commit, SqliteError, signed, unsigned};
 use super::entities::{Draft, Kind};
 use crate::engine::write::Fate;
 use crate::types::error::StoreError;
@@ -35,7 +35,7 @@ impl Commit<'_> {
     pub(crate) fn memories(
         &mut self,
         changes: &[MemoryChange],
-    ) -> Result<Fate<Vec<Made>>, Trouble> {
+    ) -> Result<Fate<Vec<Made>>, SqliteError> {
         if let Some(damage) = self.damage() {
             return Ok(Err(damage));
         }

@@ -22,14 +22,14 @@ use crate::{
     control::{Lines, NotStarted, Order, Report},
     handle::{State, killed},
     instance::Marker,
+    orphans::Orphans,
     process::Identity,
     records,
-    remains::Remains,
     report::{Ended, Rung, Step},
 };
 
 /// Listens to one guard until nothing is left of its server.
-pub(crate) struct Keeper {
+pub(crate) struct GuardMonitor {
     pub(crate) name: String,
     pub(crate) control: UnixStream,
     pub(crate) child: Child,
@@ -52,7 +52,7 @@ pub(crate) struct Keeper {
     pub(crate) _counted: Counted,
 }
 
-impl Keeper {
+impl GuardMonitor {
     pub(crate) async fn run(mut self, commission: Vec<u8>) {
         self.patience = Some(Instant::now() + START_TIME);
         // If the guard has died the end of the socket tells. If it does not listen it is of no use.
@@ -181,7 +181,7 @@ impl Keeper {
         self.step(&Step::GuardLost);
         let _ = self.child.kill().await;
         if let Some(guard) = self.guard {
-            self.end_remains(Remains {
+            self.end_orphans(Orphans {
                 marker: self.marker.clone(),
                 guard,
                 leader: self.leader,
@@ -201,11 +201,11 @@ impl Keeper {
         }));
     }
 
-    async fn end_remains(&mut self, remains: Remains) {
+    async fn end_orphans(&mut self, orphans: Orphans) {
         loop {
-            let remains = remains.clone();
+            let orphans = orphans.clone();
             let container = self.container.take();
-            let ended = spawn_blocking(move || remains.end(container.as_ref(), REMAINS_TIME));
+            let ended = spawn_blocking(move || orphans.end(container.as_ref(), ORPHANS_TIME));
             let outcome = ended.await.unwrap_or_default();
             if outcome.ended > 0 {
                 self.step(&Step::SentKill(outcome.ended));
@@ -230,4 +230,4 @@ const GUARD_EXIT: Duration = Duration::from_secs(1);
 /// How long a guard may take to start a server. On a machine that swaps this is not long.
 const START_TIME: Duration = Duration::from_secs(30);
 /// How long the remains of a server may take to die before they are looked for anew.
-const REMAINS_TIME: Duration = Duration::from_secs(5);
+const ORPHANS_TIME: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use std::{borrow::Cow, fmt};
 ///
 /// Its display is one line: `switchboard.json:12:7: unknown key "comand"; did you mean "command"?`
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct Diagnostic {
     /// The file as it was named to the parser.
     pub file: String,
     /// The line, from 1.
@@ -19,7 +19,7 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
+impl Diagnostic {
     /// The problem without its advice.
     pub(crate) fn alone(&self) -> String {
         let Self {
@@ -33,7 +33,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.alone())?;
         match &self.hint {
@@ -93,7 +93,7 @@ impl Problems {
     }
 
     /// The report, in the order of the text.
-    pub(crate) fn report(mut self, file: &str, text: &str) -> Vec<Problem> {
+    pub(crate) fn report(mut self, file: &str, text: &str) -> Vec<Diagnostic> {
         self.found.sort_by_key(|&(at, ..)| at);
         let last = self.found.last().map_or(0, |&(at, ..)| at);
         let mut report: Vec<_> = self
@@ -109,9 +109,9 @@ impl Problems {
     }
 }
 
-fn problem(file: &str, text: &str, at: usize, message: String, hint: Option<String>) -> Problem {
+fn problem(file: &str, text: &str, at: usize, message: String, hint: Option<String>) -> Diagnostic {
     let (line, column) = place(text, at);
-    Problem {
+    Diagnostic {
         file: file.to_owned(),
         line,
         column,

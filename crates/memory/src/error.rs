@@ -18,7 +18,7 @@ const ERROR: &str = "switchboard/error";
 
 /// Why something was not done.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum Error {
     /// The arguments do not fit.
     #[error("{message}")]
     Invalid {
@@ -58,7 +58,7 @@ pub(crate) enum Trouble {
     Internal(String),
 }
 
-impl Trouble {
+impl Error {
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid {
             message: message.into(),
@@ -166,7 +166,7 @@ pub(crate) fn shortened(text: &str) -> String {
     text[..text.floor_char_boundary(100)].to_owned()
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable { message, action } => Self::Failed {

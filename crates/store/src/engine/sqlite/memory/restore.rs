@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::params;
 
-use super::super::{Commit, Trouble, signed, unsigned};
+use super::super::{Commit, SqliteError, signed, unsigned};
 use super::entities::{Draft, Kind};
 use super::writes::{Step, Stop};
 use crate::engine::memory::Piece;
@@ -27,7 +27,7 @@ impl Commit<'_> {
         &mut self,
         pieces: &[Piece],
         rows: &HashMap<u64, u64>,
-    ) -> Result<Fate<Brought>, Trouble> {
+    ) -> Result<Fate<Brought>, SqliteError> {
         let mut brought = Brought::default();
         let mut known = HashMap::new();
         for piece in pieces {

@@ -10,7 +10,7 @@ use crate::text;
 /// Shown, it is one sentence: `arguments.limit has to be an integer, it is "ten"`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Mismatch {
+pub struct ValidationError {
     /// Where: `arguments.filter.limit`, `arguments.edits[0]`.
     pub path: String,
     /// What is wrong there: `has to be an integer, it is "ten"`.
@@ -21,16 +21,16 @@ pub struct Mismatch {
 
 /// All that does not fit, as far as it helps: at most [`MISMATCHES`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mismatches(Vec<Mismatch>);
+pub struct ValidationErrors(Vec<ValidationError>);
 
-impl Mismatches {
+impl ValidationErrors {
     /// In the order in which they were found.
-    pub fn as_slice(&self) -> &[Mismatch] {
+    pub fn as_slice(&self) -> &[ValidationError] {
         &self.0
     }
 }
 
-impl fmt::Display for Mismatch {
+impl fmt::Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.path, self.message)?;
         match &self.hint {
@@ -41,7 +41,7 @@ impl fmt::Display for Mismatch {
 }
 
 /// One sentence a line.
-impl fmt::Display for Mismatches {
+impl fmt::Display for ValidationErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, mismatch) in self.0.iter().enumerate() {
             if n > 0 {
@@ -53,12 +53,12 @@ impl fmt::Display for Mismatches {
     }
 }
 
-impl std::error::Error for Mismatches {}
+impl std::error::Error for ValidationErrors {}
 
 /// A mismatch and what is needed to choose between several.
 #[derive(Debug)]
 pub(crate) struct Finding {
-    pub(crate) mismatch: Mismatch,
+    pub(crate) mismatch: ValidationError,
     /// How deep in the value it is.
     pub(crate) depth: usize,
     /// Set if the value as such is of another kind.
@@ -78,18 +78,18 @@ impl fmt::Display for Kind {
     }
 }
 
-pub(crate) fn mismatches(findings: Vec<Finding>) -> Mismatches {
+pub(crate) fn mismatches(findings: Vec<Finding>) -> ValidationErrors {
     let found = findings.into_iter().take(MISMATCHES);
-    let mut found: Vec<Mismatch> = found.map(|finding| finding.mismatch).collect();
+    let mut found: Vec<ValidationError> = found.map(|finding| finding.mismatch).collect();
     if found.is_empty() {
         // To find words was too much work.
-        found.push(Mismatch {
+        found.push(ValidationError {
             path: path(std::iter::empty()),
             message: "do not fit the schema of the tool".to_owned(),
             hint: None,
         });
     }
-    Mismatches(found)
+    ValidationErrors(found)
 }
 
 /// One step into a value.

@@ -15,7 +15,7 @@ const WEB_SHARES: usize = 4;
 
 /// The room that is taken.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct Capacity {
     all: Load,
     servers: HashMap<Arc<str>, ServerLoad>,
     clients: HashMap<u64, Load>,
@@ -85,7 +85,7 @@ impl WebLoad {
     }
 }
 
-impl Room {
+impl Capacity {
     /// Returns why there is no room for a new request, if there is none.
     pub(crate) fn refuses(&self, ask: &Ask) -> Option<&'static str> {
         let weight = weight(ask);

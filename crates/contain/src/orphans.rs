@@ -19,7 +19,7 @@ use crate::{
 
 /// A server without a guard.
 #[derive(Clone, Debug)]
-pub(crate) struct Remains {
+pub(crate) struct Orphans {
     pub(crate) marker: Marker,
     pub(crate) guard: Identity,
     pub(crate) leader: Option<Identity>,
@@ -36,7 +36,7 @@ pub(crate) struct Outcome {
     pub(crate) left: usize,
 }
 
-impl Remains {
+impl Orphans {
     /// Kills all, the container first, and waits until they are gone, for at most `within`.
     pub(crate) fn end(&self, container: Option<&Named>, within: Duration) -> Outcome {
         let mut ended: Vec<Identity> = Vec::new();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::super::{Database, Trouble, version, with_suffix};
+use super::super::{Database, SqliteError, version, with_suffix};
 use crate::types::limits::{LOCK_WAIT, PAGE_BYTES};
 
 /// The first bytes of a file, which say what it is.
@@ -49,16 +49,16 @@ pub(super) fn look(path: &Path) -> Look {
 
 /// A copy of a damaged file that begins as it should. It goes when it is not needed any more.
 #[derive(Debug)]
-pub(super) struct Mended {
+pub(super) struct RepairedCopy {
     copy: Passing,
     /// How a file begins.
     page: Vec<u8>,
 }
 
-impl Mended {
-    pub(super) fn of(path: &Path) -> Result<Self, Trouble> {
+impl RepairedCopy {
+    pub(super) fn of(path: &Path) -> Result<Self, SqliteError> {
         let copy = Passing::new(with_suffix(path, ".mended"));
-        copy.fill(path).map_err(Trouble::Read)?;
+        copy.fill(path).map_err(SqliteError::Read)?;
         let page = first_page(path)?;
         Ok(Self { copy, page })
     }
@@ -82,10 +82,10 @@ impl Mended {
 }
 
 /// The first page of a file as this version makes it.
-fn first_page(path: &Path) -> Result<Vec<u8>, Trouble> {
+fn first_page(path: &Path) -> Result<Vec<u8>, SqliteError> {
     let model = Passing::new(with_suffix(path, ".model"));
     Database::open(&model.path)?.close();
-    let mut bytes = std::fs::read(&model.path).map_err(Trouble::Read)?;
+    let mut bytes = std::fs::read(&model.path).map_err(SqliteError::Read)?;
     bytes.truncate(PAGE_BYTES);
     Ok(bytes)
 }

@@ -11,64 +11,64 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Statement};
 
 use super::super::unsigned;
+use super::decode::{self, ENTITIES, RELATIONS, SCOPES, VERSIONS, Values};
 use super::gaps::{Gaps, Table, Take};
-use super::mended::{Look, Mended, look};
 use super::pages::{Found, Pages};
-use super::pieces::{self, ENTITIES, RELATIONS, SCOPES, VERSIONS, Values};
+use super::repair::{Look, RepairedCopy, look};
 use crate::engine::memory::{Piece, lost_scope};
-use crate::engine::sqlite::Trouble;
+use crate::engine::sqlite::SqliteError;
 use crate::types::memory::{Mention, Scope};
 
 /// Gives everything of a file that can be read to `each`. Says what cannot, in words.
-pub(crate) fn read_wreck(
+pub(crate) fn read_damaged(
     path: &Path,
     each: &mut dyn FnMut(Piece),
-) -> Result<Vec<Arc<str>>, Trouble> {
-    std::fs::metadata(path).map_err(Trouble::Read)?;
-    let pages = |path| Pages::open(path).map_err(Trouble::Read);
+) -> Result<Vec<Arc<str>>, SqliteError> {
+    std::fs::metadata(path).map_err(SqliteError::Read)?;
+    let pages = |path| Pages::open(path).map_err(SqliteError::Read);
     match look(path) {
         Look::Older => Ok(Vec::new()),
         Look::Found(connection) => {
-            let wreck = Wreck {
+            let damaged = DamagedFile {
                 connection: Some(connection),
                 pages: pages(path)?,
                 problems: Vec::new(),
             };
-            Ok(wreck.read(each))
+            Ok(damaged.read(each))
         }
         Look::Lost => {
             let problem = "the beginning of the file, which says where all is, was damaged";
-            let mended = Mended::of(path)?;
+            let mended = RepairedCopy::of(path)?;
             let connection = mended.connect();
             let path = match connection {
                 Some(_) => mended.path(),
                 None => path,
             };
-            let wreck = Wreck {
+            let damaged = DamagedFile {
                 connection,
                 pages: pages(path)?,
                 problems: vec![problem.into()],
             };
-            Ok(wreck.read(each))
+            Ok(damaged.read(each))
         }
     }
 }
 
 /// A damaged file that is being read.
 #[derive(Debug)]
-struct Wreck {
+struct DamagedFile {
     /// None if the engine does not know where the tables are.
     connection: Option<Connection>,
     pages: Pages,
     problems: Vec<Arc<str>>,
 }
 
-impl Wreck {
+impl DamagedFile {
     /// Gives everything that can be read to `each`.
     fn read(mut self, each: &mut dyn FnMut(Piece)) -> Vec<Arc<str>> {
         let mut scopes: HashMap<i64, Scope> = HashMap::new();
         self.table(SCOPES, "scopes", &mut |place, values| {
-            scopes.insert(place, pieces::scope(Values::of(SCOPES, values)?)?);
+            scopes.insert(place, decode::scope(Values::of(SCOPES, values)?)?);
             Some(())
         });
         let mut homeless = 0_u64;
@@ -81,7 +81,7 @@ impl Wreck {
         let mut names: HashMap<i64, Arc<str>> = HashMap::new();
         self.table(ENTITIES, "entities", &mut |place, values| {
             let values = Values::of(ENTITIES, values)?;
-            let entity = pieces::entity(place, values, &mut scope_of)?;
+            let entity = decode::entity(place, values, &mut scope_of)?;
             names.insert(place, Arc::clone(&entity.name));
             each(Piece::Entity(entity));
             Some(())
@@ -90,15 +90,15 @@ impl Wreck {
         let mut blank = 0_u64;
         self.table(VERSIONS, "versions of memories", &mut |place, values| {
             let values = Values::of(VERSIONS, values)?;
-            let mut version = pieces::version(place, values, &mut scope_of)?;
+            let mut version = decode::version(place, values, &mut scope_of)?;
             version.mentions = mentions.get(&place).cloned().unwrap_or_default();
-            blank = blank.saturating_add(u64::from(pieces::has_gaps(&version.content)));
+            blank = blank.saturating_add(u64::from(decode::has_gaps(&version.content)));
             each(Piece::Version(version));
             Some(())
         });
         self.table(RELATIONS, "relations", &mut |place, values| {
             let values = Values::of(RELATIONS, values)?;
-            each(Piece::Relation(pieces::relation(place, values)?));
+            each(Piece::Relation(decode::relation(place, values)?));
             Some(())
         });
         self.complain(homeless, "memories and entities are without their scope");
@@ -162,7 +162,7 @@ impl Wreck {
         let whole = statement.is_some_and(|mut statement| read_all(&mut statement, &mut note));
         if !whole {
             self.pages.rows(&mut |found, values| {
-                if let (Found::Entry, Some(mention)) = (found, pieces::mention(values)) {
+                if let (Found::Entry, Some(mention)) = (found, decode::mention(values)) {
                     note(mention);
                 }
             });

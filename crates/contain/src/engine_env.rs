@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 /// By whole names, since a value that is not handed on so is seen by all in the list of processes: many a key
 /// starts like one of these. Those of the engines' own variables that hold secrets are left out for that
 /// reason, such as `DOCKER_AUTH_CONFIG`. At worst the engine fetches an image with them.
-pub(crate) fn heeded(name: &OsStr) -> bool {
+pub(crate) fn is_engine_env(name: &OsStr) -> bool {
     const NAMES: [&str; 64] = [
         // The system, and what podman starts.
         "PATH",
@@ -184,7 +184,7 @@ mod tests {
             "PATH_TOKEN",
             "docker_host",
         ] {
-            assert!(!heeded(OsStr::new(name)), "{name}");
+            assert!(!is_engine_env(OsStr::new(name)), "{name}");
         }
         for name in [
             "PATH",
@@ -198,7 +198,7 @@ mod tests {
             "_CONTAINERS_USERNS_CONFIGURED",
             crate::instance::MARKER,
         ] {
-            assert!(heeded(OsStr::new(name)), "{name}");
+            assert!(is_engine_env(OsStr::new(name)), "{name}");
         }
     }
 }

@@ -5,7 +5,7 @@ use switchboard_wire::{Frame, Id, Message, Outcome, encode};
 
 /// A refusal in JSON-RPC, as a frame that answers the request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum ErrorReply {
     /// Of this request.
     Request(Bytes),
     /// Of the session it was made in, by the sound of it.
@@ -13,7 +13,7 @@ pub(super) enum Refusal {
 }
 
 /// Reads a refusal; `None` if it is not JSON-RPC, or about another request.
-pub(super) fn refusal(body: &Bytes, id: u64) -> Option<Refusal> {
+pub(super) fn refusal(body: &Bytes, id: u64) -> Option<ErrorReply> {
     let Ok(Frame::Single(Message::Response(response))) = Frame::parse(body.clone()) else {
         return None;
     };
@@ -22,16 +22,16 @@ pub(super) fn refusal(body: &Bytes, id: u64) -> Option<Refusal> {
     };
     let id = Id::from(id);
     match &response.id {
-        Some(own) if *own == id => Some(Refusal::Request(body.clone())),
+        Some(own) if *own == id => Some(ErrorReply::Request(body.clone())),
         Some(_) => None,
         None => {
             let frame = encode::error(Some(&id), error);
             // Servers that do not answer 404 for a session they have lost answer 400 and say so.
             let text = error.message.to_ascii_lowercase();
             if text.contains("session") || text.contains("not initialized") {
-                Some(Refusal::Session(frame))
+                Some(ErrorReply::Session(frame))
             } else {
-                Some(Refusal::Request(frame))
+                Some(ErrorReply::Request(frame))
             }
         }
     }
@@ -41,21 +41,21 @@ pub(super) fn refusal(body: &Bytes, id: u64) -> Option<Refusal> {
 mod tests {
     use super::*;
 
-    fn read(body: &'static str) -> Option<Refusal> {
+    fn read(body: &'static str) -> Option<ErrorReply> {
         refusal(&Bytes::from_static(body.as_bytes()), 7)
     }
 
     #[test]
     fn a_refusal_in_json_rpc_is_an_answer() {
         let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no","x":1.0}}"#;
-        assert_eq!(read(own), Some(Refusal::Request(own.into())));
+        assert_eq!(read(own), Some(ErrorReply::Request(own.into())));
         for body in [
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no","x":1.0}}"#,
             r#"{"jsonrpc":"2.0","error":{"code":-32022,"message":"no","x":1.0}}"#,
         ] {
             let expected =
                 r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"no","x":1.0}}"#;
-            assert_eq!(read(body), Some(Refusal::Request(expected.into())));
+            assert_eq!(read(body), Some(ErrorReply::Request(expected.into())));
         }
         for body in [
             "",
@@ -75,9 +75,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}"#,
         ] {
-            assert!(matches!(read(body), Some(Refusal::Session(_))), "{body}");
+            assert!(matches!(read(body), Some(ErrorReply::Session(_))), "{body}");
         }
         let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no such session"}}"#;
-        assert_eq!(read(own), Some(Refusal::Request(own.into())));
+        assert_eq!(read(own), Some(ErrorReply::Request(own.into())));
     }
 }

@@ -1,0 +1,77 @@
+//! A trouble with the file, in words for a person.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::engine::sqlite::SqliteError;
+use crate::types::error::StoreError;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Advice {
+    pub(crate) message: Arc<str>,
+    pub(crate) action: Arc<str>,
+}
+
+impl Advice {
+    pub(crate) fn about(path: &Path, trouble: &SqliteError) -> Self {
+        let path = path.display();
+        let action = match trouble {
+            SqliteError::Locked => "close the program that uses it, or wait".to_owned(),
+            SqliteError::Damaged(_) => {
+                "check the disk; several new files were damaged too".to_owned()
+            }
+            SqliteError::Newer { .. } => {
+                format!("use that newer Switchboard, or move {path} away to begin anew")
+            }
+            SqliteError::Foreign => format!("choose another home, or move {path} away"),
+            SqliteError::Full => "make room on its disk".to_owned(),
+            SqliteError::ReadOnly | SqliteError::Make(_) => {
+                "check the permissions of the file and its folder".to_owned()
+            }
+            SqliteError::Read(_) => "check that it is there and that you may read it".to_owned(),
+            SqliteError::Unreadable(_) => {
+                "ask for something else, or move the file away to begin anew".to_owned()
+            }
+            SqliteError::Other(_) => "check that the disk works and is not full".to_owned(),
+        };
+        let cause = std::error::Error::source(trouble);
+        let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
+        Self {
+            message: format!("{path} cannot be used: {trouble}{cause}").into(),
+            action: action.into(),
+        }
+    }
+
+    /// The same for somebody who only looks at the file: other things are to be done about it.
+    pub(crate) fn of_a_reader(path: &Path, trouble: &SqliteError) -> Self {
+        let complaint = Self::about(path, trouble);
+        match trouble {
+            SqliteError::Damaged(_) => {
+                complaint.with_action("keep a copy of it, and check the disk")
+            }
+            SqliteError::Newer { .. } => complaint.with_action("use that newer Switchboard"),
+            SqliteError::Foreign => complaint.with_action("name the file of a Switchboard"),
+            SqliteError::ReadOnly | SqliteError::Make(_) | SqliteError::Other(_) => {
+                complaint.with_action("check that it is there and that you may read it")
+            }
+            SqliteError::Locked
+            | SqliteError::Full
+            | SqliteError::Read(_)
+            | SqliteError::Unreadable(_) => complaint,
+        }
+    }
+
+    pub(crate) fn with_action(self, action: &str) -> Self {
+        Self {
+            action: action.into(),
+            ..self
+        }
+    }
+
+    pub(crate) fn error(self) -> StoreError {
+        StoreError::Unavailable {
+            message: self.message,
+            action: self.action,
+        }
+    }
+}
