@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packages the crates that others may depend on, and builds them and their tests from the packages alone.
+# Packages the crates that others may depend on, and builds them from the packages alone.
 #
 # cargo package can build them itself, but keeps what it unpacked and compiled under the version number: it would
 # build a changed machine with the wire of an earlier run.
