@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Map, Value, json};
 use switchboard_core::core::Core;
+use switchboard_rest::events::{self, CallsEvent};
 use switchboard_store::Query;
 use tokio::time::{sleep, timeout};
 
@@ -44,13 +44,12 @@ async fn tell(core: &Arc<Core>, before: &Counts, now: &Counts) {
         let changed = now
             .iter()
             .filter(|(name, counts)| before.get(*name) != Some(counts));
-        let servers: Map<String, Value> = changed
-            .map(|(name, (calls, errors))| {
-                let counts = json!({ "calls": calls, "errors": errors });
-                (name.clone(), counts)
-            })
-            .collect();
-        json!({ "last": last, "servers": servers })
+        let servers = changed
+            .map(|(name, &(calls, errors))| (name.clone(), events::Counts { calls, errors }));
+        CallsEvent {
+            last,
+            servers: servers.collect(),
+        }
     });
 }
 

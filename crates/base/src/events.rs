@@ -18,7 +18,8 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde::Serialize;
+use switchboard_rest::events::ServerEvent;
 use tokio::sync::Notify;
 
 use crate::{health::Health, scrub, time};
@@ -97,8 +98,10 @@ impl Events {
     }
 
     /// Tells whoever watches, now or later. It waits for nobody.
-    pub fn tell(&self, kind: &'static str, data: impl FnOnce() -> Value) {
-        self.tell_json(kind, &data().to_string());
+    pub fn tell<T: Serialize>(&self, kind: &'static str, data: impl FnOnce() -> T) {
+        // Plain data becomes JSON.
+        let data = serde_json::to_value(data()).unwrap_or_default();
+        self.tell_json(kind, &data.to_string());
     }
 
     /// The same with JSON that is written already: what servers have written in it stays as it is.
@@ -140,7 +143,10 @@ impl Events {
 
     /// Tells the state of a server.
     pub fn server(&self, name: &str, health: &Health) {
-        self.tell("server.state", || json!({ "name": name, "health": health }));
+        self.tell("server.state", || ServerEvent {
+            health: health.shown(),
+            name: name.to_owned(),
+        });
     }
 
     /// Reads what happens from now on or, if it is said which event was the last that was seen, from there.
@@ -299,6 +305,7 @@ impl Drop for Reader {
 #[cfg(test)]
 mod tests {
     use proptest::{collection::vec, prelude::*};
+    use serde_json::{Value, json};
 
     use super::*;
 

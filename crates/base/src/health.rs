@@ -2,33 +2,25 @@
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
-use serde::{Serialize, Serializer};
 use switchboard_client::{self as client, CallError};
 use switchboard_config::shell_word;
+use switchboard_rest::{servers, status};
 use switchboard_wire::{excerpt, visible};
 
-use crate::scrub;
+use crate::{scrub, time};
 
 /// The state of a server, since when, why, and what the user can do about it.
-#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// What it is doing.
     pub state: ServerState,
     /// Since when.
-    #[serde(serialize_with = "crate::time::rfc3339")]
     pub since: SystemTime,
     /// Why, if there is more to say.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     /// What the user can do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Arc<str>>,
     /// When it is tried again.
-    #[serde(
-        rename = "nextTry",
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "crate::time::rfc3339_option"
-    )]
     pub next_try: Option<SystemTime>,
 }
 
@@ -123,15 +115,8 @@ impl fmt::Display for Reason {
     }
 }
 
-impl Serialize for Reason {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// What a server is doing.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq, Hash)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ServerState {
     /// Switched off by its configuration.
     Disabled,
@@ -203,6 +188,17 @@ impl Health {
         }
     }
 
+    /// The same for an answer.
+    pub fn shown(&self) -> servers::Health {
+        servers::Health {
+            state: self.state.as_str().into(),
+            since: time::shown(self.since),
+            reason: self.reason.as_ref().map(ToString::to_string),
+            action: self.action.as_deref().map(Into::into),
+            next_try: self.next_try.map(time::shown),
+        }
+    }
+
     /// The same for an agent.
     #[must_use]
     pub fn for_agents(mut self, server: &str) -> Self {
@@ -212,21 +208,34 @@ impl Health {
 }
 
 /// Something that may be slow to come up.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Part {
     /// Which.
     pub name: String,
     /// Where it stands.
-    #[serde(flatten)]
     pub state: PartState,
     /// What a person should know all the same, or can do.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<Arc<str>>,
 }
 
+impl From<Part> for status::Part {
+    fn from(part: Part) -> Self {
+        let (state, message) = match part.state {
+            PartState::Initializing => ("initializing", None),
+            PartState::Ready => ("ready", None),
+            PartState::Error { message } => ("error", Some(message)),
+        };
+        Self {
+            name: part.name,
+            state: state.into(),
+            message: message.as_deref().map(Into::into),
+            note: part.note.as_deref().map(Into::into),
+        }
+    }
+}
+
 /// The state of anything that may be slow to come up.
-#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
-#[serde(tag = "state", rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartState {
     /// On its way.
     Initializing,

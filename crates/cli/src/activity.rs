@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use serde::Deserialize;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
+use switchboard_rest::activity::{Activity, Call};
 use switchboard_terminal::visible::visible_line;
 use switchboard_terminal::{
     failure::Failure,
@@ -42,44 +42,22 @@ pub struct ActivityArgs {
     json: bool,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    activity: Vec<Call>,
+fn what(call: &Call) -> String {
+    match &*call.method {
+        method::TOOLS_CALL => format!("{}:{}", call.server, call.name),
+        method => [method, &call.server, &call.name].join(" "),
+    }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Call {
-    at: String,
-    server: String,
-    method: String,
-    name: String,
-    client: String,
-    duration_ms: f64,
-    waited_ms: f64,
-    outcome: String,
-    #[serde(default)]
-    error: Option<String>,
-}
-
-impl Call {
-    fn what(&self) -> String {
-        match &*self.method {
-            method::TOOLS_CALL => format!("{}:{}", self.server, self.name),
-            method => [method, &self.server, &self.name].join(" "),
-        }
-    }
-
-    /// The words and the colour of the outcome.
-    fn outcome(&self) -> (String, Option<Colour>) {
-        let colour = match &*self.outcome {
-            "ok" => Some(Colour::Green),
-            "cancelled" => Some(Colour::Dim),
-            "timeout" => Some(Colour::Yellow),
-            _ => Some(Colour::Red),
-        };
-        (self.outcome.replace('_', " "), colour)
-    }
+/// The words and the colour of an outcome.
+fn outcome(call: &Call) -> (String, Option<Colour>) {
+    let colour = match &*call.outcome {
+        "ok" => Some(Colour::Green),
+        "cancelled" => Some(Colour::Dim),
+        "timeout" => Some(Colour::Yellow),
+        _ => Some(Colour::Red),
+    };
+    (call.outcome.replace('_', " "), colour)
 }
 
 /// Runs the command.
@@ -91,7 +69,7 @@ pub fn run(home: &Home, args: &ActivityArgs) -> Result<(), Failure> {
     if args.json {
         return print::json_raw(&answer);
     }
-    let Answer { activity } = answer
+    let Activity { activity } = answer
         .read_owned()
         .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))?;
     if activity.is_empty() {
@@ -136,11 +114,11 @@ fn table(calls: &[Call]) -> Table {
     let heading = ["AT", "CLIENT", "CALL", "TOOK", "OUTCOME"];
     let mut table = Table::new(&heading).cut_path(2);
     for call in calls.iter().rev() {
-        let (outcome, colour) = call.outcome();
+        let (outcome, colour) = outcome(call);
         table.row([
             local(&call.at).into(),
             visible_line(&call.client).into(),
-            visible_line(&call.what()).into(),
+            visible_line(&what(call)).into(),
             took(call.duration_ms - call.waited_ms).into(),
             Cell::coloured(&outcome, colour),
         ]);

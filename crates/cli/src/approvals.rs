@@ -10,20 +10,20 @@ mod fill;
 mod keys;
 mod list;
 mod rules;
-mod shapes;
 mod show;
 mod stream;
 mod watch;
+mod words;
 
 use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
+use switchboard_rest::approvals as rest;
 use switchboard_terminal::visible::visible_line;
 use switchboard_terminal::{failure::Failure, print};
 use switchboard_wire::Raw;
 
-use self::shapes::{Answer, Approval};
 use crate::link::Link;
 
 /// See what waits for your answer, and answer.
@@ -125,7 +125,7 @@ fn find(link: &Link, given: &str) -> Result<String, Failure> {
     let mut found = Vec::new();
     for status in ["&status=open", ""] {
         let address = format!("/api/v1/approvals?limit={LOOKED_AT}{status}");
-        let Answer { approvals } = link.get(&address)?;
+        let rest::Approvals { approvals } = link.get(&address)?;
         found = approvals;
         found.retain(|one| !given.is_empty() && one.id.starts_with(&given));
         if !found.is_empty() {
@@ -142,12 +142,19 @@ fn find(link: &Link, given: &str) -> Result<String, Failure> {
     }
 }
 
-fn ambiguous(given: &str, many: &[Approval]) -> Failure {
+fn ambiguous(given: &str, many: &[rest::Approval]) -> Failure {
     const SHOWN: usize = 10;
     let mut list: Vec<String> = many
         .iter()
         .take(SHOWN)
-        .map(|one| format!("  {}  {}  {}", one.id, one.place(), one.summary()))
+        .map(|one| {
+            format!(
+                "  {}  {}  {}",
+                one.id,
+                words::place(one),
+                words::summary(one)
+            )
+        })
         .collect();
     if many.len() > SHOWN {
         list.push(format!("  and {} more", many.len() - SHOWN));
@@ -171,7 +178,7 @@ fn send(
     id: &str,
     action: &str,
     members: Vec<(&str, Raw)>,
-) -> Result<Approval, Failure> {
+) -> Result<rest::Approval, Failure> {
     let body = Raw::object(members);
     // What comes from an editor has lines; between the parts of JSON a space is the same.
     let body = body.as_str().replace(['\r', '\n'], " ");

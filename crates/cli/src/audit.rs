@@ -23,7 +23,7 @@ use switchboard_terminal::{
 use switchboard_text::hex;
 use switchboard_wire::Raw;
 
-use super::{config_file::cannot, shapes::count, times::moment};
+use super::{config_file::cannot, times::moment, words::count};
 
 /// Read the log of decisions, and check that nobody changed it.
 ///

@@ -9,15 +9,19 @@ use std::{
 
 use clap::Args;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{Deserialize, de::IgnoredAny};
 use switchboard_base::health::UNREADABLE;
 use switchboard_config::Home;
+use switchboard_rest::{
+    approvals::{Approval, Approvals},
+    tools::CallTool,
+};
 use switchboard_schema::Checker;
 use switchboard_terminal::visible::pretty;
 use switchboard_terminal::{failure::Failure, print};
 use switchboard_wire::Raw;
 
-use super::{describe::Tool, progress::Progress};
+use super::{describe, progress::Progress};
 use crate::link::{Link, told_problem};
 
 /// The longest arguments.
@@ -38,14 +42,6 @@ pub struct Call {
     /// Print the whole result as the tool gave it
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct Asked<'a> {
-    name: &'a str,
-    progress: bool,
-    /// As it was given: numbers keep all their digits.
-    arguments: &'a Raw,
 }
 
 /// The parts of a result that are shown, each as the tool spelled it.
@@ -150,54 +146,37 @@ fn words(said: &str) -> Option<String> {
 /// A call that takes long may wait for whoever made it.
 fn tell_who_waits(home: &Home, tool: &str, began: Timestamp, done: &mpsc::Receiver<()>) {
     if matches!(done.recv_timeout(LONG), Err(RecvTimeoutError::Timeout)) {
-        tell_if_asked(home, |request| request.is_about(tool), began);
+        tell_if_asked(home, |request| is_about(request, tool), began);
     }
 }
 
-/// Something that waits for a person.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Request {
-    id: String,
-    server: String,
-    #[serde(default)]
-    tool: Option<String>,
-    created_at: String,
+/// Tests if a request is about a tool of the memory.
+#[cfg(feature = "memory")]
+pub(super) fn is_of_memory(request: &Approval) -> bool {
+    request.server == switchboard_config::Memory::NAME
 }
 
-impl Request {
-    /// Whether it is about a tool of the memory.
-    #[cfg(feature = "memory")]
-    pub(super) fn is_of_memory(&self) -> bool {
-        self.server == switchboard_config::Memory::NAME
-    }
+fn is_about(request: &Approval, tool: &str) -> bool {
+    let own = request.tool.as_deref().unwrap_or_default();
+    tool.strip_prefix(request.server.as_str())
+        .and_then(|rest| rest.strip_prefix(':'))
+        == Some(own)
+}
 
-    fn is_about(&self, tool: &str) -> bool {
-        let own = self.tool.as_deref().unwrap_or_default();
-        tool.strip_prefix(self.server.as_str())
-            .and_then(|rest| rest.strip_prefix(':'))
-            == Some(own)
-    }
-
-    /// Whether it came after this. Times are told to the millisecond.
-    fn is_since(&self, time: Timestamp) -> bool {
-        let created = self.created_at.parse::<Timestamp>();
-        created.is_ok_and(|created| created.as_millisecond() >= time.as_millisecond())
-    }
+/// Tests if a request was made after this. Times are told to the millisecond.
+fn is_since(request: &Approval, time: Timestamp) -> bool {
+    let created = request.created_at.parse::<Timestamp>();
+    created.is_ok_and(|created| created.as_millisecond() >= time.as_millisecond())
 }
 
 /// Says that a person is asked, if one is, about such a request that was made since then.
-pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Request) -> bool, since: Timestamp) {
-    #[derive(Deserialize)]
-    struct Answer {
-        approvals: Vec<Request>,
-    }
+pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Approval) -> bool, since: Timestamp) {
     let asked = Link::need(home).and_then(|link| link.get("/api/v1/approvals?status=pending"));
-    let Ok(Answer { approvals }) = asked else {
+    let Ok(Approvals { approvals }) = asked else {
         return;
     };
     let mut approvals = approvals.iter();
-    if let Some(request) = approvals.find(|request| is_it(request) && request.is_since(since)) {
+    if let Some(request) = approvals.find(|request| is_it(request) && is_since(request, since)) {
         let id = print::shell_word(&request.id);
         print::say("a person is asked before this goes on");
         print::hint(&format!(
@@ -211,10 +190,12 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Failure> {
     let given = Given::read(&args.arguments)?;
     let link = Link::need(home)?;
     let arguments = fit(&link, &args.tool, &given)?;
-    let asked = Asked {
-        name: &args.tool,
+    let asked = CallTool {
+        name: args.tool.clone(),
+        // As they were given: numbers keep all their digits.
+        arguments: Some(arguments),
+        page: false,
         progress: true,
-        arguments: &arguments,
     };
     let body = serde_json::to_string(&asked)
         .map_err(|error| Failure::new(format!("cannot write the arguments: {error}")))?;
@@ -319,11 +300,11 @@ fn standard_input() -> Result<String, Failure> {
 /// whose server is still starting, and the gateway has the last word on it.
 fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Failure> {
     let (Given::Object(arguments) | Given::Pairs(arguments)) = given;
-    let tool = match Tool::find(link, name) {
+    let tool = match describe::find(link, name) {
         Err(failure) if is_starting(&failure) => return Ok(arguments.clone()),
         tool => tool?,
     };
-    let schema = tool.schema();
+    let schema = describe::schema(&tool);
     let checker = schema.and_then(|schema| Checker::compile(&schema).ok());
     let Some(checker) = checker else {
         return Ok(arguments.clone());
@@ -340,7 +321,7 @@ fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Failure> {
     };
     fitting.map_err(|wrong| {
         let wrong = wrong.to_string().replace('\n', "\n  ");
-        let shape = tool.shape().replace('\n', "\n  ");
+        let shape = describe::shape(&tool).replace('\n', "\n  ");
         let message = format!("the arguments do not fit `{name}`, which was not called\n  {wrong}");
         Failure::usage(message).hint(format!("it takes\n  {shape}"))
     })

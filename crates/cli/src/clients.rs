@@ -1,8 +1,8 @@
 //! `switchboard clients`: who is connected to the gateway.
 
 use clap::Args;
-use serde::Deserialize;
 use switchboard_config::Home;
+use switchboard_rest::status::{self, Client};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Table},
@@ -12,8 +12,8 @@ use switchboard_wire::Raw;
 
 use super::{
     list::short_path,
-    shapes::count,
     times::{ago, local},
+    words::count,
 };
 use crate::link::Link;
 
@@ -25,27 +25,6 @@ pub struct Clients {
     json: bool,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    clients: Vec<Client>,
-    others: u64,
-    #[serde(default)]
-    silent: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Client {
-    name: String,
-    view: String,
-    revision: String,
-    transport: String,
-    connected_at: String,
-    #[serde(default)]
-    folder: Option<String>,
-    in_flight: u64,
-}
-
 /// Runs the command.
 pub fn run(home: &Home, args: &Clients) -> Result<(), Failure> {
     let link = Link::need(home)?;
@@ -53,7 +32,7 @@ pub fn run(home: &Home, args: &Clients) -> Result<(), Failure> {
     if args.json {
         return print::json_raw(&answer);
     }
-    let Answer {
+    let status::Clients {
         clients,
         others,
         silent,
@@ -105,7 +84,7 @@ fn table(clients: &[Client]) -> Table {
         table.row([
             visible_line(&client.name),
             since,
-            client.transport.clone(),
+            client.transport.to_string(),
             visible_line(sees),
             client.in_flight.to_string(),
             client.revision.clone(),

@@ -6,14 +6,16 @@ use std::{
 };
 
 use clap::Args;
+use serde::de::DeserializeOwned;
 use switchboard_config::Home;
+use switchboard_rest::console::{self as rest, Sessions, SignedOut};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Table},
 };
 use switchboard_wire::Raw;
 
-use super::{programs, shapes::count, times::local};
+use super::{programs, times::local, words::count};
 use crate::link::Link;
 
 /// Print a link that opens the gateway's console in a browser.
@@ -58,14 +60,13 @@ pub fn run(home: &Home, args: &Console) -> Result<(), Failure> {
         if args.json {
             return print::json_raw(&ended);
         }
-        let ended = ended.member("ended").and_then(|ended| ended.read().ok());
-        let ended = count(ended.unwrap_or_default(), "session", "sessions");
+        let SignedOut { ended } = understood(&ended)?;
+        let ended = count(ended, "session", "sessions");
         print::say(&format!("ended {ended}"));
         return Ok(());
     }
     let link: Raw = Link::need(home)?.send("/api/v1/console/link", "")?;
-    let url = link.member("url").and_then(|url| url.to_text());
-    let url = url.ok_or_else(|| Failure::new("the gateway's answer is not understood"))?;
+    let rest::Link { url } = understood(&link)?;
     if args.json {
         print::json_raw(&link)?;
     } else {
@@ -87,18 +88,21 @@ fn sessions(link: &Link, json: bool) -> Result<(), Failure> {
         return print::json_raw(&answer);
     }
     let mut table = Table::new(&["SESSION", "SIGNED IN", "LAST USED", "EXPIRES"]);
-    let sessions = answer.member("sessions").and_then(|all| all.elements());
-    for session in sessions.unwrap_or_default() {
-        let text = |name: &str| session.member(name).and_then(|text| text.to_text());
-        let text = |name: &str| text(name).unwrap_or_default();
+    let Sessions { sessions } = understood(&answer)?;
+    for session in sessions {
         table.row([
-            text("id"),
-            local(&text("signedInAt")),
-            local(&text("usedAt")),
-            local(&text("expiresAt")),
+            session.id,
+            local(&session.signed_in_at),
+            local(&session.used_at),
+            local(&session.expires_at),
         ]);
     }
     table.print()
+}
+
+fn understood<T: DeserializeOwned>(answer: &Raw) -> Result<T, Failure> {
+    let answer = answer.read_owned();
+    answer.map_err(|error| Failure::new(format!("the gateway's answer is not understood: {error}")))
 }
 
 /// Opens a link by a private file that leads to it: every user of the machine can read the arguments of a program, and

@@ -3,10 +3,10 @@
 use std::{fmt::Write as _, io};
 
 use clap::Args;
-use serde::Deserialize;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
-use switchboard_schema::{outline, shape};
+use switchboard_rest::tools::{Tool, Tools};
+use switchboard_schema::outline;
 use switchboard_terminal::visible::{visible, visible_line};
 use switchboard_terminal::{
     failure::Failure,
@@ -33,103 +33,88 @@ const SHAPE_BYTES: usize = 16 * 1024;
 /// An example has no more than this many parameters.
 const EXAMPLE: usize = 4;
 
-/// A tool that the gateway shows.
-#[derive(Debug, Deserialize)]
-pub(super) struct Tool {
-    /// `server:tool`.
-    pub(super) name: String,
-    pub(super) definition: Raw,
+/// The tool of this name, or why there is none.
+pub(super) fn find(link: &Link, name: &str) -> Result<Tool, Failure> {
+    let Tools { tools, .. } = link.get(&format!("/api/v1/tools?name={}", escape(name)))?;
+    let gone = || Failure::new(format!("`{name}` has just gone")).hint("run the command again");
+    tools.into_iter().next().ok_or_else(gone)
 }
 
-impl Tool {
-    /// The tool of this name, or why there is none.
-    pub(super) fn find(link: &Link, name: &str) -> Result<Self, Failure> {
-        #[derive(Deserialize)]
-        struct Answer {
-            tools: Vec<Tool>,
-        }
-        let Answer { tools } = link.get(&format!("/api/v1/tools?name={}", escape(name)))?;
-        let gone = || Failure::new(format!("`{name}` has just gone")).hint("run the command again");
-        tools.into_iter().next().ok_or_else(gone)
-    }
+pub(super) fn schema(tool: &Tool) -> Option<Raw> {
+    tool.definition.member("inputSchema")
+}
 
-    pub(super) fn schema(&self) -> Option<Raw> {
-        self.definition.member("inputSchema")
-    }
+/// Its parameters, each in a line.
+pub(super) fn shape(tool: &Tool) -> String {
+    let shape = schema(tool).map(|schema| switchboard_schema::shape(&schema, SHAPE_BYTES).text);
+    shape.filter(|shape| !shape.is_empty()).map_or_else(
+        || "it takes no arguments".to_owned(),
+        |shape| visible(&shape),
+    )
+}
 
-    /// Its parameters, each in a line.
-    pub(super) fn shape(&self) -> String {
-        let shape = self.schema().map(|schema| shape(&schema, SHAPE_BYTES).text);
-        shape.filter(|shape| !shape.is_empty()).map_or_else(
-            || "it takes no arguments".to_owned(),
-            |shape| visible(&shape),
-        )
-    }
+fn text(tool: &Tool, member: &str) -> Option<String> {
+    tool.definition.member(member)?.to_text()
+}
 
-    fn text(&self, member: &str) -> Option<String> {
-        self.definition.member(member)?.to_text()
-    }
+/// What it says of how it behaves, in words.
+fn hints(tool: &Tool) -> Vec<&'static str> {
+    let annotations = tool.definition.member("annotations");
+    let is = |name: &str| {
+        let said = annotations.as_ref()?.member(name)?;
+        match said.as_str() {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    };
+    let read_only = is("readOnlyHint") == Some(true);
+    [
+        read_only.then_some("changes nothing"),
+        (!read_only && is("destructiveHint") == Some(true)).then_some("may destroy something"),
+        (is("idempotentHint") == Some(true) && !read_only).then_some("can be called again safely"),
+        (is("openWorldHint") == Some(true)).then_some("reaches the outside world"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
 
-    /// What it says of how it behaves, in words.
-    fn hints(&self) -> Vec<&'static str> {
-        let annotations = self.definition.member("annotations");
-        let is = |name: &str| {
-            let said = annotations.as_ref()?.member(name)?;
-            match said.as_str() {
-                "true" => Some(true),
-                "false" => Some(false),
-                _ => None,
-            }
-        };
-        let read_only = is("readOnlyHint") == Some(true);
-        [
-            read_only.then_some("changes nothing"),
-            (!read_only && is("destructiveHint") == Some(true)).then_some("may destroy something"),
-            (is("idempotentHint") == Some(true) && !read_only)
-                .then_some("can be called again safely"),
-            (is("openWorldHint") == Some(true)).then_some("reaches the outside world"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+/// A call with the parameters that are needed.
+fn example(tool: &Tool) -> String {
+    let mut line = format!("switchboard call {}", shell_word(&tool.name));
+    let schema = schema(tool);
+    let required = schema.and_then(|schema| schema.member("required")?.elements());
+    let names = required.unwrap_or_default();
+    for name in names.iter().filter_map(Raw::to_text).take(EXAMPLE) {
+        // Writing to a string cannot fail.
+        let _ = write!(line, " {}=VALUE", shell_word(&name));
     }
+    visible_line(&line)
+}
 
-    /// A call with the parameters that are needed.
-    fn example(&self) -> String {
-        let mut line = format!("switchboard call {}", shell_word(&self.name));
-        let schema = self.schema();
-        let required = schema.and_then(|schema| schema.member("required")?.elements());
-        let names = required.unwrap_or_default();
-        for name in names.iter().filter_map(Raw::to_text).take(EXAMPLE) {
-            // Writing to a string cannot fail.
-            let _ = write!(line, " {}=VALUE", shell_word(&name));
-        }
-        visible_line(&line)
+fn page(tool: &Tool) -> String {
+    let mut page = format!("{}\n", visible_line(&tool.name));
+    if let Some(title) = text(tool, "title") {
+        let _ = writeln!(page, "{}", visible_line(&title));
     }
-
-    fn page(&self) -> String {
-        let mut page = format!("{}\n", visible_line(&self.name));
-        if let Some(title) = self.text("title") {
-            let _ = writeln!(page, "{}", visible_line(&title));
-        }
-        if let Some(description) = self.text("description") {
-            let description = visible(description.trim());
-            let description = print::fitted(&io::stdout(), &description, 0, 0);
-            let _ = writeln!(page, "\n{description}");
-        }
-        let _ = write!(page, "\narguments\n{}", indented(&self.shape()));
-        let output = self.definition.member("outputSchema");
-        if let Some(output) = output {
-            let output = outline(&output, SHAPE_BYTES).text;
-            let _ = write!(page, "\nresult\n{}", indented(&visible(&output)));
-        }
-        let hints = self.hints();
-        if !hints.is_empty() {
-            let _ = writeln!(page, "\nits server says that it {}", hints.join(", "));
-        }
-        let _ = writeln!(page, "\nexample\n  {}", self.example());
-        page
+    if let Some(description) = text(tool, "description") {
+        let description = visible(description.trim());
+        let description = print::fitted(&io::stdout(), &description, 0, 0);
+        let _ = writeln!(page, "\n{description}");
     }
+    let _ = write!(page, "\narguments\n{}", indented(&shape(tool)));
+    let output = tool.definition.member("outputSchema");
+    if let Some(output) = output {
+        let output = outline(&output, SHAPE_BYTES).text;
+        let _ = write!(page, "\nresult\n{}", indented(&visible(&output)));
+    }
+    let hints = hints(tool);
+    if !hints.is_empty() {
+        let _ = writeln!(page, "\nits server says that it {}", hints.join(", "));
+    }
+    let _ = writeln!(page, "\nexample\n  {}", example(tool));
+    page
 }
 
 fn indented(text: &str) -> String {
@@ -140,9 +125,9 @@ fn indented(text: &str) -> String {
 /// Runs the command.
 pub fn run(home: &Home, args: &Describe) -> Result<(), Failure> {
     let link = Link::need(home)?;
-    let tool = call::patiently(|| Tool::find(&link, &args.tool))?;
+    let tool = call::patiently(|| find(&link, &args.tool))?;
     if args.json {
         return print::json_raw(&tool.definition);
     }
-    print::data(&tool.page())
+    print::data(&page(&tool))
 }

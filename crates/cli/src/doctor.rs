@@ -19,7 +19,7 @@ use switchboard_terminal::{
     print::{self, Colour},
 };
 
-use super::shapes;
+use super::words;
 
 /// Find out what is wrong.
 ///
@@ -121,11 +121,11 @@ pub fn run(home: &Home, args: &Doctor) -> Result<(), Failure> {
         }
         let problems = match problems {
             0 => "no problems".to_owned(),
-            some => shapes::count(some as u64, "problem", "problems"),
+            some => words::count(some as u64, "problem", "problems"),
         };
         print::say(&match count(&findings, State::Warning) as u64 {
             0 => problems,
-            some => format!("{problems}, {}", shapes::count(some, "warning", "warnings")),
+            some => format!("{problems}, {}", words::count(some, "warning", "warnings")),
         });
     }
     match problems {

@@ -33,7 +33,7 @@ use super::{
         moving::{self, Mover, Secrets},
     },
     servers::{REPLACES_MEMORY, warn_of_plain_http},
-    shapes,
+    words,
 };
 use crate::{link::Link, place};
 
@@ -120,7 +120,7 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Failu
     // Before the question, where a long difference does not push them out of sight.
     tell_notes();
     if secrets > 0 {
-        print::say(&shapes::count(
+        print::say(&words::count(
             secrets as u64,
             "value looks like a secret",
             "values look like secrets",
@@ -631,5 +631,5 @@ fn reload(home: &Home) -> Result<(), Failure> {
 }
 
 fn count(servers: usize) -> String {
-    shapes::count(servers as u64, "server", "servers")
+    words::count(servers as u64, "server", "servers")
 }

@@ -12,8 +12,12 @@ use std::{
 };
 
 use rustix::fs::{OFlags, fcntl_setfl};
-use serde::{Deserialize, de::IgnoredAny};
 use switchboard_config::Home;
+use switchboard_rest::{
+    servers::{Server, ServerDetail, Servers},
+    status::Status,
+    trust::ServerTrust,
+};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, shell_word},
@@ -22,9 +26,8 @@ use switchboard_terminal::{
 use super::{
     config_file::ConfigFile,
     progress::Progress,
-    servers,
-    shapes::{self, Status, count},
-    trust,
+    servers, trust,
+    words::{self, count},
 };
 use crate::{link::Link, place::Place};
 
@@ -206,13 +209,9 @@ fn round<'a>(
     link: &Link,
     waiting: &mut Vec<&'a String>,
 ) -> (Vec<(&'a String, Outcome)>, Result<(), Failure>) {
-    #[derive(Deserialize)]
-    struct Answer {
-        servers: Vec<shapes::Server>,
-    }
     let mut told = Vec::new();
     let servers = match link.get("/api/v1/servers") {
-        Ok(Answer { servers }) => servers,
+        Ok(Servers { servers }) => servers,
         Err(failure) => return (told, Err(failure)),
     };
     let mut lost = Ok(());
@@ -235,45 +234,36 @@ fn round<'a>(
 }
 
 /// Looks at a server; `None` if it is on its way.
-fn look(link: &Link, listed: &shapes::Server) -> Result<Option<Outcome>, Failure> {
-    #[derive(Deserialize)]
-    struct Detail {
-        #[serde(flatten)]
-        server: shapes::Server,
-        /// What it says of itself, once it has been asked.
-        #[serde(default)]
-        offers: Option<IgnoredAny>,
-    }
+fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Failure> {
     if !listed.enabled {
         return Ok(Some(Outcome::Off));
     }
-    if matches!(listed.state.as_str(), "starting" | "stopping") && listed.reason.is_none() {
+    if matches!(&*listed.health.state, "starting" | "stopping") && listed.health.reason.is_none() {
         return Ok(None);
     }
     let name = &listed.name;
     // It may have been learnt since the list was made.
-    let Detail { server, offers } = link.get(&format!(
+    let ServerDetail { server, offers } = link.get(&format!(
         "/api/v1/servers/{}",
         switchboard_catalog::escape(name)
     ))?;
     let trust = trust::ask_briefly(link, Some(name))?;
-    if trust.servers.iter().any(trust::ServerTrust::is_held) {
+    if trust.servers.iter().any(|server| server.start.is_some()) {
         return Ok(Some(Outcome::Held));
     }
-    let is_down = matches!(server.state.as_str(), "parked" | "retrying");
-    if offers.is_some() && !is_down {
-        let held = trust.servers.iter().flat_map(trust::ServerTrust::pending);
+    if offers.is_some() && !words::is_down(&server) {
+        let held = trust.servers.iter().flat_map(ServerTrust::pending);
         return Ok(Some(Outcome::Learnt {
-            tools: server.tools.unwrap_or_default(),
+            tools: server.tools,
             held: held.count() as u64,
-            note: server.note(),
+            note: words::note(&server),
             is_whole: server.failed_lists.is_empty(),
         }));
     }
     // One that is started again has the reason of its last failure.
-    Ok(server.reason.map(|reason| Outcome::Failed {
+    Ok(server.health.reason.map(|reason| Outcome::Failed {
         reason,
-        action: server.action,
+        action: server.health.action,
     }))
 }
 

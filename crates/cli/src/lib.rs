@@ -32,8 +32,8 @@ pub mod link;
 pub mod place;
 mod programs;
 mod progress;
-mod shapes;
 mod times;
+mod words;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

@@ -14,9 +14,10 @@ use std::{
 };
 
 use body::Answer;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use switchboard_config::Home;
+use switchboard_rest::status::Status;
 use switchboard_terminal::failure::Failure;
 use switchboard_wire::{SseEvent, SseParser};
 
@@ -84,10 +85,6 @@ impl Link {
 
     /// Tests if the gateway is stopping or has left.
     pub(crate) fn is_leaving(&self) -> bool {
-        #[derive(Deserialize)]
-        struct Status {
-            state: String,
-        }
         let asked = self.ask("GET", "/api/v1/status", None, Some(GLANCE));
         match asked.and_then(Answer::json::<Status>) {
             Ok(status) => status.state == "stopping",

@@ -3,21 +3,21 @@
 use std::path::Path;
 
 use clap::Args;
-use serde::Deserialize;
 use serde_json::json;
 use switchboard_admin::status::describe;
 use switchboard_config::{Home, Start};
+use switchboard_rest::{
+    servers::{Server, Servers},
+    status::Status,
+    trust::ServerTrust,
+};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Cell, Table},
 };
 use switchboard_wire::Raw;
 
-use super::{
-    config_file::ConfigFile,
-    shapes::{Server, Status, count},
-    trust,
-};
+use super::{config_file::ConfigFile, trust, words};
 use crate::link::Link;
 
 /// List the servers and how they are.
@@ -67,10 +67,10 @@ pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Failure> 
         return Ok(());
     }
     let trust = trust::ask_briefly(link, None)?;
-    let pending = trust.servers.iter().flat_map(trust::ServerTrust::pending);
+    let pending = trust.servers.iter().flat_map(ServerTrust::pending);
     let pending = pending.count() as u64;
     if pending > 0 {
-        let tools = count(pending, "tool is", "tools are");
+        let tools = words::count(pending, "tool is", "tools are");
         print::say(&format!("{tools} held back and cannot be called"));
         print::hint("`switchboard trust` shows which and why, and what to do");
     }
@@ -82,19 +82,21 @@ pub(super) fn table(servers: &[Server], reasons: bool) -> Table {
     let mut table = Table::new(&["NAME", "STATE", "TOOLS", "KIND", "TARGET"]).cut_path(4);
     for server in servers {
         // None are known of one that has not been up.
-        let is_known = matches!(&*server.state, "ready" | "idle");
-        let tools = server.tools.filter(|tools| is_known || *tools > 0);
+        let is_known = matches!(&*server.health.state, "ready" | "idle");
+        let tools = Some(server.tools).filter(|tools| is_known || *tools > 0);
         table.row([
             server.name.clone().into(),
-            Cell::coloured(&server.state, server.colour()),
+            Cell::coloured(&server.health.state, words::colour(server)),
             tools
                 .map_or_else(|| "-".to_owned(), |n| n.to_string())
                 .into(),
-            server.kind.clone().into(),
+            server.kind.to_string().into(),
             short_path(&server.target).into(),
         ]);
         if reasons {
-            server.notes().iter().for_each(|note| table.note(note));
+            for note in words::notes(server) {
+                table.note(&note);
+            }
         }
     }
     table
@@ -115,10 +117,6 @@ pub(super) fn short_path(text: &str) -> String {
 }
 
 pub(super) fn rows(servers: &Raw) -> Result<Vec<Server>, Failure> {
-    #[derive(Deserialize)]
-    struct Servers {
-        servers: Vec<Server>,
-    }
     let list: Result<Servers, _> = servers.read_owned();
     list.map(|list| list.servers)
         .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))

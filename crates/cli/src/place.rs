@@ -6,8 +6,8 @@ use std::{
 };
 
 use clap::Args;
-use serde::Deserialize;
 use switchboard_config::Home;
+use switchboard_rest::status::Config;
 use switchboard_terminal::{failure::Failure, print};
 
 use crate::link::Link;
@@ -72,14 +72,11 @@ impl Place {
 
 /// Refuses a configuration file that the running gateway does not read: it would be neither shown nor changed.
 pub fn check_running(home: &Home) -> Result<(), Failure> {
-    #[derive(Deserialize)]
-    struct Config {
-        file: PathBuf,
-    }
     let Some(link) = Link::find_staying(home)? else {
         return Ok(());
     };
-    let Config { file } = link.get("/api/v1/config")?;
+    let config: Config = link.get("/api/v1/config")?;
+    let file = PathBuf::from(config.file);
     let same = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if same(&file) == same(home.config_file()) {
         return Ok(());

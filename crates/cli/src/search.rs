@@ -3,16 +3,19 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use serde::Deserialize;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
+use switchboard_rest::{
+    status::Status,
+    tools::{self, FoundTool, Match},
+};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Table},
 };
 use switchboard_wire::Raw;
 
-use super::shapes::{Status, count};
+use super::words::count;
 use crate::link::Link;
 
 /// Find tools by what they do.
@@ -70,39 +73,6 @@ impl Filter {
     }
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer {
-    tools: Vec<Found>,
-    by_meaning: bool,
-    learnt: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct Found {
-    name: String,
-    summary: String,
-    score: f64,
-    why: Option<Why>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Why {
-    words: f64,
-    meaning: Option<f64>,
-    learnt: f64,
-    matches: Vec<Match>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Match {
-    word: String,
-    /// The stem of the word that was found.
-    found: String,
-    fields: Vec<String>,
-    score: f64,
-}
-
 /// Of a question so much is asked: what it is about is said by then, and an address has an end.
 const QUERY_BYTES: usize = 4_000;
 
@@ -126,7 +96,7 @@ pub fn run(home: &Home, args: &Search) -> Result<(), Failure> {
         }
         failure
     })?;
-    let answer: Answer = found.read_owned().map_err(|error| {
+    let answer: tools::Search = found.read_owned().map_err(|error| {
         Failure::new(format!("the gateway's answer is not understood: {error}"))
     })?;
     if args.json {
@@ -162,7 +132,7 @@ fn address(query: &str, args: &Search) -> String {
     address
 }
 
-fn table(answer: &Answer) -> Table {
+fn table(answer: &tools::Search) -> Table {
     let mut table = Table::new(&["SCORE", "TOOL", "DESCRIPTION"]);
     for tool in &answer.tools {
         table.row([
@@ -188,7 +158,7 @@ fn table(answer: &Answer) -> Table {
 }
 
 /// A word of the query, what stands for it if that is another word, where, and what it is worth.
-fn reason(tool: &Found, found: &Match) -> String {
+fn reason(tool: &FoundTool, found: &Match) -> String {
     let word = if is_form_of(&found.word, &found.found) {
         found.word.clone()
     } else {
@@ -205,7 +175,7 @@ fn is_form_of(word: &str, stem: &str) -> bool {
 }
 
 /// A stem need not be a word, so the word in which it was found is shown, where that can be seen.
-fn whole_word<'a>(tool: &'a Found, stem: &'a str) -> String {
+fn whole_word<'a>(tool: &'a FoundTool, stem: &'a str) -> String {
     let texts = [tool.name.as_str(), tool.summary.as_str()];
     let mut words = texts
         .iter()
@@ -217,7 +187,7 @@ fn whole_word<'a>(tool: &'a Found, stem: &'a str) -> String {
 }
 
 /// By what the tools were found.
-fn means(answer: &Answer) -> String {
+fn means(answer: &tools::Search) -> String {
     let how = if answer.by_meaning {
         "found by words and by meaning (vectors)"
     } else {
@@ -238,11 +208,11 @@ fn nothing(link: &Link, query: &str, filter: &Filter) -> Failure {
         Err(failure) => return failure,
     };
     for server in &status.servers {
-        let is_on_the_way = matches!(server.state.as_str(), "starting" | "retrying");
-        if is_on_the_way && server.tools == Some(0) {
+        let is_on_the_way = matches!(&*server.health.state, "starting" | "retrying");
+        if is_on_the_way && server.tools == 0 {
             print::warn(&format!(
                 "the tools of `{}` are not known yet, it is {}",
-                server.name, server.state
+                server.name, server.health.state
             ));
         }
     }
@@ -267,8 +237,10 @@ mod tests {
 
     #[test]
     fn another_word_is_told_from_another_form() {
-        let tool = Found {
+        let tool = FoundTool {
             name: "files:delete_entry".to_owned(),
+            server: "files".to_owned(),
+            tool: "delete_entry".to_owned(),
             summary: "Removes entries by query.".to_owned(),
             score: 1.0,
             why: None,

@@ -15,7 +15,6 @@ use super::{
         Store,
         moving::{self, Mover, Secrets},
     },
-    shapes,
 };
 use crate::{
     link::{Link, no_gateway},
@@ -285,7 +284,7 @@ fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
     };
     let on = to == Switch::On;
     let changed = if let Some(link) = Link::find_staying(home)? {
-        let before: shapes::Server = link.get(&address(name))?;
+        let before: switchboard_rest::servers::Server = link.get(&address(name))?;
         link.post(&format!("{}/{verb}", address(name)), None)?;
         before.enabled != on
     } else {

@@ -4,6 +4,10 @@ use std::io;
 
 use clap::Args;
 use switchboard_config::Home;
+use switchboard_rest::{
+    servers::Server,
+    status::{Part, Status},
+};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Colour},
@@ -12,8 +16,8 @@ use switchboard_wire::Raw;
 
 use super::{
     list,
-    shapes::{Part, Server, Status, count},
     times::{ago, local},
+    words::{self, count},
 };
 use crate::link::Link;
 
@@ -64,8 +68,8 @@ fn attention(status: &Status) -> String {
             all.push(format!("{name} ({state}): {}", words.join("; ")));
         }
     }
-    for server in status.servers.iter().filter(|one| one.needs_somebody()) {
-        let (name, state) = (&server.name, &server.state);
+    for server in status.servers.iter().filter(|one| words::needs_user(one)) {
+        let (name, state) = (&server.name, &server.health.state);
         all.push(format!("`{name}` is {state}: {}", first(server)));
     }
     if status.approvals > 0 {
@@ -77,7 +81,7 @@ fn attention(status: &Status) -> String {
     }
     let out = io::stdout();
     let mut all: Vec<_> = all.iter().map(|one| print::warning(&out, one)).collect();
-    if status.servers.iter().any(Server::needs_somebody) {
+    if status.servers.iter().any(words::needs_user) {
         let hint = "`switchboard list` shows whole reasons, and what to do";
         all.push(print::indented(&out, 0, Colour::Cyan, "hint:", hint));
     }
@@ -87,7 +91,7 @@ fn attention(status: &Status) -> String {
 /// The beginning of a reason: with many servers, there must be room for the rest.
 fn first(server: &Server) -> String {
     const CHARS: usize = 240;
-    let note = server.notes().into_iter().next().unwrap_or_default();
+    let note = words::notes(server).into_iter().next().unwrap_or_default();
     match note.char_indices().nth(CHARS) {
         Some((at, _)) => format!("{}…", note[..at].trim_end()),
         None => note,
@@ -106,7 +110,7 @@ fn is_of_search(part: &Part) -> bool {
 /// How tools are found.
 fn search(status: &Status) -> &str {
     let mut told = status.parts.iter().filter(|part| is_of_search(part));
-    let note = told.find_map(|part| match part.state.as_str() {
+    let note = told.find_map(|part| match &*part.state {
         "initializing" => Some("is being prepared"),
         _ => part.note.as_deref(),
     });

@@ -9,9 +9,9 @@ use std::{
 use clap::Args;
 use switchboard_config::{Config, Home, Shutdown};
 use switchboard_host::runtime::Lock;
+use switchboard_rest::status::Status;
 use switchboard_terminal::{failure::Failure, print};
 
-use super::shapes::Status;
 use crate::link::{Link, no_gateway};
 
 /// What is added to the time that the gateway gives itself.

@@ -6,16 +6,20 @@ use std::{
 };
 
 use clap::Args;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_config::Home;
+use switchboard_rest::{
+    servers::Server,
+    tools,
+    trust::{ServerTrust, Trust},
+};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Table, shell_word},
 };
 use switchboard_wire::Raw;
 
-use super::{list, progress::Progress, shapes::Server, trust};
+use super::{list, progress::Progress, trust, words};
 use crate::link::Link;
 
 /// How long to wait for servers that are starting.
@@ -37,15 +41,6 @@ pub struct Tools {
     json: bool,
 }
 
-/// Definitions are read one by one: a server may spell its own in any way.
-#[derive(Deserialize)]
-struct Answer {
-    tools: Vec<Raw>,
-    /// Servers whose tools are not known.
-    #[serde(default)]
-    starting: Vec<String>,
-}
-
 /// Runs the command.
 pub fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     let link = Link::need(home)?;
@@ -57,11 +52,11 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     let mut progress = Progress::new();
     let (value, answer, missing) = loop {
         let value: Raw = link.get(&path)?;
-        let answer: Answer = value.read().map_err(|error| {
+        let answer: tools::Tools = value.read().map_err(|error| {
             Failure::new(format!("the gateway's list is not understood: {error}"))
         })?;
         let missing = missing(&link, &answer.starting)?;
-        let is_on_the_way = missing.iter().any(|server| server.state != "parked");
+        let is_on_the_way = missing.iter().any(|server| server.health.state != "parked");
         if !is_on_the_way || Instant::now() >= until {
             break (value, answer, missing);
         }
@@ -73,7 +68,7 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
         thread::sleep(LOOK_AGAIN);
     };
     progress.clear();
-    let trust: trust::Answer = trust::ask(&link, args.name.as_deref())?;
+    let trust: Trust = trust::ask(&link, args.name.as_deref())?;
     if args.json {
         let held: Vec<_> = held(&trust).collect();
         let with_held = Raw::from_value(&held).and_then(|held| value.with_member("held", &held));
@@ -85,19 +80,18 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     } else {
         let mut table = Table::new(&["TOOL", "DESCRIPTION"]);
         for tool in answer.tools {
-            let text = |name: &str| tool.member(name).and_then(|text| text.to_text());
-            table.row(["name", "description"].map(|name| text(name).unwrap_or_default()));
+            table.row([tool.name, tool.description.unwrap_or_default()]);
         }
         table.print()?;
     }
     for server in missing {
-        let note = match server.note() {
+        let note = match words::note(&server) {
             note if note.is_empty() => String::new(),
             note => format!(": {note}"),
         };
         print::warn(&format!(
             "the tools of `{}` are not known yet, it is {}{note}",
-            server.name, server.state
+            server.name, server.health.state
         ));
     }
     if !args.json {
@@ -123,8 +117,8 @@ fn say_none(link: &Link, name: Option<&str>) -> Result<(), Failure> {
 }
 
 /// The tools that are held back, for programs.
-fn held(trust: &trust::Answer) -> impl Iterator<Item = Value> {
-    let of = |server: &trust::ServerTrust| {
+fn held(trust: &Trust) -> impl Iterator<Item = Value> {
+    let of = |server: &ServerTrust| {
         let held = server.held.iter();
         let held = held.map(|held| json!({"name": held.name, "server": server.name, "tool": held.tool, "why": held.why}));
         held.collect::<Vec<_>>()
@@ -133,10 +127,10 @@ fn held(trust: &trust::Answer) -> impl Iterator<Item = Value> {
 }
 
 /// Says which tools wait for a decision, and which are suspicious.
-fn mention(trust: &trust::Answer) {
-    let held = trust.servers.iter().flat_map(trust::ServerTrust::pending);
+fn mention(trust: &Trust) {
+    let held = trust.servers.iter().flat_map(ServerTrust::pending);
     let held: Vec<_> = held
-        .map(|held| format!("{} ({})", print::one_line(&held.name), held.reason()))
+        .map(|held| format!("{} ({})", print::one_line(&held.name), trust::reason(held)))
         .collect();
     let flagged = trust.servers.iter().flat_map(|server| &server.flagged);
     let flagged: Vec<_> = flagged.map(|tool| print::one_line(&tool.name)).collect();

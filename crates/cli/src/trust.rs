@@ -7,18 +7,22 @@ mod asked;
 mod decide;
 mod definition;
 mod list;
-mod shapes;
 mod show;
 mod start;
+mod words;
 
 use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
+use switchboard_rest::{
+    servers::Servers,
+    trust::{HeldTool, ServerTrust, ToolTrust, Trust as Answer},
+};
 
 pub(super) use asked::{Asked, Definitions};
-pub(super) use shapes::{Answer, ServerTrust};
-pub(super) use start::Start;
+pub(super) use start::lines as start_lines;
+pub(super) use words::reason;
 
 use switchboard_terminal::failure::Failure;
 
@@ -111,9 +115,9 @@ fn ask_tool<T: DeserializeOwned>(link: &Link, server: &str, tool: &str) -> Resul
 }
 
 /// Reads the texts of a definition that the list left out.
-fn read_omitted(link: &Link, server: &str, held: &mut shapes::Held) -> Result<(), Failure> {
+fn read_omitted(link: &Link, server: &str, held: &mut HeldTool) -> Result<(), Failure> {
     if held.omitted {
-        let shown: shapes::Shown = ask_tool(link, server, &held.tool)?;
+        let shown: ToolTrust = ask_tool(link, server, &held.tool)?;
         let gone = || Failure::new(format!("`{}` is not held back any more", held.name));
         *held = shown.held.ok_or_else(gone)?;
     }
@@ -130,10 +134,6 @@ pub(super) struct Target<'a> {
 impl<'a> Target<'a> {
     /// Both names may have colons of their own, so it depends on the servers that there are.
     pub(super) fn find(link: &Link, name: &'a str) -> Result<Self, Failure> {
-        #[derive(serde::Deserialize)]
-        struct Servers {
-            servers: Vec<super::shapes::Server>,
-        }
         let known: Servers = link.get("/api/v1/servers")?;
         let is_server = |name: &str| known.servers.iter().any(|server| server.name == name);
         Ok(Self::split(name, is_server))

@@ -24,6 +24,7 @@ use switchboard_base::{
 use switchboard_client::{ErrorObject, throttle::Limited};
 use switchboard_config::{Approvals, Budget};
 use switchboard_outbound::questions::{CallCount, Exceeded};
+use switchboard_rest::events::QuestionEvent;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -281,9 +282,13 @@ impl QuestionLimits {
         let Exceeded { key, most } = exceeded;
         let details = json!({ "server": &**server, "question": scrub::brief(question), "limit": key, "most": most });
         self.told.report(|missed| {
-            let mut told = details.clone();
-            told["missed"] = missed.into();
-            self.events.tell_json("question.refused", &told.to_string());
+            self.events.tell("question.refused", || QuestionEvent {
+                limit: key.to_owned(),
+                missed,
+                most,
+                question: scrub::brief(question),
+                server: server.to_string(),
+            });
         });
         self.audit.record(Event {
             what: "refused",

@@ -21,10 +21,11 @@ use switchboard_base::{
 use switchboard_client::Raw;
 use switchboard_outbound::{
     pins::{Decision, Seen},
-    start_approval::{self, Waiting},
+    start_approval,
     start_throttle::AFTER_FIRST_ANSWERS,
     upstream::Upstream,
 };
+use switchboard_rest::{events::TrustEvent, trust::Start};
 use switchboard_store::Change;
 use switchboard_trust::{Fingerprint, Held, ItemKind, Others, Severity, Why};
 use switchboard_wire::with_hint;
@@ -50,7 +51,7 @@ const NAMED: usize = 5;
 struct Question {
     tools: Vec<Definition>,
     /// What would be started, if that is the question.
-    start: Option<Waiting>,
+    start: Option<Start>,
     request: Raw,
     summary: String,
     /// What is suspicious in the definitions.
@@ -68,7 +69,7 @@ struct Definition {
 /// A question that is being asked; withdrawn when dropped.
 struct Asking {
     tools: Vec<Definition>,
-    start: Option<Waiting>,
+    start: Option<Start>,
     task: JoinHandle<()>,
 }
 
@@ -245,7 +246,7 @@ fn counted(held: &[Held]) -> String {
 }
 
 /// The question whether a server may be started.
-fn question_to_start(waiting: Waiting) -> Question {
+fn question_to_start(waiting: Start) -> Question {
     let program = &waiting.program;
     let end = program.floor_char_boundary(PROGRAM_BYTES);
     let more = if end < program.len() { "…" } else { "" };
@@ -328,7 +329,7 @@ async fn ask_once(
 
 /// Starts a server that was held, or switches it off. `false` if that could not be written down. The decision
 /// itself is in the audit log, with its actor.
-async fn settle(core: &Core, name: &str, waiting: &Waiting, approved: bool) -> bool {
+async fn settle(core: &Core, name: &str, waiting: &Start, approved: bool) -> bool {
     let fingerprint = &waiting.fingerprint;
     let changed = if approved {
         core.release(name, fingerprint, None).await
@@ -378,8 +379,10 @@ async fn carry_out(core: &Core, upstream: &Upstream, question: &Question, approv
 
 /// Whoever watches hears that what is held of a server is not what it was.
 pub fn tell_changed(core: &Core, server: &str) {
-    let said = || json!({ "server": server });
-    core.events.tell("trust.changed", said);
+    core.events.tell("trust.changed", || TrustEvent {
+        decision: None,
+        server: server.to_owned(),
+    });
 }
 
 /// The template that a server offers under this key.

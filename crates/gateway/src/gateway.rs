@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwap;
-use switchboard_admin::{admin::Admin, api, status::Status};
+use switchboard_admin::{admin::Admin, api};
 use switchboard_base::{audit::Audit, events::Events, view::View};
 use switchboard_config::{Config, ConfigError, Environment, Home};
 use switchboard_contain::{Containment, Instance, Sweep};
@@ -205,11 +205,6 @@ impl Gateway {
     /// A link that opens the console, once; `None` if there is no console, or no randomness.
     pub fn console_link(&self) -> Option<String> {
         self.inbound.console_link(None)
-    }
-
-    /// The state of the gateway and its servers.
-    pub fn status(&self) -> Status {
-        self.admin.status()
     }
 }
 

@@ -13,10 +13,10 @@ use std::{
 
 use hmac::{Hmac, KeyInit, Mac};
 use parking_lot::{Mutex, MutexGuard};
-use serde::Serialize;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use switchboard_base::{random::secret, time};
+use switchboard_rest::console as rest;
 use switchboard_text::hex;
 use tokio::{sync::watch, time::timeout};
 
@@ -103,19 +103,6 @@ pub struct SignedIn {
     pub token: String,
     /// When it ends.
     pub until: SystemTime,
-}
-
-/// A session as it is listed.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Listed {
-    id: Arc<str>,
-    #[serde(serialize_with = "time::rfc3339")]
-    signed_in_at: SystemTime,
-    #[serde(serialize_with = "time::rfc3339")]
-    used_at: SystemTime,
-    #[serde(serialize_with = "time::rfc3339")]
-    expires_at: SystemTime,
 }
 
 /// Why nobody is signed in.
@@ -219,13 +206,13 @@ impl Console {
     }
 
     /// Every session.
-    pub fn sessions(&self, now: SystemTime) -> Vec<Listed> {
+    pub fn sessions(&self, now: SystemTime) -> Vec<rest::Session> {
         let inner = self.lock(now);
-        let sessions = inner.sessions.iter().map(|session| Listed {
-            id: Arc::clone(&session.id),
-            signed_in_at: session.since,
-            used_at: session.used,
-            expires_at: session.until,
+        let sessions = inner.sessions.iter().map(|session| rest::Session {
+            id: session.id.to_string(),
+            signed_in_at: time::shown(session.since),
+            used_at: time::shown(session.used),
+            expires_at: time::shown(session.until),
         });
         sessions.collect()
     }

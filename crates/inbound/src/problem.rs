@@ -4,7 +4,7 @@ mod from;
 
 pub use self::from::{configuration, refuse_if_stopping};
 
-use std::{borrow::Cow, collections::BTreeMap, time::Duration};
+use std::{borrow::Cow, time::Duration};
 
 use axum::{
     Json,
@@ -14,27 +14,14 @@ use hyper::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER},
 };
-use serde::Serialize;
-use switchboard_client::Raw;
+use switchboard_rest as rest;
 
 use crate::edge::body::Answer;
 
 /// What went wrong, and what to do.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Problem {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    title: &'static str,
-    status: u16,
-    /// The message: what failed, and why.
-    detail: Box<str>,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<Box<str>>,
-    /// What a program may want to know of this problem in particular.
-    #[serde(flatten)]
-    members: BTreeMap<&'static str, Raw>,
-    #[serde(skip)]
+    body: Box<rest::Problem>,
     retry_after: Option<Duration>,
 }
 
@@ -45,13 +32,15 @@ const ALMOST_A_SECOND: Duration = Duration::from_nanos(999_999_999);
 impl Problem {
     /// A problem of this status.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self {
-            kind: "about:blank",
-            title: status.canonical_reason().unwrap_or("Problem"),
+        let body = rest::Problem {
+            kind: "about:blank".to_owned(),
+            title: status.canonical_reason().unwrap_or("Problem").to_owned(),
             status: status.as_u16(),
-            detail: detail.into().into(),
-            hint: None,
-            members: BTreeMap::new(),
+            detail: detail.into(),
+            ..rest::Problem::default()
+        };
+        Self {
+            body: body.into(),
             retry_after: None,
         }
     }
@@ -59,22 +48,27 @@ impl Problem {
     /// With advice.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into().into());
+        self.body.hint = Some(hint.into());
         self
     }
 
     /// With advice, if there is any.
     #[must_use]
     pub fn maybe_hint(mut self, hint: Option<Cow<'_, str>>) -> Self {
-        self.hint = hint.map(Box::from);
+        self.body.hint = hint.map(Cow::into_owned);
         self
     }
 
-    /// With one more member.
+    /// With further members.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: Raw) -> Self {
-        self.members.insert(name, value);
+    pub fn with(mut self, set: impl FnOnce(&mut rest::Problem)) -> Self {
+        set(&mut self.body);
         self
+    }
+
+    /// The body of the answer.
+    pub fn body(&self) -> &rest::Problem {
+        &self.body
     }
 
     /// The same request may succeed after this long.
@@ -91,12 +85,13 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> AxumResponse {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status =
+            StatusCode::from_u16(self.body.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // Whole seconds, and never so soon that it cannot have changed.
         let retry_after = self
             .retry_after
             .map(|after| HeaderValue::from(after.saturating_add(ALMOST_A_SECOND).as_secs().max(1)));
-        let mut response = (status, Json(self)).into_response();
+        let mut response = (status, Json(self.body)).into_response();
         response.headers_mut().insert(CONTENT_TYPE, MEDIA_TYPE);
         if let Some(after) = retry_after {
             response.headers_mut().insert(RETRY_AFTER, after);

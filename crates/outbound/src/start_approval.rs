@@ -6,11 +6,11 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard_base::scrub;
 use switchboard_config::{Place, Server, Transport, secret_parts, shell_word};
 use switchboard_redact::{Authority, REDACTED, Secrets, is_credential, redact_text};
+use switchboard_rest::trust::Start;
 
 use crate::{
     deps::Deps,
@@ -41,24 +41,9 @@ pub(crate) fn action(name: &str) -> String {
     )
 }
 
-/// A start that waits for a person, as the person is shown it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Waiting {
-    /// The command line or the image with its arguments, quoted for a shell; or the address.
-    pub program: String,
-    /// Tells this entry from another one under the same name.
-    pub fingerprint: String,
-    /// The other fields that say how it is started, under their keys; a variable that holds a credential is null. `file`
-    /// is the file that the command or the engine leads to, null if there is none; `host` is the host and port of an
-    /// address that may be misread.
-    pub settings: Map<String, Value>,
-    /// The secrets and variables of the gateway that it would get, as `${secret:NAME}` and `${env:NAME}`.
-    pub(crate) references: Vec<String>,
-}
-
 /// What a server would start that is held, or whose command leads to another file than was approved; `None` for
 /// others. Reads files.
-pub fn waiting(name: &str, server: &Server, deps: &Deps) -> Option<Waiting> {
+pub fn waiting(name: &str, server: &Server, deps: &Deps) -> Option<Start> {
     if !may_wait(server) {
         return None;
     }
@@ -76,7 +61,7 @@ pub fn may_wait(server: &Server) -> bool {
 }
 
 /// The start of a server whose command leads to this file.
-fn shown_start(server: &Server, file: Option<&Path>) -> Option<Waiting> {
+fn shown_start(server: &Server, file: Option<&Path>) -> Option<Start> {
     let fields = identity::fields(&server.transport);
     let program = match &server.transport {
         Transport::BuiltIn => return None,
@@ -100,7 +85,7 @@ fn shown_start(server: &Server, file: Option<&Path>) -> Option<Waiting> {
         )),
     };
     let settings = settings.chain(found);
-    Some(Waiting {
+    Some(Start {
         program,
         fingerprint: identity::start_fingerprint(server, file),
         settings: settings.collect(),
@@ -175,7 +160,7 @@ fn address(url: &str) -> String {
 mod tests {
     use super::*;
 
-    fn held(url: &str) -> Waiting {
+    fn held(url: &str) -> Start {
         let entry = json!({"mcpServers": {"a": {"url": url, "hold": true}}});
         let config = switchboard_config::parse(&entry.to_string(), "x").unwrap();
         shown_start(&config.servers["a"], None).unwrap()

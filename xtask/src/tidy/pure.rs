@@ -15,6 +15,7 @@ const PURE: &[&str] = &[
     "jsonc",
     "recall",
     "redact",
+    "rest",
     "results",
     "schema",
     "search",

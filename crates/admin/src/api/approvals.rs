@@ -7,15 +7,12 @@ use axum::{
     extract::{Extension, Path, State},
 };
 use hyper::StatusCode;
-use serde::{Deserialize, Serialize};
-use switchboard_approvals::{Action, Decision, DecisionError, Kind, Record, Remember, Status};
+use switchboard_approvals::{Action, Decision, DecisionError, Kind, Record, Status};
 use switchboard_base::{audit::Actor, error::cut};
 use switchboard_client::Raw;
-use switchboard_core::{
-    approvals::shown::{Decision as ShownDecision, Shown},
-    core::Core,
-};
+use switchboard_core::{approvals::shown, core::Core};
 use switchboard_inbound::problem::Problem;
+use switchboard_rest::approvals::{Approval, Approvals, ApprovalsQuery, Approve, Reject, Respond};
 use switchboard_store::{StoreError, Which};
 use tokio::time::timeout;
 
@@ -26,26 +23,10 @@ use crate::admin::Admin;
 const NOTE_BYTES: usize = 100;
 const REASON_BYTES: usize = 2_000;
 
-/// Which requests are wanted, as it stands in the address.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    status: Option<String>,
-    kind: Option<String>,
-    server: Option<String>,
-    before: Option<String>,
-    limit: Option<String>,
-}
-
-#[derive(Serialize)]
-pub(super) struct List {
-    approvals: Vec<Shown>,
-}
-
 pub(super) async fn list(
     State(admin): State<Arc<Admin>>,
-    Asked(wanted): Asked<Wanted>,
-) -> Result<Json<List>, Problem> {
+    Asked(wanted): Asked<ApprovalsQuery>,
+) -> Result<Json<Approvals>, Problem> {
     let said = |text: Option<String>| text.filter(|text| !text.is_empty());
     let kind = match said(wanted.kind) {
         None => None,
@@ -67,9 +48,9 @@ pub(super) async fn list(
     let approvals = rows.iter().filter_map(|row| {
         // What cannot be read was written by another version; it is in nobody's way.
         let record: Record = serde_json::from_str(&row.body).ok()?;
-        Some(Shown::listed(&record))
+        Some(shown::listed(&record))
     });
-    Ok(Json(List {
+    Ok(Json(Approvals {
         approvals: approvals.collect(),
     }))
 }
@@ -110,9 +91,9 @@ fn statuses(word: &str) -> Result<Vec<Arc<str>>, Problem> {
 pub(super) async fn show(
     State(admin): State<Arc<Admin>>,
     Path(id): Path<String>,
-) -> Result<Json<Shown>, Problem> {
+) -> Result<Json<Approval>, Problem> {
     let record = find(&admin.core, &id).await?;
-    Ok(Json(Shown::whole(&record)))
+    Ok(Json(shown::whole(&record)))
 }
 
 /// The request of this name, as it was last written down.
@@ -143,44 +124,24 @@ pub(super) async fn patiently<T>(
     Ok(answer?)
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Approval {
-    edits: Option<Raw>,
-    remember: Option<Remember>,
-    #[serde(alias = "by")]
-    note: Option<String>,
-    seen: Option<Status>,
-}
-
 pub(super) async fn approve(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
-    MaySay(said): MaySay<Approval>,
-) -> Result<Json<Shown>, Problem> {
+    MaySay(said): MaySay<Approve>,
+) -> Result<Json<Approval>, Problem> {
     let mut decision = decision(Action::Approve, &actor, said.note, said.seen)?;
     decision.edits = said.edits;
     decision.remember = said.remember;
     decide(&admin, &id, decision).await
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Rejection {
-    reason: Option<String>,
-    remember: Option<Remember>,
-    #[serde(alias = "by")]
-    note: Option<String>,
-    seen: Option<Status>,
-}
-
 pub(super) async fn reject(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
-    MaySay(said): MaySay<Rejection>,
-) -> Result<Json<Shown>, Problem> {
+    MaySay(said): MaySay<Reject>,
+) -> Result<Json<Approval>, Problem> {
     let mut decision = decision(Action::Reject, &actor, said.note, said.seen)?;
     let reason = said.reason.filter(|reason| !reason.trim().is_empty());
     if reason
@@ -195,23 +156,12 @@ pub(super) async fn reject(
     decide(&admin, &id, decision).await
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Answer {
-    action: Option<String>,
-    content: Option<Raw>,
-    text: Option<String>,
-    #[serde(alias = "by")]
-    note: Option<String>,
-    seen: Option<Status>,
-}
-
 pub(super) async fn respond(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
-    MaySay(said): MaySay<Answer>,
-) -> Result<Json<Shown>, Problem> {
+    MaySay(said): MaySay<Respond>,
+) -> Result<Json<Approval>, Problem> {
     let unfit = |detail: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
     let action = match (said.action.as_deref(), &said.text) {
         (Some("accept"), None) => Action::Accept,
@@ -252,11 +202,11 @@ fn decision(
     })
 }
 
-async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Shown>, Problem> {
+async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Approval>, Problem> {
     let core = &admin.core;
     let deciding = core.approvals.decide(id.into(), decision);
     let refusal = match deciding.await {
-        Ok(record) => return Ok(Json(Shown::whole(&record))),
+        Ok(record) => return Ok(Json(shown::whole(&record))),
         Err(refusal) => refusal,
     };
     Err(match refusal {
@@ -274,7 +224,8 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Show
             let detail = format!("the content does not fit the form: {}", list.join("; "));
             // Plain data becomes JSON.
             let problems = Raw::from_value(&problems).unwrap_or_else(|_| Raw::empty_object());
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with("problems", problems)
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+                .with(|body| body.problems = Some(problems))
         }
         DecisionError::Unavailable(why) => {
             let detail =
@@ -305,14 +256,9 @@ fn late(record: &Record) -> Problem {
         Some(decided) => format!("it was {what} by {} already", decided.by),
         None => format!("it is {what} already"),
     };
-    let problem = Problem::new(StatusCode::CONFLICT, detail)
-        .with("approval", Raw::string(&record.id))
-        .with("was", Raw::string(record.status.as_str()));
-    match &record.decided {
-        None => problem,
-        Some(decided) => {
-            let shown = Raw::from_value(&ShownDecision::new(decided));
-            problem.with("decision", shown.unwrap_or_else(|_| Raw::empty_object()))
-        }
-    }
+    Problem::new(StatusCode::CONFLICT, detail).with(|body| {
+        body.approval = Some(record.id.to_string());
+        body.was = Some(record.status.as_str().into());
+        body.decision = record.decided.as_ref().map(shown::decision);
+    })
 }

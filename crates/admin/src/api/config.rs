@@ -7,7 +7,6 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::{Json, extract::State};
 use hyper::StatusCode;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use switchboard_config::{
     Approvals, Budget, Config, Guard, Inherit, McpAuth, MemoryTools, Network, Notify, Prices,
@@ -15,25 +14,19 @@ use switchboard_config::{
 };
 use switchboard_inbound::problem::{Problem, configuration, refuse_if_stopping};
 use switchboard_redact::origin;
+use switchboard_rest::status;
 
 use crate::admin::Admin;
 
 const HIDDEN: &str = "(hidden)";
 
-#[derive(Serialize)]
-pub(super) struct Shown {
-    file: String,
-    /// Why the file as it stands is not applied, if it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<Arc<str>>,
-    config: Value,
-}
-
-pub(super) async fn show(State(admin): State<Arc<Admin>>) -> Json<Shown> {
+pub(super) async fn show(State(admin): State<Arc<Admin>>) -> Json<status::Config> {
     Json(shown(&admin))
 }
 
-pub(super) async fn reload(State(admin): State<Arc<Admin>>) -> Result<Json<Shown>, Problem> {
+pub(super) async fn reload(
+    State(admin): State<Arc<Admin>>,
+) -> Result<Json<status::Config>, Problem> {
     refuse_if_stopping(&admin.core)?;
     match admin.core.reload().await {
         Ok(()) => Ok(Json(shown(&admin))),
@@ -41,11 +34,11 @@ pub(super) async fn reload(State(admin): State<Arc<Admin>>) -> Result<Json<Shown
     }
 }
 
-fn shown(admin: &Admin) -> Shown {
+fn shown(admin: &Admin) -> status::Config {
     let core = &admin.core;
-    Shown {
+    status::Config {
         file: core.home.config_file().display().to_string(),
-        problem: core.configuration.problem(),
+        problem: core.configuration.problem().as_deref().map(Into::into),
         config: without_secrets(&core.config.load()),
     }
 }

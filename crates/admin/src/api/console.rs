@@ -7,7 +7,6 @@ use axum::{
     extract::{Extension, Request, State},
 };
 use hyper::{StatusCode, header::CONTENT_TYPE};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use switchboard_base::{
     audit::{Actor, Event},
@@ -15,9 +14,12 @@ use switchboard_base::{
 };
 use switchboard_inbound::{
     connection::Knock,
-    console_auth::{Listed, NO_CONSOLE_HINT, Refused, Signed, no_console},
+    console_auth::{NO_CONSOLE_HINT, Refused, Signed, no_console},
     edge::auth,
     problem::Problem,
+};
+use switchboard_rest::console::{
+    Challenge, Link, Proof, Sessions, SignIn, SignOut, SignedIn, SignedOut,
 };
 
 use super::ask::{MaySay, read_json};
@@ -28,20 +30,6 @@ const BODY_BYTES: usize = 4 * 1024;
 /// The lengths that a nonce may have.
 const NONCE_CHARS: std::ops::RangeInclusive<usize> = 16..=128;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Key {
-    key: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct SignedIn {
-    token: String,
-    #[serde(serialize_with = "time::rfc3339")]
-    expires_at: SystemTime,
-}
-
 /// Anybody may come here. So nothing is looked at that a page of somebody else's can have sent: a form
 /// cannot say that it is JSON. The peer is looked up for a good key only, since that takes a while.
 pub(super) async fn sign_in(
@@ -50,7 +38,7 @@ pub(super) async fn sign_in(
     Extension(knock): Extension<Knock>,
     request: Request,
 ) -> Result<Json<SignedIn>, Problem> {
-    let Key { key } = read_open(&admin, request).await?;
+    let SignIn { key } = read_open(&admin, request).await?;
     let core = &admin.core;
     if !admin.inbound.console.is_key(&key, SystemTime::now()) {
         return Err(no_key());
@@ -67,24 +55,12 @@ pub(super) async fn sign_in(
             }]);
             Ok(Json(SignedIn {
                 token: session.token,
-                expires_at: session.until,
+                expires_at: time::shown(session.until),
             }))
         }
         Err(Refused::Key) => Err(no_key()),
         Err(Refused::Random) => Err(no_randomness()),
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Challenge {
-    session: String,
-    nonce: String,
-}
-
-#[derive(Serialize)]
-pub(super) struct Proof {
-    proof: String,
 }
 
 /// A page asks this before it sends its session, so that it does not send it to another program on this port. A server
@@ -129,11 +105,6 @@ async fn read_open<T: serde::de::DeserializeOwned>(
     read_json(request, BODY_BYTES).await
 }
 
-#[derive(Serialize)]
-pub(super) struct Link {
-    url: String,
-}
-
 pub(super) async fn link(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
@@ -160,35 +131,16 @@ pub(super) async fn link(
     Ok(Json(Link { url }))
 }
 
-#[derive(Serialize)]
-pub(super) struct Sessions {
-    sessions: Vec<Listed>,
-}
-
 pub(super) async fn sessions(State(admin): State<Arc<Admin>>) -> Json<Sessions> {
     let sessions = admin.inbound.console.sessions(SystemTime::now());
     Json(Sessions { sessions })
-}
-
-/// The sessions to end: by default that of the request.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Which {
-    #[serde(default)]
-    all: bool,
-    session: Option<String>,
-}
-
-#[derive(Serialize)]
-pub(super) struct SignedOut {
-    ended: usize,
 }
 
 pub(super) async fn sign_out(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     own: Option<Extension<Signed>>,
-    MaySay(which): MaySay<Which>,
+    MaySay(which): MaySay<SignOut>,
 ) -> Result<Json<SignedOut>, Problem> {
     let own = own.as_ref().map(|session| &*session.id);
     let session = which.session.as_deref().or(own);
@@ -206,7 +158,9 @@ pub(super) async fn sign_out(
         actor: Some(actor.clone()),
         details: json!({}),
     }));
-    Ok(Json(SignedOut { ended: ended.len() }))
+    Ok(Json(SignedOut {
+        ended: ended.len() as u64,
+    }))
 }
 
 fn no_key() -> Problem {

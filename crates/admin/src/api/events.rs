@@ -13,10 +13,9 @@ use hyper::{
     HeaderMap,
     body::{Body, Frame},
 };
-use serde::Deserialize;
-use serde_json::json;
 use switchboard_base::events::{Reader, Since, Told};
 use switchboard_inbound::problem::Problem;
+use switchboard_rest::events::{EventsQuery, LaggedEvent};
 use tokio::time::Interval;
 
 use super::{
@@ -28,17 +27,10 @@ use crate::admin::Admin;
 /// By which a reader that comes back says where it was.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Which {
-    kind: Option<String>,
-    since: Option<String>,
-}
-
 pub(super) async fn follow(
     State(admin): State<Arc<Admin>>,
     headers: HeaderMap,
-    Asked(Which { kind, since }): Asked<Which>,
+    Asked(EventsQuery { kind, since }): Asked<EventsQuery>,
 ) -> Result<Response, Problem> {
     let since = number("since", since)?.map_or(Since::Now, Since::Event);
     Ok(sse::response(Stream {
@@ -104,7 +96,8 @@ impl Body for Stream {
             Poll::Ready(None) => return Poll::Ready(None),
             Poll::Ready(Some(Told::Event(frame))) => frame,
             Poll::Ready(Some(Told::Lagged { missed, last })) => {
-                let data = json!({ "missed": missed });
+                // Plain data becomes JSON.
+                let data = serde_json::to_string(&LaggedEvent { missed }).unwrap_or_default();
                 format!("event: lagged\nid: {last}\ndata: {data}\n\n").into()
             }
             Poll::Pending => {
@@ -121,6 +114,7 @@ impl Body for Stream {
 mod tests {
     use std::{future::poll_fn, pin::pin, time::Duration};
 
+    use serde_json::json;
     use switchboard_base::events::Events;
     use tokio::time::{Instant, sleep};
 

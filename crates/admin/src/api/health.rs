@@ -8,44 +8,13 @@ use axum::{
     response::IntoResponse,
 };
 use hyper::StatusCode;
-use serde::Serialize;
-use switchboard_base::{
-    caller::Principal,
-    health::{Part, PartState},
-};
+use switchboard_base::caller::Principal;
+use switchboard_rest::status::{Part, Readiness};
 
 use crate::admin::Admin;
 
 pub(super) async fn alive() -> &'static str {
     "ok"
-}
-
-#[derive(Serialize)]
-struct Readiness {
-    ready: bool,
-    /// For its owner: the names of servers are nobody else's business.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parts: Option<Vec<Named>>,
-}
-
-/// A part by its name and state. The status says why.
-#[derive(Serialize)]
-struct Named {
-    name: String,
-    state: &'static str,
-}
-
-impl From<Part> for Named {
-    fn from(part: Part) -> Self {
-        Self {
-            name: part.name,
-            state: match part.state {
-                PartState::Initializing => "initializing",
-                PartState::Ready => "ready",
-                PartState::Error { .. } => "error",
-            },
-        }
-    }
 }
 
 /// Servers that are not up do not count: the first call starts them, and the others are served.
@@ -61,7 +30,12 @@ pub(super) async fn ready(
     };
     let parts = (principal == Principal::Owner).then(|| {
         let parts = admin.status().parts.into_iter();
-        parts.map(Named::from).collect()
+        let named = parts.map(|part| Part {
+            message: None,
+            note: None,
+            ..part
+        });
+        named.collect()
     });
     (status, Json(Readiness { ready, parts }))
 }

@@ -8,8 +8,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use hyper::StatusCode;
-use serde::{Deserialize, Serialize};
 use switchboard_inbound::problem::Problem;
+use switchboard_rest::servers::{Logs, LogsQuery};
 use tokio::{
     task::spawn_blocking,
     time::{MissedTickBehavior, interval},
@@ -29,22 +29,10 @@ const LINES_MAX: usize = 5_000;
 /// How often a log is looked at while somebody follows it.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Which {
-    lines: Option<String>,
-    follow: Option<bool>,
-}
-
-#[derive(Serialize)]
-struct Lines {
-    lines: Vec<String>,
-}
-
 pub(super) async fn show(
     State(admin): State<Arc<Admin>>,
     Named(upstream): Named,
-    Asked(Which { lines, follow }): Asked<Which>,
+    Asked(LogsQuery { lines, follow }): Asked<LogsQuery>,
 ) -> Result<Response, Problem> {
     let wanted = number("lines", lines)?.unwrap_or(LINES).min(LINES_MAX);
     let path = admin.core.home.log_of(&upstream.name);
@@ -60,7 +48,7 @@ pub(super) async fn show(
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).hint("check who owns it")
     })?;
     if follow != Some(true) {
-        return Ok(Json(Lines { lines }).into_response());
+        return Ok(Json(Logs { lines }).into_response());
     }
     let (sender, response) = sse::stream();
     let name = Arc::clone(&upstream.name);

@@ -3,43 +3,25 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode};
-use serde::{Deserialize, Serialize};
 use switchboard_inbound::problem::Problem;
+use switchboard_rest::status::{RepairMemory, RepairedMemory};
 
 use super::ask::MaySay;
 use crate::admin::Admin;
 
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Wish {
-    /// Begin without what could be brought back.
-    #[serde(default)]
-    discard: bool,
-}
-
-#[derive(Serialize)]
-pub(super) struct Mended {
-    /// Versions of memories that were brought back.
-    versions: u64,
-    entities: u64,
-    relations: u64,
-    /// What could not be read.
-    problems: Vec<Arc<str>>,
-}
-
 pub(super) async fn repair(
     State(admin): State<Arc<Admin>>,
-    MaySay(wish): MaySay<Wish>,
-) -> Result<Json<Mended>, Problem> {
+    MaySay(wish): MaySay<RepairMemory>,
+) -> Result<Json<RepairedMemory>, Problem> {
     let Some(memory) = &admin.core.deps().memory else {
         let detail = "this build of Switchboard has no memory";
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     };
     let salvaged = memory.repair(wish.discard).await?;
-    Ok(Json(Mended {
+    Ok(Json(RepairedMemory {
         versions: salvaged.versions,
         entities: salvaged.entities,
         relations: salvaged.relations,
-        problems: salvaged.problems,
+        problems: salvaged.problems.iter().map(ToString::to_string).collect(),
     }))
 }

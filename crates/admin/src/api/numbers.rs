@@ -8,15 +8,18 @@ use switchboard_base::{
     health::ServerState,
     metrics::{Gauge, label},
 };
+use switchboard_rest::{servers::Server, status::Status};
 
-use crate::{admin::Admin, status::Status};
+use crate::admin::Admin;
 
 const MEDIA_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 pub(super) async fn show(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
     let core = &admin.core;
-    let mut text = core.metrics.render(&gauges(&admin.status()));
+    let mut text = core
+        .metrics
+        .render(&gauges(&admin.status(), core.lifecycle.started));
     counter(
         &mut text,
         "switchboard_store_dropped_records_total",
@@ -36,24 +39,24 @@ pub(super) async fn show(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
     ([(CONTENT_TYPE, MEDIA_TYPE)], text)
 }
 
-fn gauges(status: &Status) -> Vec<Gauge> {
+fn gauges(status: &Status, started: SystemTime) -> Vec<Gauge> {
     let by_state = ServerState::ALL.map(|state| {
         let servers = status.servers.iter();
         let count = servers
-            .filter(|server| server.health.state == state)
+            .filter(|server| server.health.state == state.as_str())
             .count();
         (label("state", state.as_str()), count as u64)
     });
-    let by_server = |number: fn(&crate::status::ServerStatus) -> usize| {
+    let by_server = |number: fn(&Server) -> u64| {
         status
             .servers
             .iter()
-            .map(|server| (label("server", &server.name), number(server) as u64))
+            .map(|server| (label("server", &server.name), number(server)))
             .collect()
     };
     let one = |number: u64| vec![(String::new(), number)];
     let uptime = SystemTime::now()
-        .duration_since(status.started_at)
+        .duration_since(started)
         .unwrap_or_default();
     let mut gauges = vec![
         Gauge {
@@ -74,12 +77,12 @@ fn gauges(status: &Status) -> Vec<Gauge> {
         Gauge {
             name: "switchboard_client_configs",
             help: "Sessions and pipes that are open.",
-            values: one(status.clients as u64),
+            values: one(status.clients),
         },
         Gauge {
             name: "switchboard_tools",
             help: "Tools that can be called.",
-            values: one(status.tools as u64),
+            values: one(status.tools),
         },
         Gauge {
             name: "switchboard_uptime_seconds",

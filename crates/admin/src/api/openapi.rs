@@ -2,8 +2,7 @@
 
 use axum::response::IntoResponse;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-
-const DESCRIPTION: &str = include_str!("openapi.json");
+use switchboard_rest::OPENAPI as DESCRIPTION;
 
 pub(super) async fn show() -> impl IntoResponse {
     let kind = HeaderValue::from_static("application/json");
@@ -47,6 +46,32 @@ mod tests {
             .map(|route| (route.path.to_owned(), verb(route.verb).to_owned()))
             .collect();
         assert_eq!(described, routed);
+    }
+
+    #[test]
+    fn words_of_the_description_are_those_of_the_gateway() {
+        use switchboard_base::health::ServerState;
+        use switchboard_rest::words;
+        use switchboard_store::OutcomeKind;
+
+        assert_eq!(
+            words::ServerState::ALL,
+            ServerState::ALL.map(ServerState::as_str)
+        );
+        assert_eq!(
+            words::Outcome::ALL,
+            OutcomeKind::ALL.map(OutcomeKind::as_str)
+        );
+        let kinds = switchboard_approvals::Kind::ALL;
+        assert_eq!(
+            words::ApprovalKind::ALL,
+            kinds.map(switchboard_approvals::Kind::as_str)
+        );
+        let statuses = switchboard_approvals::Status::ALL;
+        assert_eq!(
+            words::ApprovalStatus::ALL,
+            statuses.map(switchboard_approvals::Status::as_str)
+        );
     }
 
     #[test]

@@ -7,8 +7,6 @@ use axum::{
     extract::{Extension, Path, State},
 };
 use hyper::StatusCode;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use switchboard_approvals::{
     Record,
     rules::{self, Case, Match, Rule, matches},
@@ -22,68 +20,48 @@ use switchboard_client::Raw;
 use switchboard_core::approvals::{millis, policy, time_of};
 use switchboard_inbound::problem::Problem;
 use switchboard_redact::redact;
+use switchboard_rest::{
+    rules::{MatchedTool, PastCall, PastCalls, Rules, TestRule, TestedRule},
+    words::RuleSource,
+};
 use switchboard_store::{Change, OutcomeKind, Query, Which};
 use switchboard_wire::method;
 
 use super::{approvals::patiently, ask::Said};
 use crate::admin::Admin;
 
-#[derive(Serialize)]
-pub(super) struct List {
-    rules: Vec<Shown>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Shown {
-    id: String,
-    rule: Rule,
-    text: String,
-    source: rules::Source,
-    /// Whether it holds for the arguments that were decided about, and no others.
-    exactly: bool,
-    /// Whether it has no effect, since it was decided about another server.
-    inert: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scope: Option<rules::Scope>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "time::rfc3339_option"
-    )]
-    expires_at: Option<SystemTime>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "time::rfc3339_option"
-    )]
-    created_at: Option<SystemTime>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<String>,
-}
-
-pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<List> {
+pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Rules> {
     let policy = admin.core.approvals.policy();
-    let rules = policy.rules().list().into_iter().map(|listed| Shown {
-        text: match listed.remembered {
-            Some(one) if one.exactly.is_some() => {
-                format!("{}, for exactly the arguments of then", listed.rule)
-            }
-            _ => listed.rule.to_string(),
-        } + if listed.is_inert {
-            " (no effect: it was approved for another server)"
-        } else {
-            ""
-        },
-        inert: listed.is_inert,
-        exactly: listed.remembered.is_some_and(|one| one.exactly.is_some()),
-        expires_at: listed.rule.expires().map(time_of),
-        id: listed.id,
-        rule: listed.rule,
-        source: listed.source,
-        scope: listed.remembered.map(|one| one.scope.clone()),
-        created_at: listed.remembered.map(|one| time_of(one.created_at)),
-        by: listed.remembered.map(|one| one.by.clone()),
-    });
-    Json(List {
+    let at = |millis| time::shown(time_of(millis));
+    let rules = policy
+        .rules()
+        .list()
+        .into_iter()
+        .map(|listed| switchboard_rest::rules::Rule {
+            text: match listed.remembered {
+                Some(one) if one.exactly.is_some() => {
+                    format!("{}, for exactly the arguments of then", listed.rule)
+                }
+                _ => listed.rule.to_string(),
+            } + if listed.is_inert {
+                " (no effect: it was approved for another server)"
+            } else {
+                ""
+            },
+            inert: listed.is_inert,
+            exactly: listed.remembered.is_some_and(|one| one.exactly.is_some()),
+            expires_at: listed.rule.expires().map(at),
+            id: listed.id,
+            // Plain data becomes JSON.
+            rule: Raw::from_value(&listed.rule).unwrap_or_else(|_| Raw::empty_object()),
+            source: RuleSource::of(&listed.source),
+            scope: listed
+                .remembered
+                .and_then(|one| Raw::from_value(&one.scope).ok()),
+            created_at: listed.remembered.map(|one| at(one.created_at)),
+            by: listed.remembered.map(|one| one.by.clone()),
+        });
+    Json(Rules {
         rules: rules.collect(),
     })
 }
@@ -121,67 +99,21 @@ pub(super) async fn forget(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Test {
-    rule: Value,
-}
-
-#[derive(Serialize)]
-pub(super) struct Tested {
-    text: String,
-    tools: Vec<Tool>,
-    calls: Calls,
-    approvals: Calls,
-}
-
-#[derive(Serialize)]
-struct Tool {
-    name: String,
-    kind: &'static str,
-    /// What is done about a call of it as things are.
-    now: &'static str,
-    /// What would be done if the rule held, too.
-    then: &'static str,
-}
-
-#[derive(Default, Serialize)]
-struct Calls {
-    looked: usize,
-    matched: usize,
-    unsure: usize,
-    examples: Vec<Example>,
-}
-
-#[derive(Serialize)]
-struct Example {
-    #[serde(serialize_with = "time::rfc3339")]
-    at: SystemTime,
-    server: String,
-    tool: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<Raw>,
-}
-
-impl Calls {
-    fn take(&mut self, rule: &Rule, case: &Case<'_>, at: SystemTime) {
-        self.looked += 1;
-        match matches(rule, case, millis(at)) {
-            Match::No => return,
-            Match::Yes => self.matched += 1,
-            Match::Unsure => self.unsure += 1,
-        }
-        if self.examples.len() < EXAMPLES {
-            self.examples.push(Example {
-                at,
-                server: case.server.to_owned(),
-                tool: case.tool.to_owned(),
-                client: (!case.client.is_empty()).then(|| case.client.to_owned()),
-                arguments: case.arguments.map(|raw| redact(raw, EXAMPLE_BYTES)),
-            });
-        }
+fn count(calls: &mut PastCalls, rule: &Rule, case: &Case<'_>, at: SystemTime) {
+    calls.looked += 1;
+    match matches(rule, case, millis(at)) {
+        Match::No => return,
+        Match::Yes => calls.matched += 1,
+        Match::Unsure => calls.unsure += 1,
+    }
+    if calls.examples.len() < EXAMPLES {
+        calls.examples.push(PastCall {
+            at: time::shown(at),
+            server: case.server.to_owned(),
+            tool: case.tool.to_owned(),
+            client: (!case.client.is_empty()).then(|| case.client.to_owned()),
+            arguments: case.arguments.map(|raw| redact(raw, EXAMPLE_BYTES)),
+        });
     }
 }
 
@@ -200,8 +132,8 @@ const TOOLS: usize = 200;
 
 pub(super) async fn test(
     State(admin): State<Arc<Admin>>,
-    Said(Test { rule }): Said<Test>,
-) -> Result<Json<Tested>, Problem> {
+    Said(TestRule { rule }): Said<TestRule>,
+) -> Result<Json<TestedRule>, Problem> {
     let rule = Rule::parse(&rule).map_err(|error| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()).maybe_hint(error.hint())
     })?;
@@ -210,7 +142,7 @@ pub(super) async fn test(
         limit: CALLS,
         ..Query::default()
     };
-    let mut calls = Calls::default();
+    let mut calls = PastCalls::default();
     let is_about = |kind: &rules::Kind| rule.covers(*kind);
     if [
         rules::Kind::ToolCall,
@@ -231,7 +163,7 @@ pub(super) async fn test(
                     client: &call.client,
                     ..Case::tool_call(&call.server, &call.name)
                 };
-                calls.take(&rule, &case, call.at);
+                count(&mut calls, &rule, &case, call.at);
             }
         }
     }
@@ -239,7 +171,7 @@ pub(super) async fn test(
         limit: CALLS,
         ..Which::default()
     };
-    let mut approvals = Calls::default();
+    let mut approvals = PastCalls::default();
     for row in patiently(core, core.store.approvals(which)).await? {
         let Ok(record) = serde_json::from_str::<Record>(&row.body) else {
             continue;
@@ -260,9 +192,9 @@ pub(super) async fn test(
                 record.ask.tool.as_deref().unwrap_or_default(),
             )
         };
-        approvals.take(&rule, &case, time_of(record.created));
+        count(&mut approvals, &rule, &case, time_of(record.created));
     }
-    Ok(Json(Tested {
+    Ok(Json(TestedRule {
         text: rule.to_string(),
         tools: tools(&admin, &rule),
         calls,
@@ -281,7 +213,7 @@ fn kind_of(called: &str) -> Option<rules::Kind> {
 }
 
 /// The tools, prompts and resources that a rule is about.
-fn tools(admin: &Admin, rule: &Rule) -> Vec<Tool> {
+fn tools(admin: &Admin, rule: &Rule) -> Vec<MatchedTool> {
     let core = &admin.core;
     let now = core.approvals.now();
     let policy = core.approvals.policy();
@@ -304,11 +236,11 @@ fn tools(admin: &Admin, rule: &Rule) -> Vec<Tool> {
                     ..Case::tool_call(part.name(), item.name())
                 };
                 if tools.len() < TOOLS && matches(rule, &case, now) != Match::No {
-                    tools.push(Tool {
+                    tools.push(MatchedTool {
                         name: format!("{}:{}", part.name(), item.name()),
-                        kind: kind.as_str(),
-                        now: policy.judge(&case, now).action.as_str(),
-                        then: with.judge(&case, now).action.as_str(),
+                        kind: kind.as_str().into(),
+                        now: policy.judge(&case, now).action.as_str().into(),
+                        then: with.judge(&case, now).action.as_str().into(),
                     });
                 }
             }

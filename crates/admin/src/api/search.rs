@@ -4,82 +4,24 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use hyper::StatusCode;
-use serde::{Deserialize, Serialize};
 use switchboard_catalog::Kind;
 use switchboard_core::{finder::ToolQuery, tool_result};
 use switchboard_inbound::problem::Problem;
-use switchboard_search::{Hit, Why};
+use switchboard_rest::tools::{FoundTool, Match, Search, SearchQuery, Why};
+use switchboard_search::Hit;
 
 use super::ask::{Asked, unknown_server};
 use crate::admin::Admin;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Question {
-    q: String,
-    #[serde(default = "usual")]
-    limit: usize,
-    server: Option<String>,
-    #[serde(default)]
-    read_only: bool,
-    #[serde(default)]
-    trusted: bool,
-    #[serde(default)]
-    explain: bool,
-}
-
-const fn usual() -> usize {
-    10
-}
 
 /// The most tools in an answer.
 const MOST: usize = 200;
 /// How long what is said of a tool may be.
 const SUMMARY_BYTES: usize = 200;
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Answer {
-    tools: Vec<Tool>,
-    /// Whether vectors had a say, or words alone.
-    by_meaning: bool,
-    /// How many lessons of earlier searches there are.
-    learnt: usize,
-}
-
-#[derive(Serialize)]
-struct Tool {
-    name: String,
-    server: Arc<str>,
-    #[serde(rename = "tool")]
-    own_name: Arc<str>,
-    summary: String,
-    score: f32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<Reasons>,
-}
-
-#[derive(Serialize)]
-struct Reasons {
-    words: f32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    meaning: Option<f32>,
-    learnt: f32,
-    matches: Vec<Matched>,
-}
-
-#[derive(Serialize)]
-struct Matched {
-    word: String,
-    found: String,
-    fields: Vec<&'static str>,
-    score: f32,
-}
-
 pub(super) async fn search(
     State(admin): State<Arc<Admin>>,
-    Asked(question): Asked<Question>,
-) -> Result<Json<Answer>, Problem> {
+    Asked(question): Asked<SearchQuery>,
+) -> Result<Json<Search>, Problem> {
     let server = question.server.filter(|server| !server.is_empty());
     if let Some(name) = &server
         && admin.core.upstream(name).is_none()
@@ -106,19 +48,19 @@ pub(super) async fn search(
         let described = described
             .and_then(|text| text.to_text())
             .unwrap_or_default();
-        Some(Tool {
+        Some(FoundTool {
             name: format!("{}:{}", hit.server, hit.name),
             summary: tool_result::summary(&described, SUMMARY_BYTES),
             score: hit.score,
-            why: hit.why.map(Reasons::from),
-            server: hit.server,
-            own_name: hit.name,
+            why: hit.why.map(reasons),
+            server: hit.server.to_string(),
+            tool: hit.name.to_string(),
         })
     };
-    Ok(Json(Answer {
+    Ok(Json(Search {
         tools: found.hits.into_iter().filter_map(tool).collect(),
         by_meaning: found.by_meaning,
-        learnt: core.finder.feedback.count(),
+        learnt: core.finder.feedback.count() as u64,
     }))
 }
 
@@ -142,19 +84,21 @@ pub(super) async fn forget(State(admin): State<Arc<Admin>>) -> Result<StatusCode
     }
 }
 
-impl From<Why> for Reasons {
-    fn from(why: Why) -> Self {
-        let matches = why.matches.into_iter().map(|found| Matched {
-            word: found.word,
-            found: found.stem,
-            fields: found.fields.iter().map(|field| field.as_str()).collect(),
-            score: found.score,
-        });
-        Self {
-            words: why.words,
-            meaning: why.meaning,
-            learnt: why.learnt,
-            matches: matches.collect(),
-        }
+fn reasons(why: switchboard_search::Why) -> Why {
+    let matches = why.matches.into_iter().map(|found| Match {
+        word: found.word,
+        found: found.stem,
+        fields: found
+            .fields
+            .iter()
+            .map(|field| field.as_str().to_owned())
+            .collect(),
+        score: found.score,
+    });
+    Why {
+        words: why.words,
+        meaning: why.meaning,
+        learnt: why.learnt,
+        matches: matches.collect(),
     }
 }

@@ -14,25 +14,17 @@ use hyper::{
     StatusCode,
     header::{HeaderValue, LOCATION},
 };
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use switchboard_base::{
     audit::{Actor, Event},
     error::Error,
 };
-use switchboard_catalog::Offers;
-use switchboard_client::Raw;
 use switchboard_config::EditError;
 use switchboard_inbound::problem::{Problem, refuse_if_stopping};
 use switchboard_outbound::upstream::Upstream;
+use switchboard_rest::servers::{Introduction, NewServer, Server, ServerDetail, Servers};
 
 use super::ask::{Named, Said, find};
-use crate::{admin::Admin, status::ServerStatus};
-
-#[derive(Serialize)]
-pub(super) struct Servers {
-    servers: Vec<ServerStatus>,
-}
+use crate::admin::Admin;
 
 pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Servers> {
     let servers = admin
@@ -44,56 +36,25 @@ pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Servers> {
     Json(Servers { servers })
 }
 
-/// A server, and what it says of itself.
-#[derive(Serialize)]
-pub(super) struct Detail {
-    #[serde(flatten)]
-    status: ServerStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offers: Option<Introduction>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Introduction {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server_info: Option<Raw>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    capabilities: Option<Raw>,
-}
-
-impl From<&Offers> for Introduction {
-    fn from(offers: &Offers) -> Self {
-        Self {
+pub(super) async fn show(
+    State(admin): State<Arc<Admin>>,
+    Named(upstream): Named,
+) -> Json<ServerDetail> {
+    let offers = admin.core.live_catalog.offers(&upstream.name);
+    Json(ServerDetail {
+        server: admin.server_status(&upstream),
+        offers: offers.as_deref().map(|offers| Introduction {
             server_info: offers.server_info.clone(),
             instructions: offers.instructions.clone(),
             capabilities: offers.capabilities.clone(),
-        }
-    }
-}
-
-pub(super) async fn show(State(admin): State<Arc<Admin>>, Named(upstream): Named) -> Json<Detail> {
-    let offers = admin.core.live_catalog.offers(&upstream.name);
-    Json(Detail {
-        status: admin.server_status(&upstream),
-        offers: offers.as_deref().map(Introduction::from),
+        }),
     })
-}
-
-/// A server to be, with an entry as it stands in `mcpServers`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct New {
-    name: String,
-    server: Value,
 }
 
 pub(super) async fn add(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
-    Said(New { name, mut server }): Said<New>,
+    Said(NewServer { name, mut server }): Said<NewServer>,
 ) -> Result<impl IntoResponse, Problem> {
     // A client of the socket can write the file, too. Others add servers that a person has to approve, who is shown
     // what would be started, and none of these.
@@ -139,7 +100,7 @@ pub(super) async fn enable(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
-) -> Result<Json<ServerStatus>, Problem> {
+) -> Result<Json<Server>, Problem> {
     switch(&admin, actor, &upstream, Switch::On).await
 }
 
@@ -147,7 +108,7 @@ pub(super) async fn disable(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
-) -> Result<Json<ServerStatus>, Problem> {
+) -> Result<Json<Server>, Problem> {
     switch(&admin, actor, &upstream, Switch::Off).await
 }
 
@@ -162,7 +123,7 @@ async fn switch(
     actor: Actor,
     upstream: &Upstream,
     to: Switch,
-) -> Result<Json<ServerStatus>, Problem> {
+) -> Result<Json<Server>, Problem> {
     let name = Arc::clone(&upstream.name);
     change(admin, actor, move |text| {
         switchboard_config::set_enabled(text, &name, to == Switch::On)
@@ -176,7 +137,7 @@ pub(super) async fn restart(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
-) -> Result<Json<ServerStatus>, Problem> {
+) -> Result<Json<Server>, Problem> {
     refuse_if_stopping(&admin.core)?;
     if !upstream.settings().enabled {
         let server = Arc::clone(&upstream.name);

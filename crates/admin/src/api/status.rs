@@ -7,25 +7,20 @@ use axum::{
     extract::{Extension, State},
 };
 use hyper::StatusCode;
-use serde::Serialize;
 use switchboard_base::audit::{Actor, Event};
+use switchboard_rest::status::{Shutdown, Status};
 
-use crate::{admin::Admin, status::Status};
+use crate::admin::Admin;
 
 pub(super) async fn show(State(admin): State<Arc<Admin>>) -> Json<Status> {
     Json(admin.status())
-}
-
-#[derive(Serialize)]
-pub(super) struct Stopping {
-    state: &'static str,
 }
 
 /// The answer does not wait for the end, which it could not survive.
 pub(super) async fn stop(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
-) -> (StatusCode, Json<Stopping>) {
+) -> (StatusCode, Json<Shutdown>) {
     let audit = &admin.core.audit;
     let event = Event {
         what: "stop-requested",
@@ -39,5 +34,6 @@ pub(super) async fn stop(
         Err(_) => audit.record(event),
     }
     tokio::spawn(async move { admin.core.stop().await });
-    (StatusCode::ACCEPTED, Json(Stopping { state: "stopping" }))
+    let state = "stopping".into();
+    (StatusCode::ACCEPTED, Json(Shutdown { state }))
 }

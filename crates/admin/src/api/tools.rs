@@ -12,7 +12,6 @@ use hyper::{
     StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use serde::{Deserialize, Serialize};
 use switchboard_base::{
     audit::Actor,
     backchannel::{Backchannel, Sink},
@@ -29,6 +28,7 @@ use switchboard_core::dispatch::{
 };
 use switchboard_inbound::{doors::CONSOLE, problem::Problem};
 use switchboard_outbound::{builtin, memory};
+use switchboard_rest::tools::{CallTool, Tool, Tools, ToolsQuery};
 use switchboard_wire::{meta, method};
 
 use super::{
@@ -46,52 +46,21 @@ const HOLDER: u64 = u64::MAX;
 /// The longest wait for a server whose tool is asked for by name. The caller asks again.
 const GLANCE: Duration = Duration::from_secs(2);
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Which {
-    server: Option<String>,
-    /// One tool, in either way of writing its name.
-    name: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Tools<'a> {
-    tools: Vec<Tool<'a>>,
-    /// Servers whose tools are not known yet.
-    starting: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Tool<'a> {
-    name: String,
-    server: &'a str,
-    #[serde(rename = "tool")]
-    own_name: &'a str,
-    exposed: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    definition: &'a Raw,
-}
-
-impl<'a> From<Item<'a>> for Tool<'a> {
-    fn from(item: Item<'a>) -> Self {
-        Self {
-            name: format!("{}:{}", item.server(), item.name()),
-            server: item.server(),
-            own_name: item.name(),
-            exposed: item.exposed(),
-            description: item
-                .raw()
-                .member("description")
-                .and_then(|text| text.to_text()),
-            definition: item.raw(),
-        }
+fn tool(item: Item<'_>) -> Tool {
+    let description = item.raw().member("description");
+    Tool {
+        name: format!("{}:{}", item.server(), item.name()),
+        server: item.server().to_string(),
+        tool: item.name().to_string(),
+        exposed: item.exposed().to_string(),
+        description: description.and_then(|text| text.to_text()),
+        definition: item.raw().clone(),
     }
 }
 
 pub(super) async fn list(
     State(admin): State<Arc<Admin>>,
-    Asked(Which { server, name }): Asked<Which>,
+    Asked(ToolsQuery { server, name }): Asked<ToolsQuery>,
 ) -> Result<Response, Problem> {
     let server = server.filter(|server| !server.is_empty());
     if let Some(name) = &name {
@@ -116,7 +85,7 @@ pub(super) async fn list(
             tools: catalog
                 .tools()
                 .filter(|tool| asked(tool.server()) && is_it(tool))
-                .map(Tool::from)
+                .map(tool)
                 .collect(),
             starting: upstreams
                 .iter()
@@ -124,7 +93,7 @@ pub(super) async fn list(
                 .filter(|(name, upstream)| {
                     asked(name) && upstream.settings().enabled && catalog.server(name).is_none()
                 })
-                .map(|(name, _)| name.as_str())
+                .map(|(name, _)| name.clone())
                 .collect(),
         };
         serde_json::to_vec(&list)
@@ -136,28 +105,15 @@ pub(super) async fn list(
     Ok(json(list))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Call {
-    name: String,
-    arguments: Option<Raw>,
-    /// The console reads what one of its pages shows.
-    #[serde(default)]
-    page: bool,
-    /// The answer is a stream: what the tool says while it works, and then its result.
-    #[serde(default)]
-    progress: bool,
-}
-
 pub(super) async fn call(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
-    Said(Call {
+    Said(CallTool {
         name,
         arguments,
         page,
         progress,
-    }): Said<Call>,
+    }): Said<CallTool>,
 ) -> Result<Response, Problem> {
     let arguments = arguments.unwrap_or_else(Raw::empty_object);
     if !arguments.is_object() {
@@ -213,7 +169,7 @@ fn accompanied(
         let (kind, text) = match ended {
             Ok(result) => ("result", result.as_str().to_owned()),
             Err(failure) => {
-                let problem = serde_json::to_string(&Problem::from(failure));
+                let problem = serde_json::to_string(Problem::from(failure).body());
                 ("problem", problem.unwrap_or_default())
             }
         };

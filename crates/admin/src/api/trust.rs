@@ -7,7 +7,6 @@ use axum::{
     extract::{Extension, State},
 };
 use hyper::StatusCode;
-use serde::{Deserialize, Deserializer, Serialize};
 use switchboard_base::audit::{self, Actor};
 use switchboard_catalog::Kind;
 use switchboard_client::Raw;
@@ -15,12 +14,19 @@ use switchboard_config::shell_word;
 use switchboard_inbound::problem::Problem;
 use switchboard_outbound::{
     pins::{Decision, Seen, Undecided, item_kind},
-    start_approval::{self, Waiting},
+    start_approval,
     upstream::Upstream,
 };
+use switchboard_rest::{
+    events::TrustEvent,
+    trust::{
+        ApprovedTool, Change, Finding, Flagged, HeldTool, SeenTool, ServerTrust, ToolQuery,
+        ToolTrust, Trust, TrustDecision, TrustQuery,
+    },
+    words,
+};
 use switchboard_trust::{
-    Change, DecisionError, Finding, Fingerprint, Held, ItemKind, Offer, Others, Pin, Pins,
-    Severity, Why, scan,
+    DecisionError, Fingerprint, Held, ItemKind, Offer, Others, Pin, Pins, Severity, scan,
 };
 
 use super::ask::{Asked, Named, Said, find};
@@ -32,74 +38,10 @@ const TEXT_BYTES: usize = 512 * 1024;
 /// The most names of tools in one entry of the audit log.
 const AUDITED_MAX: usize = 1_000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Which {
-    server: Option<String>,
-    /// Only what is held, and why: texts are neither shown nor looked at.
-    #[serde(default)]
-    brief: bool,
-}
-
-#[derive(Serialize)]
-pub(super) struct Trust {
-    servers: Vec<ServerTrust>,
-}
-
-/// How far one server is trusted.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ServerTrust {
-    name: Arc<str>,
-    /// What its configuration says: `first`, `ask` or `always`.
-    trust: &'static str,
-    /// How many definitions are approved.
-    approved: usize,
-    /// What would be started, if a person has to agree first.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    start: Option<Waiting>,
-    held: Vec<HeldTool>,
-    /// Definitions that are shown and say something suspicious.
-    flagged: Vec<Flagged>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
-}
-
-/// A definition that is held back.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct HeldTool {
-    name: String,
-    kind: ItemKind,
-    tool: Arc<str>,
-    why: Why,
-    fingerprint: Fingerprint,
-    since_ms: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<Change>,
-    /// The same for a person to read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    diff: Option<String>,
-    findings: Vec<Finding>,
-    definition: Option<Raw>,
-    approved: Option<Raw>,
-    /// Changes, diff and definitions are left out of this list: too much is held back, or nobody has asked for them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    omitted: bool,
-}
-
-#[derive(Serialize)]
-struct Flagged {
-    name: String,
-    kind: ItemKind,
-    tool: Arc<str>,
-    findings: Vec<Finding>,
-}
-
 /// All servers, or one.
 pub(super) async fn list(
     State(admin): State<Arc<Admin>>,
-    Asked(Which { server, brief }): Asked<Which>,
+    Asked(TrustQuery { server, brief }): Asked<TrustQuery>,
 ) -> Result<Json<Trust>, Problem> {
     let servers = match server.filter(|server| !server.is_empty()) {
         Some(name) => vec![find(&admin, &name)?],
@@ -117,50 +59,21 @@ pub(super) async fn list(
     }
 }
 
-/// One tool of a server, as it is approved or held back.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Shown {
-    server: Arc<str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    held: Option<HeldTool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    approved: Option<Approved>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Approved {
-    name: String,
-    kind: ItemKind,
-    tool: Arc<str>,
-    fingerprint: Fingerprint,
-    at_ms: u64,
-    definition: Option<Raw>,
-    findings: Vec<Finding>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Tool {
-    tool: String,
-}
-
 pub(super) async fn show(
     State(admin): State<Arc<Admin>>,
     Named(upstream): Named,
-    Asked(Tool { tool }): Asked<Tool>,
-) -> Result<Json<Shown>, Problem> {
+    Asked(ToolQuery { tool }): Asked<ToolQuery>,
+) -> Result<Json<ToolTrust>, Problem> {
     let name = Arc::clone(&upstream.name);
     let looking = tokio::task::spawn_blocking(move || {
         let others = others(&admin, &upstream.name);
         let pins = pins(&admin, &upstream);
         let held = pins.held().find(|held| *held.tool == *tool);
         let pin = pins.approved().find(|pin| *pin.tool == *tool);
-        let shown = Shown {
+        let shown = ToolTrust {
             held: held.map(|held| held_tool(&upstream.name, held, &others)),
             approved: pin.map(|pin| approved(&upstream.name, pin, &others)),
-            server: Arc::clone(&upstream.name),
+            server: upstream.name.to_string(),
         };
         (tool, shown)
     });
@@ -175,40 +88,11 @@ pub(super) async fn show(
     Ok(Json(shown))
 }
 
-/// What is decided: one tool, or with `approve` those of `tools`, or all that are held.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Decided {
-    #[serde(default, deserialize_with = "given")]
-    tool: Option<String>,
-    /// Those of these that are still held as the person has seen them.
-    #[serde(default, deserialize_with = "given")]
-    tools: Option<Vec<SeenTool>>,
-    /// What the person has looked at; if that is not what is held any more, nothing is decided.
-    #[serde(default, deserialize_with = "given")]
-    fingerprint: Option<String>,
-    /// The fingerprint of the entry that is to be started.
-    #[serde(default, deserialize_with = "given")]
-    start: Option<String>,
-}
-
-/// A member that is there has a value: `null` must not be taken for all that is held.
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(from).map(Some)
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SeenTool {
-    tool: String,
-    fingerprint: String,
-}
-
 pub(super) async fn approve(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
-    Said(mut decided): Said<Decided>,
+    Said(mut decided): Said<TrustDecision>,
 ) -> Result<Json<ServerTrust>, Problem> {
     let tools = decided.tools.take();
     let ways = [
@@ -225,10 +109,10 @@ pub(super) async fn approve(
     }
     let decision = match tools {
         Some(tools) => {
-            let seen = tools.into_iter().map(SeenTool::read);
+            let seen = tools.into_iter().map(read);
             Decision::ApproveThese(seen.collect::<Result<_, _>>()?)
         }
-        None => Decision::Approve(decided.seen()?),
+        None => Decision::Approve(seen(decided)?),
     };
     decide(admin, actor, upstream, decision).await
 }
@@ -237,13 +121,13 @@ pub(super) async fn reject(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
     Named(upstream): Named,
-    Said(decided): Said<Decided>,
+    Said(decided): Said<TrustDecision>,
 ) -> Result<Json<ServerTrust>, Problem> {
     if decided.tools.is_some() || decided.start.is_some() {
         let detail = "`tools` and `start` do not go with a rejection";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
-    let Some(seen) = decided.seen()? else {
+    let Some(seen) = seen(decided)? else {
         let detail = "`tool` is missing: which tool is rejected?";
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     };
@@ -271,24 +155,24 @@ async fn start(
     looking.await.map(Json).map_err(|_| stopping())
 }
 
-impl Decided {
-    fn seen(self) -> Result<Option<Seen>, Problem> {
-        let fingerprint = self.fingerprint.as_deref().map(fingerprint).transpose()?;
-        if self.tool.is_none() && fingerprint.is_some() {
-            let detail = "`tool` is missing: whose fingerprint is this?";
-            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
-        }
-        Ok(self.tool.map(|tool| Seen { tool, fingerprint }))
+fn seen(decided: TrustDecision) -> Result<Option<Seen>, Problem> {
+    let fingerprint = decided
+        .fingerprint
+        .as_deref()
+        .map(fingerprint)
+        .transpose()?;
+    if decided.tool.is_none() && fingerprint.is_some() {
+        let detail = "`tool` is missing: whose fingerprint is this?";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
+    Ok(decided.tool.map(|tool| Seen { tool, fingerprint }))
 }
 
-impl SeenTool {
-    fn read(self) -> Result<Seen, Problem> {
-        Ok(Seen {
-            fingerprint: Some(fingerprint(&self.fingerprint)?),
-            tool: self.tool,
-        })
-    }
+fn read(seen: SeenTool) -> Result<Seen, Problem> {
+    Ok(Seen {
+        fingerprint: Some(fingerprint(&seen.fingerprint)?),
+        tool: seen.tool,
+    })
 }
 
 fn fingerprint(text: &str) -> Result<Fingerprint, Problem> {
@@ -334,10 +218,10 @@ async fn decide(
             switchboard_core::trust_requests::forget(&core, &upstream.name, tool).await;
         }
     }
-    core.events.tell(
-        "trust.decided",
-        || serde_json::json!({ "server": upstream.name, "decision": done }),
-    );
+    core.events.tell("trust.decided", || TrustEvent {
+        decision: Some(done.to_owned()),
+        server: upstream.name.to_string(),
+    });
     switchboard_core::trust_requests::tell_changed(&core, &upstream.name);
     let looking = tokio::task::spawn_blocking(move || look_at(&admin, &upstream));
     looking.await.map(Json).map_err(|_| stopping())
@@ -357,7 +241,7 @@ fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
                 held_tool(name, held, &others)
             }
             None => HeldTool {
-                findings: held.findings(&others),
+                findings: findings(held.findings(&others)),
                 ..without_texts(name, held)
             },
         }
@@ -373,8 +257,8 @@ fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
         let key = kind.key(item.name());
         (!findings.is_empty()).then(|| Flagged {
             name: format!("{name}:{key}"),
-            kind,
-            tool: key.into(),
+            kind: kind.as_str().into(),
+            tool: key.into_owned(),
             findings,
         })
     });
@@ -404,13 +288,13 @@ fn server_trust(
     };
     let approved = pins.approved().filter(counts).count();
     ServerTrust {
-        name: Arc::clone(name),
-        trust: upstream.settings().trust.as_str(),
+        name: name.to_string(),
+        trust: upstream.settings().trust.as_str().into(),
         start: start_approval::waiting(name, &upstream.settings(), admin.core.deps()),
-        approved,
+        approved: approved as u64,
         held,
         flagged: Vec::new(),
-        note: pins.note(),
+        note: pins.note().map(Into::into),
     }
 }
 
@@ -421,16 +305,17 @@ fn pins(admin: &Admin, upstream: &Upstream) -> Pins {
 
 fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {
     let diff = held.diff();
+    let changes = diff.iter().flat_map(|diff| &diff.changes);
     HeldTool {
         name: format!("{server}:{}", held.tool),
-        kind: held.kind,
-        why: held.why,
-        fingerprint: held.fingerprint,
+        kind: held.kind.as_str().into(),
+        why: words::HeldReason::of(&held.why),
+        fingerprint: held.fingerprint.to_string(),
         since_ms: held.since_ms,
         diff: diff.as_ref().map(ToString::to_string),
-        changes: diff.map(|diff| diff.changes).unwrap_or_default(),
-        findings: held.findings(others),
-        tool: held.tool,
+        changes: changes.map(change).collect(),
+        findings: findings(held.findings(others)),
+        tool: held.tool.to_string(),
         definition: held.definition,
         approved: held.approved,
         omitted: false,
@@ -450,17 +335,17 @@ fn without_texts(server: &str, held: Held) -> HeldTool {
     }
 }
 
-fn approved(server: &str, pin: Pin, others: &Others) -> Approved {
+fn approved(server: &str, pin: Pin, others: &Others) -> ApprovedTool {
     let definition = pin.definition;
-    Approved {
+    ApprovedTool {
         name: format!("{server}:{}", pin.tool),
-        kind: pin.kind,
-        tool: pin.tool,
-        fingerprint: pin.fingerprint,
+        kind: pin.kind.as_str().into(),
+        tool: pin.tool.to_string(),
+        fingerprint: pin.fingerprint.to_string(),
         at_ms: pin.at_ms,
         findings: definition.as_ref().map_or_else(Vec::new, |definition| {
             let kind = pin.kind;
-            scan(Offer { kind, definition }, others)
+            findings(scan(Offer { kind, definition }, others))
         }),
         definition,
     }
@@ -468,9 +353,28 @@ fn approved(server: &str, pin: Pin, others: &Others) -> Approved {
 
 /// What a person should read before an agent does.
 fn suspicious(kind: ItemKind, definition: &Raw, others: &Others) -> Vec<Finding> {
-    let mut findings = scan(Offer { kind, definition }, others);
-    findings.retain(|finding| finding.severity >= Severity::Warn);
-    findings
+    let mut found = scan(Offer { kind, definition }, others);
+    found.retain(|finding| finding.severity >= Severity::Warn);
+    findings(found)
+}
+
+fn findings(found: Vec<switchboard_trust::Finding>) -> Vec<Finding> {
+    let findings = found.into_iter().map(|finding| Finding {
+        kind: words::FindingKind::of(&finding.kind),
+        severity: words::Severity::of(&finding.severity),
+        field: finding.field,
+        excerpt: finding.excerpt,
+        says: finding.says,
+    });
+    findings.collect()
+}
+
+fn change(change: &switchboard_trust::Change) -> Change {
+    Change {
+        field: change.field.clone(),
+        before: change.before.clone(),
+        after: change.after.clone(),
+    }
 }
 
 fn others(admin: &Admin, name: &str) -> Others {

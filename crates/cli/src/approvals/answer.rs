@@ -4,13 +4,11 @@ use std::io::{self, Read as _};
 
 use clap::Args;
 use switchboard_config::Home;
+use switchboard_rest::approvals::Approval;
 use switchboard_terminal::failure::Failure;
 use switchboard_wire::Raw;
 
-use super::{
-    decide::{over, told},
-    shapes::Approval,
-};
+use super::decide::{over, told};
 use crate::link::Link;
 
 /// The longest answer.

@@ -3,10 +3,11 @@
 use clap::{Args, ValueEnum};
 use switchboard_approvals::form::{Form, Mode};
 use switchboard_config::Home;
+use switchboard_rest::approvals::Approval;
 use switchboard_terminal::{failure::Failure, print, visible::visible_line};
 use switchboard_wire::Raw;
 
-use super::{edit, fill, shapes::Approval, show::Sight};
+use super::{edit, fill, show::Sight, words};
 use crate::{agree::APPROVE, link::Link};
 
 /// Let a request go on, perhaps with changes.
@@ -156,7 +157,7 @@ impl Remember {
             return Ok(());
         };
         let can = &approval.rememberable;
-        if can.iter().any(|known| known == scope) {
+        if can.iter().any(|known| *known == scope) {
             return Ok(());
         }
         let why = match scope {
@@ -165,9 +166,11 @@ impl Remember {
             _ => "only calls, resources, prompts and sampling can be remembered",
         };
         let failure = Failure::usage(format!("this cannot be remembered: {why}"));
-        Err(match can.first() {
-            Some(_) => failure.hint(format!("--remember takes {} here", can.join(" or "))),
-            None => failure.hint("leave --remember out"),
+        let can: Vec<&str> = can.iter().map(|scope| &**scope).collect();
+        Err(if can.is_empty() {
+            failure.hint("leave --remember out")
+        } else {
+            failure.hint(format!("--remember takes {} here", can.join(" or ")))
         })
     }
 
@@ -182,7 +185,10 @@ impl Remember {
             "any arguments (--exact: these alone)"
         };
         let rule = print::shell_word(&format!("r-{}", approval.id));
-        print::say(&format!("remembered for {} with {with}", approval.place()));
+        print::say(&format!(
+            "remembered for {} with {with}",
+            words::place(approval)
+        ));
         print::hint(&format!("`switchboard approvals forget {rule}` forgets it"));
     }
 
@@ -239,13 +245,13 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
     if let Some(edits) = edits.as_ref().filter(|_| !args.yes) {
         edits.show()?;
     }
-    let what = match (approval.kind.as_str(), approval.is_review()) {
-        ("tool_call", _) => format!("Let {} be called", approval.place()),
-        ("resource", _) => format!("Let {} be read", approval.place()),
-        ("prompt", _) => format!("Let {} be handed out", approval.place()),
-        ("sampling", true) => format!("Hand this answer to {}", approval.server()),
-        ("sampling", false) => format!("Ask the model for {}", approval.server()),
-        _ => format!("Approve {}", approval.place()),
+    let what = match (&*approval.kind, approval.is_review()) {
+        ("tool_call", _) => format!("Let {} be called", words::place(&approval)),
+        ("resource", _) => format!("Let {} be read", words::place(&approval)),
+        ("prompt", _) => format!("Let {} be handed out", words::place(&approval)),
+        ("sampling", true) => format!("Hand this answer to {}", words::server(&approval)),
+        ("sampling", false) => format!("Ask the model for {}", words::server(&approval)),
+        _ => format!("Approve {}", words::place(&approval)),
     };
     let with = edits.as_ref().map_or("", |_| ", with your changes");
     APPROVE.agree(args.yes, &format!("{what}{with} ({id})?"))?;
@@ -311,12 +317,12 @@ pub(super) fn object(given: &str, what: &str) -> Result<Raw, Failure> {
 
 /// Answers a question.
 fn accept(link: &Link, approval: &Approval, args: &Approve) -> Result<(), Failure> {
-    let form = Form::read(&approval.request());
+    let form = Form::read(&words::request(approval));
     if !args.yes {
         print::data(&Sight::of(link, approval, true).text)?;
     }
     let id = &approval.id;
-    let server = approval.server();
+    let server = words::server(approval);
     let content = match &form.mode {
         Mode::Refused { why } => {
             return Err(Failure::new(visible_line(why)).hint(format!(
@@ -382,8 +388,8 @@ fn reject_one(
 pub(super) fn over(approval: &Approval) -> Failure {
     let id = print::shell_word(&approval.id);
     let message = match &approval.decision {
-        Some(decision) => format!("`{id}` was {} already", decision.sentence()),
-        None => format!("`{id}` is {} already", approval.status_words()),
+        Some(decision) => format!("`{id}` was {} already", words::decision(decision)),
+        None => format!("`{id}` is {} already", words::status(approval)),
     };
     Failure::new(message).hint(format!(
         "`switchboard approvals show {id}` shows what became of it"
@@ -393,8 +399,8 @@ pub(super) fn over(approval: &Approval) -> Failure {
 /// Says what became of a request.
 pub(super) fn told(approval: &Approval) {
     let id = &approval.id;
-    let place = approval.place();
-    print::say(&match (approval.kind.as_str(), approval.status.as_str()) {
+    let place = words::place(approval);
+    print::say(&match (&*approval.kind, &*approval.status) {
         ("sampling", "generating") => format!(
             "approved `{id}`: the model is asked; `switchboard approvals show {id}` shows what it says"
         ),

@@ -9,11 +9,12 @@ use std::{
 };
 
 use switchboard_config::Home;
+use switchboard_rest::approvals::Approval;
 use switchboard_terminal::visible::{pretty, visible};
 use switchboard_terminal::{failure::Failure, print};
 use switchboard_wire::Raw;
 
-use super::{decide::Edits, shapes::Approval};
+use super::{decide::Edits, words};
 use crate::programs;
 
 /// What can be changed of a request for a model's answer, besides the model.
@@ -40,7 +41,7 @@ pub(super) fn run(home: &Home, approval: &Approval) -> Result<Option<Edits>, Fai
     }
     let is_call = approval.kind == "tool_call";
     let before = if is_call {
-        approval.arguments().unwrap_or_else(Raw::empty_object)
+        words::arguments(approval).unwrap_or_else(Raw::empty_object)
     } else {
         editable(approval)
     };
@@ -63,7 +64,7 @@ pub(super) fn run(home: &Home, approval: &Approval) -> Result<Option<Edits>, Fai
 
 /// Other arguments for a call, unless they are the same.
 pub(super) fn arguments(approval: &Approval, after: &Raw) -> Option<Edits> {
-    let before = approval.arguments().unwrap_or_else(Raw::empty_object);
+    let before = words::arguments(approval).unwrap_or_else(Raw::empty_object);
     let (old, new) = (pretty(&before), pretty(after));
     (old != new).then(|| Edits {
         body: Raw::object([("arguments", after.clone())]),
@@ -92,7 +93,7 @@ pub(super) fn members(approval: &Approval, changed: Vec<(&str, Raw)>) -> Edits {
 
 /// What can be changed of a request for a model's answer.
 fn editable(approval: &Approval) -> Raw {
-    let request = approval.request();
+    let request = words::request(approval);
     let members = EDITABLE
         .into_iter()
         .filter_map(|name| Some((name, request.member(name)?)));

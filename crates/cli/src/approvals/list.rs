@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use switchboard_approvals::Kind;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
+use switchboard_rest::approvals::{Approval, Approvals};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Table},
 };
 
-use super::shapes::{Answer, Approval};
+use super::words;
 use crate::link::Link;
 
 /// Show what waits for an answer.
@@ -76,7 +77,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     if args.json {
         return print::json_raw(&link.get(&args.address())?);
     }
-    let Answer { approvals } = link.get(&args.address())?;
+    let Approvals { approvals } = link.get(&args.address())?;
     let is_queue = !args.all && args.status.is_none();
     if approvals.is_empty() {
         let is_all = is_queue && args.kind.is_none() && args.server.is_none();
@@ -105,19 +106,19 @@ fn table(approvals: &[Approval], with_status: bool) -> Table {
     for approval in approvals {
         table.row([
             approval.id.clone(),
-            approval.age(now),
+            words::age(approval, now),
             if with_status {
-                approval.status_words()
+                words::status(approval)
             } else {
-                approval.left(now)
+                words::left(approval, now)
             },
-            approval.kind_word(),
-            approval.place(),
-            approval.client(),
+            words::kind(approval),
+            words::place(approval),
+            words::client(approval),
         ]);
-        table.note(&approval.summary());
+        table.note(&words::summary(approval));
         if approval.waits() {
-            for warning in approval.warnings() {
+            for warning in words::warnings(approval) {
                 table.note(&format!("warning: {warning}"));
             }
         }
@@ -138,7 +139,7 @@ pub(super) fn advise(approval: &Approval) {
 pub(super) fn ways(approval: &Approval) -> String {
     let id = print::shell_word(&approval.id);
     let one = |what: &str| format!("`switchboard approvals {what}`");
-    match approval.kind.as_str() {
+    match &*approval.kind {
         "elicitation" => format!(
             "{} answers it, {} does not",
             one(&format!("approve {id}")),

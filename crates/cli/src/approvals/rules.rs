@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use switchboard_catalog::escape;
 use switchboard_config::Home;
+use switchboard_rest::rules::{PastCalls, Rule, Rules, TestedRule};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Table},
@@ -14,7 +14,7 @@ use switchboard_terminal::{
 };
 use switchboard_wire::Raw;
 
-use crate::{link::Link, shapes::count, times::local};
+use crate::{link::Link, times::local, words::count};
 
 /// Show the rules: of the configuration, of servers, and decisions that are remembered.
 ///
@@ -47,22 +47,6 @@ pub(super) struct Test {
 }
 
 const RULES: &str = "/api/v1/approvals/rules";
-
-#[derive(Deserialize)]
-struct Rules {
-    rules: Vec<Rule>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Rule {
-    id: String,
-    text: String,
-    source: String,
-    scope: Option<Value>,
-    expires_at: Option<String>,
-    by: Option<String>,
-}
 
 pub(super) fn list(home: &Home, args: &List) -> Result<(), Failure> {
     let link = Link::need(home)?;
@@ -99,18 +83,16 @@ pub(super) fn list(home: &Home, args: &List) -> Result<(), Failure> {
 }
 
 /// For whom a remembered decision holds: a word, or a word with which of them.
-fn scope(scope: &Value) -> String {
-    match scope {
-        Value::String(word) => visible_line(word),
-        Value::Object(members) => {
-            let parts = members.iter().map(|(name, value)| match value {
-                Value::String(folder) => format!("{name} {folder}"),
-                _ => name.clone(),
-            });
-            visible_line(&parts.collect::<Vec<_>>().join(" "))
-        }
-        _ => String::new(),
+fn scope(scope: &Raw) -> String {
+    if let Some(word) = scope.to_text() {
+        return visible_line(&word);
     }
+    let members = scope.members().unwrap_or_default();
+    let parts = members.iter().map(|(name, value)| match value.to_text() {
+        Some(folder) => format!("{name} {folder}"),
+        None => name.clone(),
+    });
+    visible_line(&parts.collect::<Vec<_>>().join(" "))
 }
 
 pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Failure> {
@@ -144,39 +126,6 @@ pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Failure> {
     Ok(())
 }
 
-#[derive(Deserialize)]
-struct Tested {
-    text: String,
-    tools: Vec<Tool>,
-    calls: Calls,
-    approvals: Calls,
-}
-
-#[derive(Deserialize)]
-struct Tool {
-    name: String,
-    kind: String,
-    now: String,
-    then: String,
-}
-
-#[derive(Deserialize)]
-struct Calls {
-    looked: u64,
-    matched: u64,
-    unsure: u64,
-    examples: Vec<Example>,
-}
-
-#[derive(Deserialize)]
-struct Example {
-    at: String,
-    server: String,
-    tool: String,
-    client: Option<String>,
-    arguments: Option<Raw>,
-}
-
 pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
     let rule: Value = if args.rule.trim_start().starts_with('{') {
         serde_json::from_str(&args.rule)
@@ -190,7 +139,7 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
     if args.json {
         return print::json_raw(&link.send(&address, &body)?);
     }
-    let tested: Tested = link.send(&address, &body)?;
+    let tested: TestedRule = link.send(&address, &body)?;
     print::data(&format!("{}\n", visible_line(&tested.text)))?;
     if tested.tools.is_empty() {
         print::data("\nit matches no tool, prompt or resource that is known\n")?;
@@ -222,7 +171,7 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
 }
 
 /// The calls of late that it matches.
-fn past(calls: &Calls, one: &str, more: &str, unsure: &str) -> Result<(), Failure> {
+fn past(calls: &PastCalls, one: &str, more: &str, unsure: &str) -> Result<(), Failure> {
     if calls.looked == 0 {
         return Ok(());
     }

@@ -6,6 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use switchboard_approvals::form::{self, Field, Form, Mode};
 use switchboard_config::Home;
+use switchboard_rest::{approvals::Approval, trust::Start};
 use switchboard_terminal::{
     failure::Failure,
     print,
@@ -13,11 +14,11 @@ use switchboard_terminal::{
 };
 use switchboard_wire::Raw;
 
-use super::{list, shapes::Approval};
+use super::{list, words};
 use crate::{
     link::Link,
     times::local,
-    trust::{Asked, Definitions, Start},
+    trust::{self, Asked, Definitions},
 };
 
 /// Show all of a request: who asks and why, what it says, and what became of it.
@@ -65,19 +66,20 @@ pub(super) struct Sight {
 impl Sight {
     /// Everything of a request. The definitions that a request for trust is about are read from the gateway.
     pub(super) fn of(link: &Link, approval: &Approval, full: bool) -> Self {
-        let asked = match approval.kind.as_str() {
-            "trust" if approval.waits() => asked(&approval.request()),
+        let asked = match &*approval.kind {
+            "trust" if approval.waits() => asked(&words::request(approval)),
             _ => Vec::new(),
         };
         if asked.is_empty() {
             let mut sight = Self::new(approval, full, None);
-            let is_shown = approval.kind != "trust" || start_of(&approval.request()).is_some();
+            let is_shown =
+                approval.kind != "trust" || start_of(&words::request(approval)).is_some();
             if approval.waits() && !is_shown {
                 sight.unread.push("what is asked cannot be read".to_owned());
             }
             return sight;
         }
-        match Definitions::read(link, approval.server_name(), &asked) {
+        match Definitions::read(link, &approval.server, &asked) {
             Ok(definitions) => Self::new(approval, full, Some(definitions)),
             Err(failure) => {
                 let mut sight = Self::new(approval, full, None);
@@ -112,7 +114,7 @@ impl Sight {
         let Some(first) = self.unread.first() else {
             return Ok(());
         };
-        let server = print::shell_word(approval.server_name());
+        let server = print::shell_word(&approval.server);
         let message = format!("nothing was approved: {}", visible_line(first));
         Err(Failure::new(message).hint(format!(
             "`switchboard trust show {server}` shows what is held back now"
@@ -129,12 +131,12 @@ struct Page {
 impl Page {
     fn whole(&mut self, approval: &Approval, definitions: Option<&str>) {
         self.head(approval);
-        match approval.kind.as_str() {
-            "sampling" => self.sampling(&approval.request()),
-            "elicitation" => self.form(&Form::read(&approval.request())),
+        match &*approval.kind {
+            "sampling" => self.sampling(&words::request(approval)),
+            "elicitation" => self.form(&Form::read(&words::request(approval))),
             "tool_call" | "prompt" => self.call(approval),
-            "trust" => self.trust(&approval.request(), definitions),
-            _ => self.part("what is asked", &pretty(&approval.request())),
+            "trust" => self.trust(&words::request(approval), definitions),
+            _ => self.part("what is asked", &pretty(&words::request(approval))),
         }
         if let Some(draft) = &approval.draft {
             self.part("what the model answers", &message(draft));
@@ -180,13 +182,13 @@ impl Page {
 
     fn head(&mut self, approval: &Approval) {
         let now = Timestamp::now();
-        let what = match approval.kind.as_str() {
+        let what = match &*approval.kind {
             "sampling" => "asks for a model's answer",
             "elicitation" => "asks you something",
             "tool_call" => "is to be called",
             "resource" => "is to be read",
             "prompt" => "is to be handed out",
-            "trust" if start_of(&approval.request()).is_some() => "is not started yet",
+            "trust" if start_of(&words::request(approval)).is_some() => "is not started yet",
             "trust" => "has tools that are held back",
             _ => "asks",
         };
@@ -194,21 +196,25 @@ impl Page {
             self.text,
             "{}: {} {what}: {}",
             visible_line(&approval.id),
-            approval.place(),
-            approval.status_words()
+            words::place(approval),
+            words::status(approval)
         );
-        for warning in approval.warnings() {
+        for warning in words::warnings(approval) {
             let _ = writeln!(self.text, "{}", print::danger(&io::stdout(), 0, &warning));
         }
-        self.line("server", &approval.server());
-        self.line("client", &approval.client());
-        let asked = format!("{}, {} ago", local(&approval.created_at), approval.age(now));
+        self.line("server", &words::server(approval));
+        self.line("client", &words::client(approval));
+        let asked = format!(
+            "{}, {} ago",
+            local(&approval.created_at),
+            words::age(approval, now)
+        );
         self.line("asked", &asked);
         if let Some(at) = &approval.escalated_at {
             self.line("louder", &format!("since {}", local(at)));
         }
         if let (true, Some(at)) = (approval.is_open(), &approval.expires_at) {
-            let until = format!("{}, {} left", local(at), approval.left(now));
+            let until = format!("{}, {} left", local(at), words::left(approval, now));
             self.line("until", &until);
         }
         if let Some(rule) = &approval.rule {
@@ -217,11 +223,11 @@ impl Page {
     }
 
     fn call(&mut self, approval: &Approval) {
-        match approval.arguments() {
+        match words::arguments(approval) {
             Some(arguments) => self.part("arguments", &pretty(&arguments)),
             None => self.part("arguments", "none"),
         }
-        if let Some(hints) = approval.request().member("annotations") {
+        if let Some(hints) = words::request(approval).member("annotations") {
             self.part("what the server says of the tool", &pretty(&hints));
         }
     }
@@ -277,7 +283,10 @@ impl Page {
     /// The definitions as they are held now, or what the request itself says of them.
     fn trust(&mut self, request: &Raw, definitions: Option<&str>) {
         if let Some(start) = start_of(request) {
-            self.part("what would be started", start.lines().trim_end());
+            self.part(
+                "what would be started",
+                trust::start_lines(&start).trim_end(),
+            );
         }
         if let Some(definitions) = definitions {
             self.text.push_str(definitions);
@@ -313,9 +322,11 @@ impl Page {
     /// What became of it.
     fn end(&mut self, approval: &Approval) {
         if let Some(decision) = &approval.decision {
-            let mut said = decision.sentence();
+            let mut said = words::decision(decision);
             if let Some(remember) = &decision.remember {
-                let _ = write!(said, "\nremembered: {}", visible_line(remember.as_str()));
+                // Plain data becomes JSON.
+                let remember = serde_json::to_string(remember).unwrap_or_default();
+                let _ = write!(said, "\nremembered: {}", visible_line(&remember));
             }
             self.part("decision", &said);
             if let Some(edits) = &decision.edits {
@@ -323,7 +334,7 @@ impl Page {
             }
         }
         if let Some(result) = &approval.result {
-            let said = match approval.kind.as_str() {
+            let said = match &*approval.kind {
                 "sampling" => message(result),
                 _ => pretty(result),
             };

@@ -9,8 +9,11 @@ use std::{
 
 use clap::Args;
 use jiff::Timestamp;
-use serde::Deserialize;
 use switchboard_config::Home;
+use switchboard_rest::{
+    approvals::Approval,
+    events::{ApprovalEvent, Event},
+};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Colour},
@@ -21,9 +24,9 @@ use switchboard_wire::Raw;
 use super::{
     answer, decide,
     keys::{Keys, Woken},
-    shapes::Approval,
     show::Sight,
     stream::{Stream, Told},
+    words,
 };
 use crate::{link::Link, times::moment};
 
@@ -42,17 +45,6 @@ pub(super) struct Watch {
 
 /// How many requests are remembered that are over.
 const KNOWN: usize = 10_000;
-
-#[derive(Deserialize)]
-struct Envelope {
-    kind: String,
-    data: Data,
-}
-
-#[derive(Deserialize)]
-struct Data {
-    approval: Approval,
-}
 
 pub(super) fn run(home: &Home, args: &Watch) -> Result<(), Failure> {
     let reader = if args.json {
@@ -139,8 +131,8 @@ impl Watcher<'_> {
             }
             Told::Lagged => self.look(),
             Told::Event(text) => {
-                match serde_json::from_str(&text) {
-                    Ok(Envelope { kind, data }) => self.take(&kind, data.approval, &text),
+                match serde_json::from_str::<Event<ApprovalEvent>>(&text) {
+                    Ok(event) => self.take(&event.kind, event.data.approval, &text),
                     // Something happened all the same.
                     Err(_) => self.look(),
                 }
@@ -255,13 +247,13 @@ impl Watcher<'_> {
             1 => "",
             _ => ", n next",
         };
-        let decline = match first.kind.as_str() {
+        let decline = match &*first.kind {
             "elicitation" => ", d decline",
             _ => "",
         };
         print::data(&format!(
             "{id} {}: a approve, r reject{decline}, s show{more}, q quit ",
-            first.place()
+            words::place(first)
         ))
     }
 
@@ -352,7 +344,7 @@ fn line(kind: &str, approval: &Approval) -> String {
         _ if is_new => ("asks", Colour::Cyan),
         "approval.escalated" => ("still asks", Colour::Yellow),
         "approval.delivered" => ("delivered", Colour::Green),
-        _ => match approval.status.as_str() {
+        _ => match &*approval.status {
             "approved" | "accepted" => ("approved", Colour::Green),
             "rejected" | "declined" | "cancelled" => ("rejected", Colour::Red),
             "timed_out" => ("timed out", Colour::Red),
@@ -366,24 +358,21 @@ fn line(kind: &str, approval: &Approval) -> String {
     };
     let word = print::paint(&io::stdout(), colour, &format!("{word:<10}"));
     let about = if is_new || kind == "approval.escalated" {
-        let client = approval.client();
+        let client = words::client(approval);
         let client = if client.is_empty() {
             client
         } else {
             format!("for {client}: ")
         };
         let left = match approval.expires_at {
-            Some(_) => format!(" ({} left)", approval.left(now)),
+            Some(_) => format!(" ({} left)", words::left(approval, now)),
             None => String::new(),
         };
-        format!("{client}{}{left}", approval.summary())
+        format!("{client}{}{left}", words::summary(approval))
     } else if kind == "approval.delivered" {
         String::new()
     } else {
-        let decided = approval
-            .decision
-            .as_ref()
-            .map(super::shapes::Decision::sentence);
+        let decided = approval.decision.as_ref().map(words::decision);
         let error = approval.error.as_deref().map(visible_line);
         decided.or(error).unwrap_or_default()
     };
@@ -391,8 +380,8 @@ fn line(kind: &str, approval: &Approval) -> String {
         "{}  {word}  {}  {} {}",
         moment(now),
         visible_line(&approval.id),
-        approval.kind_word(),
-        approval.place()
+        words::kind(approval),
+        words::place(approval)
     );
     // A program reads lines, a person what fits the terminal.
     let between = if print::is_terminal() { "\n    " } else { "  " };
@@ -402,7 +391,7 @@ fn line(kind: &str, approval: &Approval) -> String {
     };
     let mut text = format!("{head}{about}\n");
     if is_new {
-        for warning in approval.warnings() {
+        for warning in words::warnings(approval) {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}", print::danger(&io::stdout(), 4, &warning));
         }

@@ -18,7 +18,7 @@ use switchboard_text::hex;
 use switchboard_wire::Raw;
 
 use super::{Entry, cannot, cannot_make, failure, log_of};
-use crate::shapes::count;
+use crate::words::count;
 
 /// Move the oldest part of the log to a file.
 ///

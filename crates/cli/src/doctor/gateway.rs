@@ -7,12 +7,10 @@ use std::{
 };
 
 use switchboard_config::{Config, ConfigError, Home};
+use switchboard_rest::status::Status;
 use switchboard_terminal::failure::Failure;
 
-use super::{
-    super::shapes::{Status, count},
-    Finding,
-};
+use super::{super::words::count, Finding};
 use crate::link::Link;
 
 /// The running gateway, as far as there is one and it answers.

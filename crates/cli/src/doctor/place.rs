@@ -13,7 +13,7 @@ use rustix::{
 use serde::Deserialize;
 use switchboard_config::{Config, Home};
 
-use super::{super::shapes::count, Finding};
+use super::{super::words::count, Finding};
 
 /// Below this much space, the store and the logs are about to fail.
 const SPACE_NEEDED: u64 = 64 * 1024 * 1024;

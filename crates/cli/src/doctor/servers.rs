@@ -16,13 +16,11 @@ use switchboard_config::{
     CommandLine, Config, Container, Home, Inherit, Remote, ResolveError, Server, Transport,
 };
 use switchboard_contain::Engine;
+use switchboard_rest::{servers, status::Status};
 use switchboard_terminal::{failure::Failure, print::shell_word};
 
 use super::{
-    super::{
-        launching, programs,
-        shapes::{self, Status},
-    },
+    super::{launching, programs, words},
     Finding,
     program::{self, Answers, Question},
 };
@@ -79,7 +77,7 @@ struct Look<'a> {
     home: &'a Home,
     answers: &'a Answers,
     /// How it is, if a gateway runs.
-    state: Option<&'a shapes::Server>,
+    state: Option<&'a servers::Server>,
     gateway_runs: bool,
     findings: Vec<Finding>,
 }
@@ -116,10 +114,10 @@ impl Look<'_> {
         if self.findings.is_empty() {
             let mut state = self
                 .state
-                .map_or("it can be started", |server| &server.state)
+                .map_or("it can be started", |server| &*server.health.state)
                 .to_owned();
             if let Some(server) = self.state.filter(|server| server.mended > 0) {
-                let mended = shapes::count(server.mended, "definition is", "definitions are");
+                let mended = words::count(server.mended, "definition is", "definitions are");
                 state =
                     format!("{state}; {mended} mended for clients that would reject what it sends");
             }
@@ -379,15 +377,15 @@ impl Look<'_> {
     }
 
     /// The lists that it did not give. Without its tools it is of little use.
-    fn lists(&mut self, state: &shapes::Server) {
+    fn lists(&mut self, state: &servers::Server) {
         let fix = format!(
             "once that is fixed, run `switchboard restart {0}`; `switchboard logs {0}` may say more",
             shell_word(self.name)
         );
         for failed in &state.failed_lists {
-            match failed.list.as_str() {
-                "tools/list" => self.problem(failed.words(), fix.clone()),
-                _ => self.warning(failed.words(), fix.clone()),
+            match &*failed.list {
+                "tools/list" => self.problem(words::failed_list(failed), fix.clone()),
+                _ => self.warning(words::failed_list(failed), fix.clone()),
             }
         }
     }
@@ -396,22 +394,23 @@ impl Look<'_> {
     fn health(&mut self, server: &Server) {
         let Some(state) = self.state else { return };
         self.lists(state);
-        let is_down = matches!(state.state.as_str(), "parked" | "retrying");
+        let is_down = words::is_down(state);
+        let health = &state.health;
         // One that is tried again has the reason of its last failure until it is up.
-        if !is_down && state.reason.is_none() {
+        if !is_down && health.reason.is_none() {
             return;
         }
-        let reason = state.reason.as_deref().unwrap_or("it failed");
-        let message = format!("it is {}: {reason}", state.state);
+        let reason = health.reason.as_deref().unwrap_or("it failed");
+        let message = format!("it is {}: {reason}", health.state);
         if is_refused(server, reason) {
             let fix = self.renew(server);
             return self.problem(message, fix);
         }
-        let fix = match &state.action {
+        let fix = match &health.action {
             Some(action) => action.clone(),
             None => format!("`switchboard logs {}` may say more", shell_word(self.name)),
         };
-        if state.state == "parked" {
+        if health.state == "parked" {
             self.problem(message, fix);
         } else {
             self.warning(message, fix);

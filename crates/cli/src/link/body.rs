@@ -3,7 +3,8 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
+use switchboard_rest::Problem;
 use switchboard_terminal::failure::Failure;
 use switchboard_wire::Raw;
 
@@ -32,14 +33,6 @@ enum Length {
     End,
     /// Until the connection ends.
     Open,
-}
-
-/// What the gateway says when it does not do something (RFC 9457).
-#[derive(Default, Deserialize)]
-struct Problem {
-    detail: Option<String>,
-    hint: Option<String>,
-    title: Option<String>,
 }
 
 impl Answer {
@@ -173,7 +166,8 @@ pub(super) fn problem(text: String, unread: impl FnOnce() -> String) -> Failure 
     let problem = Raw::parse(text).ok();
     let problem: Option<Problem> = problem.and_then(|raw| raw.read_owned().ok());
     let problem = problem.unwrap_or_default();
-    let message = problem.detail.or(problem.title);
+    let mut message = [problem.detail, problem.title].into_iter();
+    let message = message.find(|message| !message.is_empty());
     // Lines of a server must not look like lines of ours.
     let message = message.map(|message| message.replace('\n', "\n  "));
     let failure = Failure::new(message.unwrap_or_else(unread));

@@ -12,7 +12,7 @@ use switchboard_files::{Draft, Durability};
 use switchboard_terminal::{failure::Failure, print};
 
 use super::{
-    super::{config_file::cannot, progress::Progress, shapes::count},
+    super::{config_file::cannot, progress::Progress, words::count},
     scope::{Scope, Wish},
     session::{self, Session},
 };

@@ -7,7 +7,7 @@ use switchboard_terminal::visible::visible_line;
 use switchboard_terminal::{failure::Failure, print};
 
 use super::{
-    super::{agree::FORGET, shapes::count},
+    super::{agree::FORGET, words::count},
     list,
     scope::Wish,
     session::{self, Consent},

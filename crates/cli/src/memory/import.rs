@@ -13,7 +13,7 @@ use switchboard_terminal::visible::visible_line;
 use switchboard_terminal::{failure::Failure, print};
 
 use super::{
-    super::{config_file::cannot, progress::Progress, shapes::count},
+    super::{config_file::cannot, progress::Progress, words::count},
     pages::{Page, Pages},
     scope::Wish,
     session::{self, Session},

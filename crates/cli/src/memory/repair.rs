@@ -1,19 +1,18 @@
 //! `switchboard memory repair`: what can be read of a damaged store is brought back.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use clap::Args;
-use serde::Deserialize;
-use serde_json::json;
 use switchboard_config::Home;
 use switchboard_host::runtime::{self, Lock};
+use switchboard_rest::status::{RepairMemory, RepairedMemory};
 use switchboard_store::{Store, memory::Salvaged};
 use switchboard_terminal::visible::visible_line;
 use switchboard_terminal::{failure::Failure, print};
 use tokio::time::timeout;
 
 use super::{
-    super::{agree::DISCARD, progress::Progress, shapes::count},
+    super::{agree::DISCARD, progress::Progress, words::count},
     stats,
 };
 use crate::link::Link;
@@ -38,23 +37,12 @@ pub(super) struct Repair {
     yes: bool,
 }
 
-/// What was brought back.
-#[derive(Debug, Deserialize)]
-struct Mended {
-    versions: u64,
-    entities: u64,
-    relations: u64,
-    problems: Vec<Arc<str>>,
-}
-
-impl From<Salvaged> for Mended {
-    fn from(salvaged: Salvaged) -> Self {
-        Self {
-            versions: salvaged.versions,
-            entities: salvaged.entities,
-            relations: salvaged.relations,
-            problems: salvaged.problems,
-        }
+fn mended(salvaged: &Salvaged) -> RepairedMemory {
+    RepairedMemory {
+        versions: salvaged.versions,
+        entities: salvaged.entities,
+        relations: salvaged.relations,
+        problems: salvaged.problems.iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -78,14 +66,16 @@ pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Failure> {
 }
 
 /// Has the gateway that runs do it; `None` if there is nothing to do.
-fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<Mended>, Failure> {
+fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<RepairedMemory>, Failure> {
     if !stats::is_store_broken(home)? {
         return Ok(None);
     }
     if args.discard {
         DISCARD.agree(args.yes, &question("the damaged file"))?;
     }
-    let wish = json!({ "discard": args.discard }).to_string();
+    let discard = args.discard;
+    let wish = serde_json::to_string(&RepairMemory { discard })
+        .map_err(|error| Failure::new(error.to_string()))?;
     let answer = link.post_and_wait("/api/v1/memory/repair", &wish)?;
     let mended = serde_json::from_str(&answer).map_err(|error| {
         Failure::new(format!("the gateway's answer is not understood: {error}"))
@@ -94,7 +84,7 @@ fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<Mended>, Failur
 }
 
 /// The same without a gateway.
-fn by_oneself(home: &Home, args: &Repair) -> Result<Option<Mended>, Failure> {
+fn by_oneself(home: &Home, args: &Repair) -> Result<Option<RepairedMemory>, Failure> {
     if !home.database().exists() {
         return Ok(None);
     }
@@ -114,7 +104,7 @@ fn by_oneself(home: &Home, args: &Repair) -> Result<Option<Mended>, Failure> {
     done
 }
 
-async fn mend(store: &Store, args: &Repair) -> Result<Option<Mended>, Failure> {
+async fn mend(store: &Store, args: &Repair) -> Result<Option<RepairedMemory>, Failure> {
     let memories = store.memories();
     let Some(aside) = memories.damaged().await? else {
         return Ok(None);
@@ -122,21 +112,21 @@ async fn mend(store: &Store, args: &Repair) -> Result<Option<Mended>, Failure> {
     if args.discard {
         DISCARD.agree(args.yes, &question(&visible_line(&aside)))?;
         memories.discard_damaged().await?;
-        return Ok(Some(Salvaged::default().into()));
+        return Ok(Some(RepairedMemory::default()));
     }
     let mut progress = Progress::new();
     let told = |salvaged: &Salvaged| {
         progress.show(&format!("repairing… {} versions", salvaged.versions));
     };
     let salvaged = memories.repair(told).await?;
-    Ok(Some(salvaged.into()))
+    Ok(Some(mended(&salvaged)))
 }
 
 fn question(file: &str) -> String {
     format!("Begin without the memories in {file}? The file is kept.")
 }
 
-fn tell(mended: &Mended) {
+fn tell(mended: &RepairedMemory) {
     for problem in mended.problems.iter().take(NAMED) {
         print::warn(&visible_line(problem));
     }

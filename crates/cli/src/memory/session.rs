@@ -264,7 +264,7 @@ impl Session {
             let home = self.home.clone();
             // Nobody waits for what is said meanwhile.
             tokio::task::spawn_blocking(move || {
-                call::tell_if_asked(&home, call::Request::is_of_memory, began);
+                call::tell_if_asked(&home, call::is_of_memory, began);
             });
         }
         calling.await

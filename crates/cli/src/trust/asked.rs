@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use serde::Deserialize;
+use switchboard_rest::trust::HeldTool;
 use switchboard_terminal::{
     failure::Failure,
     print::{self, shell_word},
 };
 
-use super::{shapes::Held, show};
+use super::show;
 use crate::link::Link;
 
 /// A definition that a request for trust names.
@@ -44,7 +45,7 @@ impl Definitions {
         Ok(all)
     }
 
-    fn add(&mut self, server: &str, asked: &Asked, held: Option<&Held>) {
+    fn add(&mut self, server: &str, asked: &Asked, held: Option<&HeldTool>) {
         let why = match held {
             None => "is not held back any more",
             Some(held) if held.fingerprint != asked.fingerprint => "has changed since it was asked",
@@ -67,7 +68,7 @@ mod tests {
 
     fn read(asked: &str, held: &str) -> Definitions {
         let asked: Asked = serde_json::from_str(asked).unwrap();
-        let held: Option<Held> = serde_json::from_str(held).unwrap();
+        let held: Option<HeldTool> = serde_json::from_str(held).unwrap();
         let mut all = Definitions::default();
         all.add("sky", &asked, held.as_ref());
         all

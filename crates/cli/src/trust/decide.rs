@@ -5,17 +5,14 @@ use clap::Args;
 use serde_json::json;
 use switchboard_catalog::escape;
 use switchboard_config::Home;
+use switchboard_rest::trust::{HeldTool, ServerTrust, ToolTrust};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, shell_word},
 };
 
-use super::{
-    Target, list,
-    shapes::{Held, ServerTrust, Shown},
-    show,
-};
-use crate::{agree::APPROVE, link::Link, shapes::count};
+use super::{Target, list, show, start, words};
+use crate::{agree::APPROVE, link::Link, words::count};
 
 /// How many definitions are approved by one request.
 const AT_ONCE: usize = 500;
@@ -97,7 +94,7 @@ pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Failure> {
 
 fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<(), Failure> {
     let name = &args.name;
-    let shown: Shown = super::ask_tool(link, server, tool)?;
+    let shown: ToolTrust = super::ask_tool(link, server, tool)?;
     let Some(held) = shown.held else {
         print::say(&format!("`{name}` is approved already"));
         return Ok(());
@@ -105,7 +102,7 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
     print::data(&show::to_decide(&held))?;
     check_shown(&held, args.fingerprint.as_deref())?;
     APPROVE.agree(args.yes, &format!("Approve {}?", print::one_line(name)))?;
-    link.post(&address(server), Some(&held.seen()))?;
+    link.post(&address(server), Some(&words::seen(&held)))?;
     print::say(&format!("approved `{name}`"));
     more(&super::ask_one(link, server)?);
     Ok(())
@@ -114,14 +111,18 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
 fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure> {
     let trust = super::ask_one(link, server)?;
     if let Some(start) = &trust.start {
-        print::data(&start.page(server))?;
+        print::data(&start::page(start, server))?;
         APPROVE.agree(args.yes, &format!("Start {server}?"))?;
         let body = json!({ "start": start.fingerprint });
         link.post(&address(server), Some(&body))?;
         print::say(&format!("`{server}` may start"));
         return Ok(());
     }
-    let mut pending: Vec<Held> = trust.held.into_iter().filter(Held::is_pending).collect();
+    let mut pending: Vec<HeldTool> = trust
+        .held
+        .into_iter()
+        .filter(HeldTool::is_pending)
+        .collect();
     let begins_anew = args.all && trust.note.is_some();
     if pending.is_empty() && !begins_anew {
         print::say(&format!("nothing of `{server}` waits to be approved"));
@@ -151,12 +152,12 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
         }
     }
     for some in seen.chunks(AT_ONCE) {
-        let tools = some.iter().map(|held| held.seen());
+        let tools = some.iter().map(|held| words::seen(held));
         let body = json!({ "tools": tools.collect::<Vec<_>>() });
         link.post(&address(server), Some(&body))?;
     }
     let now = super::ask_one(link, server)?;
-    let (changed, done): (Vec<&Held>, Vec<&Held>) = seen
+    let (changed, done): (Vec<&HeldTool>, Vec<&HeldTool>) = seen
         .into_iter()
         .partition(|seen| now.held.iter().any(|held| held.tool == seen.tool));
     if !done.is_empty() {
@@ -168,7 +169,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
         let failure = Failure::new(format!(
             "`{name}` is not approved: it has changed since you looked at it"
         ));
-        let hint = format!("`switchboard trust show {}` shows it", held.word());
+        let hint = format!("`switchboard trust show {}` shows it", words::word(held));
         print::complain(&failure.hint(hint));
         failed = true;
     }
@@ -187,19 +188,22 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
 }
 
 /// Fails for a definition that cannot be shown, unless it is the one that was asked for by its fingerprint.
-fn check_shown(held: &Held, fingerprint: Option<&str>) -> Result<(), Failure> {
+fn check_shown(held: &HeldTool, fingerprint: Option<&str>) -> Result<(), Failure> {
     let name = &held.name;
     match fingerprint {
         Some(given) if given != held.fingerprint => Err(Failure::new(format!(
             "`{name}` is not approved: it has another fingerprint"
         ))
-        .hint(format!("`switchboard trust show {}` shows it", held.word()))),
+        .hint(format!(
+            "`switchboard trust show {}` shows it",
+            words::word(held)
+        ))),
         None if held.definition.is_none() => Err(Failure::new(format!(
             "`{name}` is not approved: its definition is too large to be kept and shown"
         ))
         .hint(format!(
             "read it at its source; `switchboard trust approve {} --fingerprint {}` approves it",
-            held.word(),
+            words::word(held),
             shell_word(&held.fingerprint)
         ))),
         _ => Ok(()),

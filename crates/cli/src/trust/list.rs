@@ -2,16 +2,14 @@
 
 use clap::Args;
 use switchboard_config::Home;
+use switchboard_rest::trust::{HeldTool, ServerTrust, Trust};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Table, shell_word},
 };
 
-use super::{
-    super::list,
-    shapes::{Answer, Held, ServerTrust},
-};
-use crate::link::Link;
+use super::{super::list, words};
+use crate::{link::Link, times::local_millis};
 
 /// Show how far each server is trusted, and which tools are held back or suspicious.
 #[derive(Debug, Args)]
@@ -35,7 +33,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     if args.json {
         return print::json_raw(&super::ask(&link, name)?);
     }
-    let Answer { servers } = super::ask(&link, name)?;
+    let Trust { servers } = super::ask(&link, name)?;
     if servers.is_empty() {
         list::say_none();
         return Ok(());
@@ -43,7 +41,7 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     overview(&servers).print()?;
     for server in &servers {
         if let Some(start) = &server.start {
-            print::data(&format!("\n{}", start.page(&server.name)))?;
+            print::data(&format!("\n{}", super::start::page(start, &server.name)))?;
         }
     }
     if servers.iter().any(|server| !server.held.is_empty()) {
@@ -63,22 +61,26 @@ fn overview(servers: &[ServerTrust]) -> Table {
     for server in servers {
         table.row([
             server.name.clone(),
-            server.trust.clone(),
+            server.trust.to_string(),
             server.approved.to_string(),
             server.held.len().to_string(),
-            server.suspicious().to_string(),
+            words::suspicious(server).to_string(),
         ]);
     }
     table
 }
 
 /// The tools that are held back, with the worst that is to be said of each.
-pub(super) fn held<'a>(held: impl Iterator<Item = &'a Held>) -> Table {
+pub(super) fn held<'a>(held: impl Iterator<Item = &'a HeldTool>) -> Table {
     let mut table = Table::new(&["HELD BACK", "WHY", "SINCE"]).cut_path(0);
     for tool in held {
-        table.row([tool.name.clone(), tool.reason().to_owned(), tool.since()]);
+        table.row([
+            tool.name.clone(),
+            words::reason(tool).to_owned(),
+            local_millis(tool.since_ms),
+        ]);
         if let Some(worst) = tool.findings.first() {
-            table.note(&format!("suspicious: {}", worst.sentence()));
+            table.note(&format!("suspicious: {}", words::finding(worst)));
         }
     }
     table
@@ -89,7 +91,7 @@ fn flagged(servers: &[ServerTrust]) -> Table {
     for tool in servers.iter().flat_map(|server| &server.flagged) {
         table.row([tool.name.clone()]);
         if let Some(worst) = tool.findings.first() {
-            table.note(&worst.sentence());
+            table.note(&words::finding(worst));
         }
     }
     table
@@ -114,7 +116,7 @@ fn advise(servers: &[ServerTrust]) {
         super::start::advise(&server.name);
     }
     if let Some(first) = servers.iter().find_map(|server| server.pending().next()) {
-        let word = first.word();
+        let word = words::word(first);
         print::hint(&format!(
             "`switchboard trust show {word}` shows what it says and what changed; then \
              `switchboard trust approve {word}` or `switchboard trust reject {word}`"

@@ -5,6 +5,7 @@ use std::{fmt::Write as _, io};
 
 use clap::Args;
 use switchboard_config::Home;
+use switchboard_rest::trust::{ApprovedTool, Finding, HeldTool, ToolTrust};
 use switchboard_terminal::{
     failure::Failure,
     print::{self, Colour},
@@ -12,12 +13,8 @@ use switchboard_terminal::{
 };
 use switchboard_wire::Raw;
 
-use super::{
-    Target,
-    definition::readable,
-    shapes::{Approved, Change, Finding, Held, Shown},
-};
-use crate::link::Link;
+use super::{Target, definition::readable, start, words};
+use crate::{link::Link, times::local_millis};
 
 /// Show a tool: what changed since it was approved, what is suspicious, what it says.
 ///
@@ -43,7 +40,7 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
     if args.json {
         return print::json_raw(&super::ask_tool(&link, server, tool)?);
     }
-    let shown: Shown = super::ask_tool(&link, server, tool)?;
+    let shown: ToolTrust = super::ask_tool(&link, server, tool)?;
     match (&shown.held, &shown.approved) {
         (Some(held), _) => {
             print::data(&whole(held))?;
@@ -65,8 +62,8 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
     }
     let trust = super::ask_one(link, server)?;
     if let Some(start) = &trust.start {
-        print::data(&start.page(server))?;
-        super::start::advise(server);
+        print::data(&start::page(start, server))?;
+        start::advise(server);
         return Ok(());
     }
     for (n, held) in trust.held.iter().enumerate() {
@@ -75,7 +72,7 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
         }
         if held.omitted {
             let (title, findings) = (title(held), findings(&held.findings));
-            let word = held.word();
+            let word = words::word(held);
             print::data(&format!(
                 "{title}{findings}{WHAT_IT_SAYS}  left out: `switchboard trust show {word}` shows it\n"
             ))?;
@@ -91,7 +88,7 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
         (None, _) => {}
         (Some(one), None) => advise(one),
         (Some(one), Some(_)) => {
-            let (tool, all) = (one.word(), print::shell_word(server));
+            let (tool, all) = (words::word(one), print::shell_word(server));
             print::hint(&format!(
                 "`switchboard trust approve {tool}` or `switchboard trust reject {tool}` decides about \
                  one, `switchboard trust approve {all}` approves all that are not rejected"
@@ -103,8 +100,8 @@ fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
 
 /// Everything that a person needs to decide about a definition that is held back: its changes, or its full text
 /// if it is new or the changes do not tell all of it.
-pub(super) fn to_decide(held: &Held) -> String {
-    if !held.changes.is_empty() && !held.changes.iter().any(Change::is_cut) {
+pub(super) fn to_decide(held: &HeldTool) -> String {
+    if !held.changes.is_empty() && !held.changes.iter().any(words::is_cut) {
         return changes(held);
     }
     whole(held)
@@ -113,12 +110,12 @@ pub(super) fn to_decide(held: &Held) -> String {
 const WHAT_CHANGED: &str = "\nwhat changed\n";
 const WHAT_IT_SAYS: &str = "\nwhat it says\n";
 
-fn whole(held: &Held) -> String {
+fn whole(held: &HeldTool) -> String {
     changes(held) + &definition(held.definition.as_ref())
 }
 
 /// Why it is held, what changed in it and what is suspicious.
-fn changes(held: &Held) -> String {
+fn changes(held: &HeldTool) -> String {
     let mut text = title(held);
     if let Some(diff) = held.diff.as_ref().filter(|diff| !diff.is_empty()) {
         text.push_str(WHAT_CHANGED);
@@ -130,14 +127,14 @@ fn changes(held: &Held) -> String {
     text + &findings(&held.findings)
 }
 
-fn title(held: &Held) -> String {
-    let (title, reason) = (held.title(), held.reason());
-    let (since, fingerprint) = (held.since(), &held.fingerprint);
+fn title(held: &HeldTool) -> String {
+    let (title, reason) = (words::title(held), words::reason(held));
+    let (since, fingerprint) = (local_millis(held.since_ms), &held.fingerprint);
     format!("{title} is held back: {reason}\nsince        {since}\nfingerprint  {fingerprint}\n")
 }
 
-fn approved(tool: &Approved) -> String {
-    let (name, since) = (print::one_line(&tool.name), tool.since());
+fn approved(tool: &ApprovedTool) -> String {
+    let (name, since) = (print::one_line(&tool.name), local_millis(tool.at_ms));
     format!(
         "{name} is approved\nsince        {since}\nfingerprint  {}\n{}{}",
         tool.fingerprint,
@@ -152,14 +149,14 @@ fn findings(findings: &[Finding]) -> String {
     }
     let mut text = "\nwhat is suspicious\n".to_owned();
     for finding in findings {
-        let (word, colour) = match finding.severity.as_str() {
+        let (word, colour) = match &*finding.severity {
             "hidden" => ("hidden:", Colour::Red),
             "danger" => ("danger:", Colour::Red),
             "warn" => ("warning:", Colour::Yellow),
             _ => ("note:", Colour::Cyan),
         };
         let out = io::stdout();
-        let sentence = print::indented(&out, 2, colour, word, &finding.sentence());
+        let sentence = print::indented(&out, 2, colour, word, &words::finding(finding));
         let excerpt = format!("      {}", print::one_line(&finding.excerpt));
         let excerpt = print::fitted(&out, &excerpt, 0, 0);
         // Writing to a string cannot fail.
@@ -176,8 +173,8 @@ fn definition(definition: Option<&Raw>) -> String {
     format!("{WHAT_IT_SAYS}{says}")
 }
 
-fn advise(held: &Held) {
-    let word = held.word();
+fn advise(held: &HeldTool) {
+    let word = words::word(held);
     print::hint(&if held.why == "rejected" {
         format!(
             "it stays away until it changes; `switchboard trust approve {word}` lets it in all the same"

@@ -2,60 +2,46 @@
 
 use std::fmt::Write as _;
 
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use switchboard_rest::trust::Start;
 use switchboard_terminal::{
     print::{self, shell_word},
     visible::{folded, visible_line},
 };
 
-/// A start that waits for a person, as the gateway tells it.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Start {
-    program: String,
-    pub(super) fingerprint: String,
-    #[serde(default)]
-    settings: Map<String, Value>,
-    /// The secrets and variables of the gateway that it would get.
-    #[serde(default)]
-    references: Vec<String>,
+/// The parts of a start, a line each.
+pub(crate) fn lines(start: &Start) -> String {
+    let mut text = format!(
+        "program      {}\nfingerprint  {}\n",
+        visible_line(&start.program),
+        visible_line(&start.fingerprint)
+    );
+    for (key, value) in &start.settings {
+        let key = visible_line(key);
+        // Writing to a string cannot fail.
+        let mut line = |words: &str| writeln!(text, "{key:<11}  {words}").unwrap_or_default();
+        match value {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    line(&member(name, value));
+                }
+            }
+            Value::Null => line("not found"),
+            other => line(&words(other)),
+        }
+    }
+    if !start.references.is_empty() {
+        let references = visible_line(&start.references.join(" "));
+        let _ = writeln!(text, "gets         {references}");
+    }
+    text
 }
 
-impl Start {
-    /// What would be started, a line for each part.
-    pub(crate) fn lines(&self) -> String {
-        let mut text = format!(
-            "program      {}\nfingerprint  {}\n",
-            visible_line(&self.program),
-            visible_line(&self.fingerprint)
-        );
-        for (key, value) in &self.settings {
-            let key = visible_line(key);
-            // Writing to a string cannot fail.
-            let mut line = |words: &str| writeln!(text, "{key:<11}  {words}").unwrap_or_default();
-            match value {
-                Value::Object(members) => {
-                    for (name, value) in members {
-                        line(&member(name, value));
-                    }
-                }
-                Value::Null => line("not found"),
-                other => line(&words(other)),
-            }
-        }
-        if !self.references.is_empty() {
-            let references = visible_line(&self.references.join(" "));
-            let _ = writeln!(text, "gets         {references}");
-        }
-        text
-    }
-
-    /// The same under a line that says what it is about.
-    pub(super) fn page(&self, server: &str) -> String {
-        let server = print::one_line(server);
-        let lines = folded(&self.lines());
-        format!("{server} is not started until you approve it\n{lines}")
-    }
+/// The same under a heading.
+pub(super) fn page(start: &Start, server: &str) -> String {
+    let server = print::one_line(server);
+    let lines = folded(&lines(start));
+    format!("{server} is not started until you approve it\n{lines}")
 }
 
 /// What to do about it.
@@ -101,7 +87,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            start.lines(),
+            lines(&start),
             "program      sh -c 'a b'\nfingerprint  f00\ncwd          '/a b'\n\
              env          A='(a token, not shown)'\nenv          KEY (a token, not shown)\n\
              env          $'x\\U0000001B'=$'a\\U0000200B=b'\nfile         not found\n\

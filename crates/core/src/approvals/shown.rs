@@ -1,184 +1,112 @@
 //! Requests as REST, events and the command line show them.
 
-use std::{borrow::Cow, time::SystemTime};
+use std::borrow::Cow;
 
-use serde::Serialize;
-use switchboard_approvals::{Decided, Kind, Record, Remember, Scope, Source, Usage, rememberable};
+use switchboard_approvals::{Decided, Kind, Record, rememberable};
 use switchboard_base::{scrub, time};
 use switchboard_client::Raw;
 use switchboard_redact::{redact, redact_text};
+use switchboard_rest::{
+    approvals::{Approval, Decision, Peer, Remember, Usage},
+    events::ApprovalEvent,
+    words::{Arguments, Door, Scope},
+};
 
 use super::{question, time_of};
 
 /// A request with more bytes than this is left out of lists.
 const LISTED_BYTES: usize = 16 * 1024;
 
-/// A request as it is shown.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Shown {
-    id: String,
-    kind: &'static str,
-    status: &'static str,
-    server: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
-    summary: String,
-    warnings: Vec<String>,
-    #[serde(serialize_with = "time::rfc3339")]
-    created_at: SystemTime,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "time::rfc3339_option"
-    )]
-    escalates_at: Option<SystemTime>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "time::rfc3339_option"
-    )]
-    escalated_at: Option<SystemTime>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "time::rfc3339_option"
-    )]
-    expires_at: Option<SystemTime>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<Raw>,
-    /// The arguments of a call exactly as they were written: programs that read numbers as floating point
-    /// would show others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arguments_text: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    truncated: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    draft: Option<Raw>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<Decision>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Raw>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "time::rfc3339_option"
-    )]
-    delivered_at: Option<SystemTime>,
-    /// For whom a decision about it can be remembered.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    rememberable: Vec<Scope>,
-    version: u64,
-}
-
-/// What a person decided, as it is shown.
-#[derive(Debug, Serialize)]
-pub struct Decision {
-    action: &'static str,
-    by: String,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    from: Option<Source>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-    #[serde(serialize_with = "time::rfc3339")]
-    at: SystemTime,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    edits: Option<Raw>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remember: Option<Remember>,
-}
-
-impl Decision {
-    /// A decision as it is shown.
-    pub fn new(decided: &Decided) -> Self {
-        Self {
-            action: decided.action.as_str(),
-            by: decided.by.to_string(),
-            from: decided.from.clone(),
-            note: decided.note.as_deref().map(str::to_owned),
-            at: time_of(decided.at),
-            reason: decided.reason.as_deref().map(str::to_owned),
-            edits: decided.edits.clone(),
-            remember: decided.remember.clone(),
-        }
+/// A decision as it is shown.
+pub fn decision(decided: &Decided) -> Decision {
+    let from = decided.from.as_ref();
+    Decision {
+        action: decided.action.as_str().into(),
+        by: decided.by.to_string(),
+        door: from.map(|from| Door::of(&from.door)),
+        peer: from.and_then(|from| from.peer.as_ref()).map(|peer| Peer {
+            pid: peer.pid,
+            program: peer.program.as_deref().map(Into::into),
+        }),
+        note: decided.note.as_deref().map(Into::into),
+        at: time::shown(time_of(decided.at)),
+        reason: decided.reason.as_deref().map(Into::into),
+        edits: decided.edits.clone(),
+        remember: decided.remember.as_ref().map(|remember| Remember {
+            scope: Scope::of(&remember.scope),
+            arguments: Arguments::of(&remember.arguments),
+            expires_in_seconds: remember.expires_in_seconds,
+        }),
     }
 }
 
-impl Shown {
-    /// Everything of a request, as it will be sent, and as agents and models would read it: a value that the
-    /// configuration calls a secret must not hide a part of what a person decides about.
-    pub fn whole(record: &Record) -> Self {
-        let arguments = record.ask.request.member("arguments");
-        let arguments =
-            arguments.filter(|_| matches!(record.ask.kind, Kind::ToolCall | Kind::Prompt));
-        Self {
-            id: record.id.to_string(),
-            kind: record.ask.kind.as_str(),
-            status: record.status.as_str(),
-            server: record.ask.server.to_string(),
-            tool: record.ask.tool.as_deref().map(str::to_owned),
-            client: record.ask.client.as_deref().map(str::to_owned),
-            summary: record.ask.summary.to_string(),
-            warnings: record
-                .ask
-                .warnings
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            created_at: time_of(record.created),
-            escalates_at: record.escalates().map(time_of),
-            escalated_at: record.escalated.map(time_of),
-            expires_at: record.expires.map(time_of),
-            rule: record.ask.rule.as_deref().map(str::to_owned),
-            request: Some(record.ask.request.clone()),
-            arguments_text: arguments.map(|arguments| arguments.as_str().to_owned()),
-            truncated: false,
-            draft: record.draft.clone(),
-            decision: record.decided.as_ref().map(Decision::new),
-            result: record.answer.clone(),
-            error: record
-                .error
-                .as_deref()
-                .map(|error| scrub::text(error).into_owned()),
-            usage: record.usage.clone(),
-            delivered_at: record.delivered.map(time_of),
-            rememberable: rememberable(record),
-            version: record.version,
-        }
+/// Everything of a request, as it will be sent, and as agents and models would read it: a value that the
+/// configuration calls a secret must not hide a part of what a person decides about.
+pub fn whole(record: &Record) -> Approval {
+    let ask = &record.ask;
+    let arguments = ask.request.member("arguments");
+    let arguments = arguments.filter(|_| matches!(ask.kind, Kind::ToolCall | Kind::Prompt));
+    let error = record.error.as_deref();
+    let at = |millis| time::shown(time_of(millis));
+    Approval {
+        id: record.id.to_string(),
+        kind: ask.kind.as_str().into(),
+        status: record.status.as_str().into(),
+        server: ask.server.to_string(),
+        tool: ask.tool.as_deref().map(Into::into),
+        client: ask.client.as_deref().map(Into::into),
+        summary: ask.summary.to_string(),
+        warnings: ask.warnings.iter().map(ToString::to_string).collect(),
+        created_at: at(record.created),
+        escalates_at: record.escalates().map(at),
+        escalated_at: record.escalated.map(at),
+        expires_at: record.expires.map(at),
+        rule: ask.rule.as_deref().map(Into::into),
+        request: Some(ask.request.clone()),
+        arguments_text: arguments.map(|arguments| arguments.as_str().to_owned()),
+        truncated: false,
+        draft: record.draft.clone(),
+        decision: record.decided.as_ref().map(decision),
+        result: record.answer.clone(),
+        error: error.map(|error| scrub::text(error).into_owned()),
+        usage: record.usage.as_ref().map(|usage| Usage {
+            model: usage.model.to_string(),
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cost: usage.cost,
+            seconds: usage.seconds,
+        }),
+        delivered_at: record.delivered.map(at),
+        rememberable: rememberable(record).iter().map(Scope::of).collect(),
+        version: record.version,
     }
+}
 
-    /// A request among others: what is long is left out.
-    pub fn listed(record: &Record) -> Self {
-        let mut shown = Self::whole(record);
-        let long = |raw: &Option<Raw>| {
-            raw.as_ref()
-                .is_some_and(|raw| raw.as_bytes().len() > LISTED_BYTES)
-        };
-        if long(&shown.request) {
-            shown.request = None;
-            shown.arguments_text = None;
+/// A request among others: what is long is left out.
+pub fn listed(record: &Record) -> Approval {
+    let mut shown = whole(record);
+    let long = |raw: &Option<Raw>| {
+        raw.as_ref()
+            .is_some_and(|raw| raw.as_bytes().len() > LISTED_BYTES)
+    };
+    if long(&shown.request) {
+        shown.request = None;
+        shown.arguments_text = None;
+        shown.truncated = true;
+    }
+    for part in [&mut shown.draft, &mut shown.result] {
+        if long(part) {
+            *part = None;
             shown.truncated = true;
         }
-        for part in [&mut shown.draft, &mut shown.result] {
-            if long(part) {
-                *part = None;
-                shown.truncated = true;
-            }
-        }
-        if let Some(decision) = &mut shown.decision
-            && long(&decision.edits)
-        {
-            decision.edits = None;
-            shown.truncated = true;
-        }
-        shown
     }
+    if let Some(decision) = &mut shown.decision
+        && long(&decision.edits)
+    {
+        decision.edits = None;
+        shown.truncated = true;
+    }
+    shown
 }
 
 fn scrubbed(raw: &Raw) -> Raw {
@@ -191,7 +119,7 @@ fn scrubbed(raw: &Raw) -> Raw {
 
 /// What is told of a request outside of this machine: without secrets, as far as they can be told.
 pub(super) fn outside(record: &Record) -> Raw {
-    let mut shown = Shown::listed(record);
+    let mut shown = listed(record);
     // The definitions are not in the request.
     shown.truncated |= record.ask.kind == Kind::Trust;
     let redacted = |raw: &mut Option<Raw>| {
@@ -227,13 +155,9 @@ pub(super) fn outside(record: &Record) -> Raw {
 
 /// What an event about a request says. Numbers keep all their digits.
 pub(super) fn event(record: &Record) -> String {
-    #[derive(Serialize)]
-    struct Said {
-        approval: Shown,
-    }
-    let approval = Shown::listed(record);
+    let approval = listed(record);
     // Plain data becomes JSON.
-    serde_json::to_string(&Said { approval }).unwrap_or_default()
+    serde_json::to_string(&ApprovalEvent { approval }).unwrap_or_default()
 }
 
 /// Tests if a character can be seen. Not so are controls, and marks that turn the direction of what follows or have no width.
@@ -301,7 +225,7 @@ mod tests {
         scrub::register(scrub::Owner::Server("a"), &[secret]).unwrap();
         let request = json!({ "tools": [{ "name": "a", "diff": "+ Copy the notes." }] });
         let asked = record("trust", "Copy the notes.", &request);
-        let shown = serde_json::to_value(Shown::whole(&asked)).unwrap();
+        let shown = serde_json::to_value(whole(&asked)).unwrap();
         assert_eq!(shown["request"], request);
         assert_eq!(shown["summary"], "Copy the notes.");
         let told = outside(&asked);
@@ -322,7 +246,7 @@ mod tests {
             asked.ask.warnings = vec![said.into()];
             asked.draft = Some(Raw::parse(message.to_string()).unwrap());
             asked.answer = asked.draft.clone();
-            let shown = serde_json::to_value(Shown::whole(&asked)).unwrap();
+            let shown = serde_json::to_value(whole(&asked)).unwrap();
             assert_eq!(shown["request"], *request);
             assert_eq!((&shown["draft"], &shown["result"]), (&message, &message));
             assert_eq!(

@@ -18,10 +18,8 @@ use switchboard_base::{
     scrub,
 };
 use switchboard_config::{Config, ConfigError, ConfigLock, EditError, LockError, Written};
-use switchboard_outbound::{
-    memory,
-    start_approval::{self, Waiting},
-};
+use switchboard_outbound::{memory, start_approval};
+use switchboard_rest::{events::ConfigEvent, trust::Start};
 use switchboard_wire::with_hint;
 use tokio::{
     sync::{Mutex, OwnedMutexGuard, mpsc, watch},
@@ -152,10 +150,9 @@ impl Core {
         tracing::error!(%problem, "The configuration was changed and is not applied.");
         let told = scrub::shared(problem.into());
         self.configuration.set_problem(Some(told));
-        self.events.tell(
-            "config.refused",
-            || serde_json::json!({ "problem": problem }),
-        );
+        self.events.tell("config.refused", || ConfigEvent {
+            problem: problem.to_string(),
+        });
     }
 
     /// Reads the configuration file and applies it. One that cannot be applied is refused, and what
@@ -288,7 +285,7 @@ impl Core {
         fingerprint: &str,
         actor: Option<Actor>,
     ) -> Result<bool, ChangeError> {
-        let release = |text: &str, name: &str, start: &Waiting| {
+        let release = |text: &str, name: &str, start: &Start| {
             let file = start.settings.get("file");
             let file = file.map(|file| file.as_str().unwrap_or_default());
             switchboard_config::release_server(text, name, file)
@@ -303,9 +300,8 @@ impl Core {
         fingerprint: &str,
         actor: Option<Actor>,
     ) -> Result<bool, ChangeError> {
-        let off = |text: &str, name: &str, _: &Waiting| {
-            switchboard_config::set_enabled(text, name, false)
-        };
+        let off =
+            |text: &str, name: &str, _: &Start| switchboard_config::set_enabled(text, name, false);
         self.change_held(name, fingerprint, actor, off).await
     }
 
@@ -314,7 +310,7 @@ impl Core {
         name: &str,
         fingerprint: &str,
         actor: Option<Actor>,
-        change: fn(&str, &str, &Waiting) -> Result<String, EditError>,
+        change: fn(&str, &str, &Start) -> Result<String, EditError>,
     ) -> Result<bool, ChangeError> {
         let (name, fingerprint) = (name.to_owned(), fingerprint.to_owned());
         let deps = Arc::clone(self.deps());

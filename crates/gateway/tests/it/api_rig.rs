@@ -13,6 +13,8 @@ use tokio::{
     time::timeout,
 };
 
+use crate::described::{check_answer, check_event};
+
 pub(crate) use switchboard_test_support::PATIENCE;
 
 pub(crate) const TOKEN: &str = "t0ken";
@@ -133,14 +135,18 @@ impl Rig {
     ) -> Answer {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.unwrap();
         send(&mut stream, method, path, headers, body).await;
-        Answer::read(stream).await
+        let answer = Answer::read(stream).await;
+        check_answer(method, path, &answer);
+        answer
     }
 
     /// Asks over the socket, which wants no token.
     pub(crate) async fn ask_socket(&self, method: &str, path: &str) -> Answer {
         let mut stream = UnixStream::connect(self.home.socket()).await.unwrap();
         send(&mut stream, method, path, "", "").await;
-        Answer::read(stream).await
+        let answer = Answer::read(stream).await;
+        check_answer(method, path, &answer);
+        answer
     }
 
     /// Asks over the socket with a body; `None` if nobody serves it any more.
@@ -190,7 +196,11 @@ impl Rig {
             headers.contains("content-type: text/event-stream"),
             "{headers}"
         );
-        Events { reader }
+        let is_described = path.starts_with("/api/v1/events");
+        Events {
+            reader,
+            is_described,
+        }
     }
 
     /// Asks until it is so.
@@ -319,6 +329,8 @@ pub(crate) async fn head(reader: &mut (impl AsyncBufReadExt + Unpin)) -> (u16, S
 /// A stream of events.
 pub(crate) struct Events {
     reader: BufReader<TcpStream>,
+    /// These are events of the gateway, and not of MCP, a log or a call.
+    is_described: bool,
 }
 
 /// One event.
@@ -349,6 +361,9 @@ impl Events {
                 Some(("id", id)) => id.clone_into(&mut event.id),
                 Some(("data", data)) => {
                     data.clone_into(&mut event.data);
+                    if self.is_described {
+                        check_event(&event);
+                    }
                     return Some(event);
                 }
                 _ => {}

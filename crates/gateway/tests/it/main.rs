@@ -17,6 +17,7 @@ mod apps;
 mod bounds;
 mod console;
 mod containers;
+mod described;
 mod eras;
 mod events;
 mod extensions;

@@ -22,20 +22,14 @@ impl From<Error> for Problem {
         match failure {
             Error::Answered(error) => {
                 let detail = format!("the server answered with an error: {}", error.message);
-                let problem = Self::new(StatusCode::BAD_GATEWAY, detail)
-                    .with("code", raw(&error.code))
-                    .with("message", Raw::string(&error.message));
-                match error.data {
-                    Some(data) => problem.with("data", data),
-                    None => problem,
-                }
+                Self::new(StatusCode::BAD_GATEWAY, detail).with(|body| {
+                    body.code = Some(error.code);
+                    body.message = Some(error.message);
+                    body.data = error.data;
+                })
             }
             Error::Memory(error) => {
-                let problem = new(StatusCode::SERVICE_UNAVAILABLE);
-                match error.data {
-                    Some(data) => problem.with("data", data),
-                    None => problem,
-                }
+                new(StatusCode::SERVICE_UNAVAILABLE).with(|body| body.data = error.data)
             }
             Error::Refused(_) => new(StatusCode::BAD_REQUEST),
             Error::Initializing { retry_after, .. } => {
@@ -99,7 +93,9 @@ impl From<EditError> for Problem {
         };
         let problem = Self::new(status, error.to_string()).maybe_hint(error.hint());
         match &error {
-            EditError::Text { problems } => problem.with("problems", list(problems)),
+            EditError::Text { problems } => {
+                problem.with(|body| body.problems = Some(list(problems)))
+            }
             _ => problem,
         }
     }
@@ -121,9 +117,8 @@ impl From<StoreError> for Problem {
 /// A configuration that cannot be read, or is wrong.
 pub fn configuration(status: StatusCode, error: &ConfigError) -> Problem {
     let problem = match error {
-        ConfigError::Invalid { problems } => {
-            Problem::new(status, error.to_string()).with("problems", list(problems))
-        }
+        ConfigError::Invalid { problems } => Problem::new(status, error.to_string())
+            .with(|body| body.problems = Some(list(problems))),
         ConfigError::Read { source, .. } => {
             Problem::new(status, format!("{error} (the system says: {source})"))
         }

@@ -1,0 +1,63 @@
+//! Servers and numbers in words.
+
+use switchboard_rest::servers::{FailedList, Server};
+use switchboard_terminal::print::Colour;
+
+use super::times::local;
+
+/// The failure of a list.
+pub(super) fn failed_list(failed: &FailedList) -> String {
+    format!("{} failed: {}", failed.list, failed.reason)
+}
+
+/// The reasons for the state of a server, and advice, a line each.
+pub(super) fn notes(server: &Server) -> Vec<String> {
+    let health = &server.health;
+    let mut notes: Vec<_> = health.reason.iter().cloned().collect();
+    notes.extend(server.failed_lists.iter().map(failed_list));
+    notes.extend(server.problems.first().cloned());
+    notes.extend(match (&health.action, &health.next_try) {
+        (Some(action), Some(next)) => Some(format!("{action} (next try at {})", local(next))),
+        (Some(action), None) => Some(action.clone()),
+        (None, next) => next
+            .as_deref()
+            .map(|next| format!("next try at {}", local(next))),
+    });
+    notes
+}
+
+/// The same in one line.
+pub(super) fn note(server: &Server) -> String {
+    notes(server).join("; ")
+}
+
+/// Tests if a server does not work, and may need the user.
+pub(super) fn needs_user(server: &Server) -> bool {
+    let health = &server.health;
+    is_down(server)
+        || !server.failed_lists.is_empty()
+        || (health.state == "starting" && health.reason.is_some())
+}
+
+/// Tests if a server failed.
+pub(super) fn is_down(server: &Server) -> bool {
+    matches!(&*server.health.state, "parked" | "retrying")
+}
+
+/// The colour of a server's state.
+pub(super) fn colour(server: &Server) -> Option<Colour> {
+    match &*server.health.state {
+        "ready" => Some(Colour::Green),
+        "parked" => Some(Colour::Red),
+        "retrying" => Some(Colour::Yellow),
+        "starting" | "stopping" => Some(Colour::Cyan),
+        "disabled" => Some(Colour::Dim),
+        _ => None,
+    }
+}
+
+/// A number with its noun.
+pub(super) fn count(many: u64, one: &str, more: &str) -> String {
+    let what = if many == 1 { one } else { more };
+    format!("{many} {what}")
+}

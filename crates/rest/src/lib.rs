@@ -1,0 +1,28 @@
+//! The types of the REST interface and of its event stream. The gateway writes them, and the command line reads them.
+//!
+//! A client reads the answers of a gateway of another version: it ignores unknown fields, most fields may be missing,
+//! and a word that it does not know is kept as it is (see [`words`]). Only the gateway reads bodies and queries, and it
+//! refuses unknown fields in them.
+//!
+//! `openapi.json` describes the interface. The tests of this crate generate it from these types, whose comments are
+//! its descriptions, and from a table of the routes: `UPDATE_SNAPSHOTS=1 cargo nextest run -p switchboard-rest`.
+
+pub mod activity;
+pub mod approvals;
+pub mod console;
+pub mod events;
+#[cfg(test)]
+mod openapi;
+pub mod problem;
+pub mod rules;
+pub mod servers;
+pub mod status;
+mod time;
+pub mod tools;
+pub mod trust;
+pub mod words;
+
+pub use self::{problem::Problem, time::Time};
+
+/// The `OpenAPI` description of the interface.
+pub const OPENAPI: &str = include_str!("../openapi.json");

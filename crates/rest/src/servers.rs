@@ -1,0 +1,167 @@
+//! The servers and their logs.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_wire::Raw;
+
+use crate::{
+    Time,
+    words::{ListRequest, ServerKind, ServerState, StartTime},
+};
+
+/// All servers, in the order of their names.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Servers {
+    /// The servers.
+    pub servers: Vec<Server>,
+}
+
+/// A server.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, rename_all = "camelCase")]
+pub struct Server {
+    /// The name.
+    pub name: String,
+    /// The health.
+    #[serde(flatten)]
+    pub health: Health,
+    /// True if the configuration enables it.
+    pub enabled: bool,
+    /// The kind.
+    pub kind: ServerKind,
+    /// The program, the address or the image, without secrets.
+    pub target: String,
+    /// The time at which it is started.
+    pub start: StartTime,
+    /// The number of its tools, as far as they are known.
+    pub tools: u64,
+    /// The number of its prompts.
+    pub prompts: u64,
+    /// The number of its resources and templates.
+    pub resources: u64,
+    /// The revision of MCP that it spoke last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// The number of calls without a response.
+    pub in_flight: u64,
+    /// The number of calls in its queue.
+    pub queued: u64,
+    /// The number of calls since the gateway was started.
+    pub calls: u64,
+    /// The number of these calls that failed.
+    pub errors: u64,
+    /// The definitions that are left out, with the reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    /// The lists that it failed to send when the gateway last asked for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_lists: Vec<FailedList>,
+    /// The number of definitions that are repaired where several servers are shown together, since clients would reject
+    /// them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub mended: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// The health of a server.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, rename_all = "camelCase")]
+pub struct Health {
+    /// The state.
+    pub state: ServerState,
+    /// The time of the last change of the state.
+    pub since: Time,
+    /// The reason for the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Advice for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// The time of the next attempt to start it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_try: Option<Time>,
+}
+
+/// A list that a server failed to send.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailedList {
+    /// The request that failed.
+    pub list: ListRequest,
+    /// The reason for the failure.
+    pub reason: String,
+}
+
+/// A server, with its own description of itself.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ServerDetail {
+    /// The server.
+    #[serde(flatten)]
+    pub server: Server,
+    /// The description, once the server has been connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offers: Option<Introduction>,
+}
+
+/// The description that a server gives of itself.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Introduction {
+    /// Its name and version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
+    pub server_info: Option<Raw>,
+    /// Its instructions for models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Its capabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
+    pub capabilities: Option<Raw>,
+}
+
+/// A server to add.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NewServer {
+    /// The name, of 1 to 64 characters.
+    pub name: String,
+    /// The entry in `mcpServers`. Over TCP, the gateway sets `trust` to `ask` and `hold` to true, and removes `approve`
+    /// and `approvedFile`.
+    #[cfg_attr(test, schemars(with = "crate::openapi::Object"))]
+    pub server: Value,
+}
+
+/// The part of a log that is wanted.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LogsQuery {
+    /// The number of lines from the end of the log.
+    #[cfg_attr(test, schemars(with = "Option<u64>", extend("maximum" = 5000, "default" = 200)))]
+    pub lines: Option<String>,
+    /// Stream new lines as they are written.
+    #[cfg_attr(test, schemars(extend("default" = false)))]
+    pub follow: Option<bool>,
+}
+
+/// The last lines of a log, the oldest first.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Logs {
+    /// The lines.
+    pub lines: Vec<String>,
+}

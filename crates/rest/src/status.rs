@@ -1,0 +1,154 @@
+//! The gateway as a whole: its status, its clients, its configuration.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    Time,
+    servers::Server,
+    words::{GatewayState, PartState, Transport},
+};
+
+/// The status of the gateway, its parts and its servers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, rename_all = "camelCase")]
+pub struct Status {
+    /// The version of the program.
+    pub version: String,
+    /// The process ID.
+    pub pid: u32,
+    /// The state.
+    pub state: GatewayState,
+    /// The time at which the gateway was started.
+    pub started_at: Time,
+    /// The address on which the gateway listens; null if it serves its socket only.
+    pub listen: Option<String>,
+    /// The number of open sessions and pipes.
+    pub clients: u64,
+    /// The number of tools that can be called.
+    pub tools: u64,
+    /// The number of tools that are held back until the user approves them.
+    pub held: u64,
+    /// The number of requests that wait for the user.
+    pub approvals: u64,
+    /// The parts of the gateway that take time to start.
+    pub parts: Vec<Part>,
+    /// The servers, in the order of their names.
+    pub servers: Vec<Server>,
+    /// The error in the configuration file, if a change of it could not be applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_problem: Option<String>,
+}
+
+/// A part of the gateway that takes time to start.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Part {
+    /// The name; `server:NAME` for a server.
+    pub name: String,
+    /// The state.
+    pub state: PartState,
+    /// The error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Advice for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// The readiness of the gateway.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Readiness {
+    /// True if the gateway serves calls.
+    pub ready: bool,
+    /// The parts of the gateway without their messages. Sent to the owner only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<Part>>,
+}
+
+/// The answer to a request to stop.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Shutdown {
+    /// The state, which is `stopping`.
+    pub state: GatewayState,
+}
+
+/// The clients that are connected.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Clients {
+    /// Up to 1,000 clients that have sent their name, the oldest connection first.
+    pub clients: Vec<Client>,
+    /// The number of all other clients: those beyond the first 1,000, and clients of 2026-07-28, which send their name
+    /// with each request and not when they connect.
+    pub others: u64,
+    /// The number of HTTP clients without a request or a stream for 2 minutes, which may have left. They are counted
+    /// nowhere else.
+    #[serde(default)]
+    pub silent: u64,
+}
+
+/// A client that is connected.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Client {
+    /// The name that it sent.
+    pub name: String,
+    /// The part of its address after `/mcp/`; empty for the view of the configuration.
+    pub view: String,
+    /// The revision of MCP.
+    pub revision: String,
+    /// The transport.
+    pub transport: Transport,
+    /// The time at which it connected.
+    pub connected_at: Time,
+    /// The folder in which the client works, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// The number of its requests without a response.
+    pub in_flight: u64,
+}
+
+/// The configuration that is applied.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Config {
+    /// The path of the configuration file.
+    pub file: String,
+    /// The error because of which the file as it is now is not applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The configuration under the keys of the file. A value that may be a secret is `(hidden)`.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "crate::openapi::Object"))]
+    pub config: Value,
+}
+
+/// A request to repair the memory.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RepairMemory {
+    /// Start with an empty memory. The damaged file is kept.
+    #[serde(default)]
+    pub discard: bool,
+}
+
+/// The recovered part of a damaged memory.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RepairedMemory {
+    /// The number of recovered versions of memories.
+    pub versions: u64,
+    /// The number of recovered entities.
+    pub entities: u64,
+    /// The number of recovered relations.
+    pub relations: u64,
+    /// The parts that could not be read.
+    pub problems: Vec<String>,
+}
