@@ -179,18 +179,17 @@ async fn an_index_that_cannot_be_made_is_told_as_failed() {
     assert_eq!(file.execute(sql, []).unwrap(), 1);
     drop(file);
     let rig = Rig::open(folder.path());
-    let mut last = Value::Null;
-    for _ in 0..3 {
-        match rig.ended("recall", json!({ "query": "whole" })).await {
-            Ended::Result(result, false) => {
-                assert_eq!(result["structuredContent"]["count"], 1);
-                return;
-            }
-            Ended::Result(result, true) => last = result,
-            Ended::Error(error) => last = error,
-        }
-    }
-    assert_ne!(last["code"], -32002, "{last}");
+    let error = until_async("it is known to have failed", async || {
+        let ended = rig.ended("recall", json!({ "query": "whole" })).await;
+        let Ended::Error(error) = ended else {
+            panic!("{ended:?}");
+        };
+        // While it is being made, the call is to be repeated.
+        Some(error).filter(|error| error["code"] != -32002)
+    })
+    .await;
+    assert_eq!(error["code"], -32003, "{error}");
+    assert_eq!(error["data"]["part"], "index", "{error}");
 }
 
 #[tokio::test]
