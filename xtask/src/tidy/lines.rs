@@ -4,6 +4,9 @@ use super::{Problem, has_extension};
 
 const MAX_LINES: usize = 800;
 
+/// The most lines of the body of a function that are neither empty nor comments.
+const MAX_FUNCTION_LINES: usize = 100;
+
 /// Notes to self, cut in two so that this file passes.
 const NOTES: [&str; 4] = [
     concat!("to", "do!"),
@@ -34,6 +37,9 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Problem> {
     if has_extension(path, "rs") {
         problems.extend(check_head(text));
         problems.extend(check_length(text));
+        if path.contains("src/") {
+            problems.extend(check_functions(text));
+        }
     }
     problems
 }
@@ -98,12 +104,72 @@ fn check_length(text: &str) -> Option<Problem> {
     })
 }
 
+/// The functions that are too long. The source is formatted: a function ends at the first closing brace that stands as
+/// far in as its head.
+fn check_functions(text: &str) -> Vec<Problem> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut problems = Vec::new();
+    for (start, line) in lines.iter().enumerate().filter(|(_, it)| is_function(it)) {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let is_end = |line: &&str| line.strip_prefix(indent) == Some("}");
+        let head = lines[start..].iter().take_while(|it| !it.ends_with('{'));
+        let body = lines[start..].iter().skip(head.count() + 1);
+        let body = body.take_while(|it| !is_end(it));
+        let code = body.filter(|it| !it.trim().is_empty() && !it.trim_start().starts_with("//"));
+        let length = code.count();
+        // A function without a body has no end of its own.
+        if length > MAX_FUNCTION_LINES && !is_declaration(&lines[start..]) {
+            problems.push(Problem {
+                line: start + 1,
+                what: format!(
+                    "a function of {length} lines, {MAX_FUNCTION_LINES} are allowed: name its parts"
+                ),
+            });
+        }
+    }
+    problems
+}
+
+/// Tells that the line is the head of a function.
+fn is_function(line: &str) -> bool {
+    let words = line.split_whitespace();
+    let mut words = words.skip_while(|word| {
+        matches!(
+            *word,
+            "pub" | "const" | "async" | "unsafe" | "extern" | "in"
+        ) || word.starts_with("pub(")
+    });
+    words.next() == Some("fn")
+}
+
+/// Tells that the function that starts here ends with its head, as in a trait.
+fn is_declaration(lines: &[&str]) -> bool {
+    let end = lines.iter().find(|line| line.ends_with(['{', '}', ';']));
+    end.is_some_and(|line| line.ends_with(';'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
         super::{check, tests::lines},
-        {HOMES, MAX_LINES, NOTES},
+        {HOMES, MAX_FUNCTION_LINES, MAX_LINES, NOTES},
     };
+
+    #[test]
+    fn long_function_is_found_at_its_head() {
+        let body = |length: usize| "        a();\n\n        // Why.\n".repeat(length);
+        let file = |length: usize| {
+            let (long, short) = (body(length), body(1));
+            format!(
+                "//! Head.\ntrait T {{\n    fn declared(&self);\n}}\nimpl A {{\n    pub(crate) async fn long(\n        a: A,\n    ) {{\n{long}    }}\n\n    fn short() {{\n{short}    }}\n}}\n"
+            )
+        };
+        assert_eq!(check("src/a.rs", &file(MAX_FUNCTION_LINES)), []);
+        let longer = file(MAX_FUNCTION_LINES + 1);
+        assert_eq!(lines(&check("src/a.rs", &longer)), [6]);
+        // Tests may tell a story.
+        assert_eq!(check("tests/it/a.rs", &longer), []);
+    }
 
     #[test]
     fn a_rust_file_starts_with_a_head() {
