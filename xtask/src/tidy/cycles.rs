@@ -10,57 +10,33 @@ use super::{
 /// So many modules may use each other in a cycle: two that are one thing in two files, and a third.
 const MAX: usize = 3;
 
-/// Crates with a larger cycle, and its size. The numbers may only become lower.
-pub(super) const KNOWN: &[(&str, usize)] = &[];
-
 /// The modules of one crate, and which of the others each of them uses.
 type Uses<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 /// Looks for cycles in each crate. `files` are in the order of their paths.
-pub(super) fn check(files: &[File], known: &[(&str, usize)]) -> Vec<(String, Problem)> {
+pub(super) fn check(files: &[File]) -> Vec<(String, Problem)> {
     let mut problems = Vec::new();
-    let mut largest = BTreeMap::new();
     for files in files.chunk_by(|one, other| one.place().0 == other.place().0) {
         let (name, _) = files[0].place();
-        let bound = known.iter().find(|(of, _)| *of == name);
-        let bound = bound.map_or(MAX, |(_, bound)| *bound);
         let uses = uses(files);
         for cycle in cycles(&uses) {
-            let most = largest.entry(name).or_insert(0);
-            *most = cycle.len().max(*most);
-            if cycle.len() > bound {
-                problems.push(problem(name, too_large(name, &cycle, &uses, bound)));
+            if cycle.len() > MAX {
+                let what = too_large(name, &cycle, &uses);
+                problems.push((format!("crates/{name}/src"), Problem { line: 1, what }));
             }
         }
-    }
-    for (name, bound) in known {
-        let size = largest.get(name).copied().unwrap_or_default();
-        let advice = match size {
-            size if size >= *bound => continue,
-            0..=MAX => "take it out of the table".to_owned(),
-            size => format!("lower the bound to {size}"),
-        };
-        let what = format!(
-            "`{name}` has no cycle of {bound} modules: {advice}, KNOWN in {}",
-            file!()
-        );
-        problems.push(problem(name, what));
     }
     problems
 }
 
-fn problem(name: &str, what: String) -> (String, Problem) {
-    (format!("crates/{name}/src"), Problem { line: 1, what })
-}
-
-fn too_large(name: &str, cycle: &BTreeSet<&str>, uses: &Uses<'_>, bound: usize) -> String {
+fn too_large(name: &str, cycle: &BTreeSet<&str>, uses: &Uses<'_>) -> String {
     let steps = cycle.iter().map(|module| {
         let used: Vec<&str> = uses[module].intersection(cycle).copied().collect();
         format!("{module} uses {}", used.join(", "))
     });
     let steps: Vec<String> = steps.collect();
     format!(
-        "`{name}` has a cycle of {} modules, {bound} are allowed: move what two of them share below both ({})",
+        "`{name}` has a cycle of {} modules, {MAX} are allowed: move what two of them share below both ({})",
         cycle.len(),
         steps.join("; ")
     )
@@ -180,10 +156,10 @@ mod tests {
     use super::*;
 
     /// The problems of a crate `a` that is made of these files.
-    fn problems(files: &[(&str, &str)], known: &[(&str, usize)]) -> Vec<String> {
+    fn problems(files: &[(&str, &str)]) -> Vec<String> {
         let file = |(path, text): &(&str, &str)| File::new(&format!("crates/a/src/{path}"), text);
         let files: Vec<File> = files.iter().filter_map(file).collect();
-        let problems = check(&files, known).into_iter();
+        let problems = check(&files).into_iter();
         problems.map(|(_, problem)| problem.what).collect()
     }
 
@@ -206,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_large_cycle_is_shown_with_its_steps() {
-        let [problem] = &problems(&FOUR, &[])[..] else {
+        let [problem] = &problems(&FOUR)[..] else {
             panic!("one cycle");
         };
         assert!(
@@ -223,7 +199,7 @@ mod tests {
     fn a_cycle_without_one_of_its_steps_is_none() {
         for left_out in ["b/mod.rs", "c/inner.rs", "d.rs", "e.rs", "lib.rs"] {
             let files = FOUR.map(|(path, text)| (path, if path == left_out { "" } else { text }));
-            assert!(problems(&files, &[]).is_empty(), "{left_out}");
+            assert!(problems(&files).is_empty(), "{left_out}");
         }
     }
 
@@ -234,21 +210,6 @@ mod tests {
             ("c.rs", "crate::d"),
             ("d.rs", "crate::b"),
         ];
-        assert!(problems(&files, &[]).is_empty());
-        let [needless] = &problems(&files, &[("a", 4)])[..] else {
-            panic!("an exception that is not needed");
-        };
-        assert!(needless.contains("take it out of the table"), "{needless}");
-    }
-
-    #[test]
-    fn a_known_cycle_may_only_shrink() {
-        assert!(problems(&FOUR, &[("a", 4)]).is_empty());
-        for (bound, what) in [(3, "3 are allowed"), (5, "lower the bound to 4")] {
-            let found = problems(&FOUR, &[("a", bound)]);
-            assert!(found.len() == 1 && found[0].contains(what), "{found:?}");
-        }
-        let gone = problems(&FOUR, &[("a", 4), ("gone", 4)]);
-        assert!(gone.len() == 1 && gone[0].contains("`gone`"), "{gone:?}");
+        assert!(problems(&files).is_empty());
     }
 }
