@@ -1,7 +1,8 @@
 //! The way to the running gateway: HTTP over its socket, one request to a connection.
 //!
 //! It is synchronous and small, because a command has to be there in a few milliseconds and asks one
-//! thing.
+//! thing. It is not hyper's client, which drops a response that arrives while the request is still being written: the
+//! gateway refuses an unknown server without reading the body.
 
 mod body;
 
