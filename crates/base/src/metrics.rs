@@ -211,7 +211,7 @@ mod tests {
         meter.count(OutcomeKind::Timeout, Duration::from_mins(2), 1, 0);
         assert_eq!(meter.calls(), (2, 1));
         let text = metrics.render(&[Gauge {
-            name: "switchboard_client_configs",
+            name: "switchboard_clients",
             help: "Clients.",
             values: vec![(String::new(), 3)],
         }]);
@@ -223,7 +223,7 @@ mod tests {
             r#"switchboard_call_duration_seconds_bucket{server="a \"b\"",le="+Inf"} 2"#,
             r#"switchboard_call_duration_seconds_count{server="a \"b\""} 2"#,
             r#"switchboard_request_bytes_total{server="a \"b\""} 11"#,
-            "switchboard_client_configs 3",
+            "switchboard_clients 3",
         ] {
             assert!(text.lines().any(|other| other == line), "{line} in\n{text}");
         }

@@ -8,7 +8,7 @@ use switchboard_config::Home;
 use switchboard_rest::activity::{Activity, Call};
 use switchboard_terminal::visible::visible_line;
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Cell, Colour, Table},
 };
 use switchboard_wire::{Raw, method};
@@ -61,7 +61,7 @@ fn outcome(call: &Call) -> (String, Option<Colour>) {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &ActivityArgs) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &ActivityArgs) -> Result<(), Error> {
     let link = Link::need(home)?;
     let target = args.target.as_deref();
     let target = target.map(|name| Target::find(&link, name)).transpose()?;
@@ -71,7 +71,7 @@ pub fn run(home: &Home, args: &ActivityArgs) -> Result<(), Failure> {
     }
     let Activity { activity } = answer
         .read_owned()
-        .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))?;
+        .map_err(|error| Error::new(format!("the gateway's list is not understood: {error}")))?;
     if activity.is_empty() {
         // One that was removed may have calls all the same.
         if let Some(target) = &target {

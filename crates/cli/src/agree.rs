@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 /// What is said when it is not done.
 #[derive(Debug, Clone, Copy)]
@@ -40,26 +40,26 @@ pub(super) const DISCARD: Asking = Asking {
 
 impl Asking {
     /// Whether somebody can be asked, if that is needed: before work is done only to be able to ask.
-    pub(super) fn check(self, yes: bool) -> Result<(), Failure> {
+    pub(super) fn check(self, yes: bool) -> Result<(), Error> {
         if yes || io::stdin().is_terminal() {
             return Ok(());
         }
         let message = format!("{}: there is nobody to ask", self.nothing);
-        Err(Failure::usage(message).hint(self.hint))
+        Err(Error::usage(message).hint(self.hint))
     }
 
     /// Goes on only with a yes.
-    pub(super) fn agree(self, yes: bool, question: &str) -> Result<(), Failure> {
+    pub(super) fn agree(self, yes: bool, question: &str) -> Result<(), Error> {
         self.check(yes)?;
         if yes {
             return Ok(());
         }
         let agreed = print::confirm(question)
-            .map_err(|error| Failure::new(format!("cannot ask on the terminal: {error}")))?;
+            .map_err(|error| Error::new(format!("cannot ask on the terminal: {error}")))?;
         if agreed {
             Ok(())
         } else {
-            Err(Failure::declined(self.nothing))
+            Err(Error::declined(self.nothing))
         }
     }
 }

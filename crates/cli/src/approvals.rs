@@ -21,7 +21,7 @@ use switchboard_catalog::escape;
 use switchboard_config::Home;
 use switchboard_rest::approvals as rest;
 use switchboard_terminal::visible::visible_line;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use switchboard_wire::Raw;
 
 use crate::link::Link;
@@ -96,7 +96,7 @@ Examples:
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Approvals) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Approvals) -> Result<(), Error> {
     match &args.what {
         None => list::run(home, &list::List::waiting(args.json)),
         Some(What::List(args)) => list::run(home, args),
@@ -117,7 +117,7 @@ const ID_CHARS: usize = 8;
 const LOOKED_AT: usize = 1_000;
 
 /// The whole name of a request of which the beginning is given: one that is open, or else any.
-fn find(link: &Link, given: &str) -> Result<String, Failure> {
+fn find(link: &Link, given: &str) -> Result<String, Error> {
     let given = given.to_ascii_lowercase();
     if given.chars().count() >= ID_CHARS {
         return Ok(given);
@@ -134,7 +134,7 @@ fn find(link: &Link, given: &str) -> Result<String, Failure> {
     }
     match found.as_slice() {
         [] => Err(
-            Failure::new(format!("there is no request {:?}", visible_line(&given)))
+            Error::new(format!("there is no request {:?}", visible_line(&given)))
                 .hint("`switchboard approvals list --all` shows those there are"),
         ),
         [one] => Ok(one.id.clone()),
@@ -142,7 +142,7 @@ fn find(link: &Link, given: &str) -> Result<String, Failure> {
     }
 }
 
-fn ambiguous(given: &str, many: &[rest::Approval]) -> Failure {
+fn ambiguous(given: &str, many: &[rest::Approval]) -> Error {
     const SHOWN: usize = 10;
     let mut list: Vec<String> = many
         .iter()
@@ -164,11 +164,11 @@ fn ambiguous(given: &str, many: &[rest::Approval]) -> Failure {
         many.len(),
         list.join("\n")
     );
-    Failure::new(message).hint("give more of its name")
+    Error::new(message).hint("give more of its name")
 }
 
 /// All of one request.
-fn ask<T: DeserializeOwned>(link: &Link, id: &str) -> Result<T, Failure> {
+fn ask<T: DeserializeOwned>(link: &Link, id: &str) -> Result<T, Error> {
     link.get(&format!("/api/v1/approvals/{}", escape(id)))
 }
 
@@ -178,7 +178,7 @@ fn send(
     id: &str,
     action: &str,
     members: Vec<(&str, Raw)>,
-) -> Result<rest::Approval, Failure> {
+) -> Result<rest::Approval, Error> {
     let body = Raw::object(members);
     // What comes from an editor has lines; between the parts of JSON a space is the same.
     let body = body.as_str().replace(['\r', '\n'], " ");

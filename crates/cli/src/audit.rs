@@ -17,7 +17,7 @@ use switchboard_config::Home;
 use switchboard_store::{Audited, StoreError};
 use switchboard_terminal::visible::{pretty, visible_line};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Table},
 };
 use switchboard_text::hex;
@@ -111,7 +111,7 @@ enum Format {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Audit) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Audit) -> Result<(), Error> {
     match &args.what {
         What::List(args) => list(home, args),
         What::Verify(args) => verify(home, args),
@@ -165,7 +165,7 @@ fn time(audited: &Audited) -> String {
 /// So many digits of a hash are enough to know it by.
 const HASH_DIGITS: usize = 12;
 
-fn list(home: &Home, args: &List) -> Result<(), Failure> {
+fn list(home: &Home, args: &List) -> Result<(), Error> {
     let mut last = VecDeque::new();
     let file = log_of(home)?;
     walk(&file, 0, |audited| {
@@ -178,7 +178,7 @@ fn list(home: &Home, args: &List) -> Result<(), Failure> {
     if args.json {
         let entries = last.iter().map(Entry::new).collect();
         let list = Raw::from_value(&Entries { entries })
-            .map_err(|error| Failure::new(format!("cannot write the log as JSON: {error}")))?;
+            .map_err(|error| Error::new(format!("cannot write the log as JSON: {error}")))?;
         return print::data(&format!("{}\n", pretty(&list)));
     }
     if last.is_empty() {
@@ -286,7 +286,7 @@ fn actor(actor: &Value) -> String {
     }
 }
 
-fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
+fn verify(home: &Home, args: &Verify) -> Result<(), Error> {
     let file = log_of(home)?;
     let verdict = switchboard_store::verify(&file).map_err(|error| failure(&error))?;
     if let Some(expected) = &args.expect {
@@ -301,11 +301,7 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
         print::json(
             &json!({"entries": verdict.entries, "archived": verdict.archived, "head": head, "broken": broken}),
         )?;
-        return if is_whole {
-            Ok(())
-        } else {
-            Err(Failure::told())
-        };
+        return if is_whole { Ok(()) } else { Err(Error::told()) };
     }
     let Some(broken) = broken else {
         let (checked, unchecked) = match verdict.archived {
@@ -326,7 +322,7 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
     print::data(&format!(
         "{entries} from the first on as they were written\nhead  {head}\n"
     ))?;
-    Err(Failure::new(format!(
+    Err(Error::new(format!(
         "the log is broken at entry {}: {}",
         broken.seq, broken.why
     ))
@@ -338,9 +334,9 @@ fn verify(home: &Home, args: &Verify) -> Result<(), Failure> {
 
 /// Whether an entry has the hash that somebody kept of it. A log that was made anew as a whole, or an old one
 /// put in its place, is found in no other way.
-fn check_expected(file: &Path, expected: &str) -> Result<(), Failure> {
+fn check_expected(file: &Path, expected: &str) -> Result<(), Error> {
     let wrong = || {
-        Failure::usage(format!("{expected:?} is no number and hash"))
+        Error::usage(format!("{expected:?} is no number and hash"))
             .hint("give what `audit verify` printed as its head: 1200:8b9026185de7…")
     };
     let (seq, hash) = expected.split_once(':').ok_or_else(wrong)?;
@@ -363,20 +359,20 @@ fn check_expected(file: &Path, expected: &str) -> Result<(), Failure> {
     };
     match found {
         Some(found) if found.starts_with(&hash) => Ok(()),
-        Some(found) => Err(Failure::new(format!(
+        Some(found) => Err(Error::new(format!(
             "entry {seq} has another hash than it had: {found}"
         ))
         .hint("the log was made anew, or another one was put in its place")),
         None if later => Err(
-            Failure::new(format!("entry {seq} is not in the log any more"))
+            Error::new(format!("entry {seq} is not in the log any more"))
                 .hint("it was moved to an archive: look for its number and hash there"),
         ),
-        None => Err(Failure::new(format!("the log ends before entry {seq}"))
+        None => Err(Error::new(format!("the log ends before entry {seq}"))
             .hint("its end was cut off, or an old one was put in its place")),
     }
 }
 
-fn export(home: &Home, args: &Export) -> Result<(), Failure> {
+fn export(home: &Home, args: &Export) -> Result<(), Error> {
     let file = log_of(home)?;
     let Some(path) = &args.file else {
         let mut to = BufWriter::new(io::stdout().lock());
@@ -397,7 +393,7 @@ fn export(home: &Home, args: &Export) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_all(log: &Path, args: &Export, to: &mut impl Write) -> Result<u64, Failure> {
+fn write_all(log: &Path, args: &Export, to: &mut impl Write) -> Result<u64, Error> {
     let mut written = 0;
     if args.format == Format::Csv {
         to.write_all(b"seq,at,what,subject,hash,body\r\n")?;
@@ -439,37 +435,33 @@ fn row(audited: &Audited) -> String {
     fields.join(",") + "\r\n"
 }
 
-fn cannot_make(path: &Path, error: &io::Error) -> Failure {
+fn cannot_make(path: &Path, error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::AlreadyExists {
-        return Failure::new(format!("{} is there already", path.display()))
+        return Error::new(format!("{} is there already", path.display()))
             .hint("choose a name that is not taken");
     }
     cannot("make", path, error)
 }
 
 /// Where the log is, if there is one.
-fn log_of(home: &Home) -> Result<PathBuf, Failure> {
+fn log_of(home: &Home) -> Result<PathBuf, Error> {
     let file = home.database();
     if file.exists() {
         return Ok(file);
     }
     let message = format!("there is no log: {} is missing", file.display());
-    Err(Failure::new(message).hint("a gateway makes it when it runs for the first time"))
+    Err(Error::new(message).hint("a gateway makes it when it runs for the first time"))
 }
 
-fn walk(
-    file: &Path,
-    since: u64,
-    each: impl FnMut(Audited) -> io::Result<()>,
-) -> Result<(), Failure> {
+fn walk(file: &Path, since: u64, each: impl FnMut(Audited) -> io::Result<()>) -> Result<(), Error> {
     switchboard_store::export(file, since, each).map_err(|error| failure(&error))
 }
 
-fn failure(error: &StoreError) -> Failure {
+fn failure(error: &StoreError) -> Error {
     match error {
         // What cannot be written is not the log's fault.
-        StoreError::Export(source) => Failure::from(io::Error::from(source.kind())),
-        other => Failure::from_error(other, other.hint()),
+        StoreError::Export(source) => Error::from(io::Error::from(source.kind())),
+        other => Error::from_error(other, other.hint()),
     }
 }
 

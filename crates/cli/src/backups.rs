@@ -11,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use switchboard_config::Home;
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 
 use super::config_file::{cannot, read_text};
 
@@ -59,11 +59,7 @@ impl Kept {
 }
 
 /// Keeps a file's text, and the note about what is going to be done to it.
-pub(super) fn keep(
-    home: &Home,
-    before: Option<&str>,
-    mut note: ImportNote,
-) -> Result<Kept, Failure> {
+pub(super) fn keep(home: &Home, before: Option<&str>, mut note: ImportNote) -> Result<Kept, Error> {
     let folder = folder(home);
     switchboard_files::create_dir(&folder).map_err(|error| cannot("make", &folder, &error))?;
     let stamp = jiff::Timestamp::now()
@@ -75,7 +71,7 @@ pub(super) fn keep(
         note.backup = Some(name);
     }
     let text = serde_json::to_string_pretty(&note)
-        .map_err(|error| Failure::new(format!("cannot write down what was done: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot write down what was done: {error}")))?;
     let kept = Kept {
         backup: note.backup.map(|name| folder.join(name)),
         note: folder.join(format!("{stamp}-{NOTE}")),
@@ -85,7 +81,7 @@ pub(super) fn keep(
 }
 
 /// The last import that was not taken back, and its note.
-pub(super) fn last_import(home: &Home) -> Result<Option<(PathBuf, ImportNote)>, Failure> {
+pub(super) fn last_import(home: &Home) -> Result<Option<(PathBuf, ImportNote)>, Error> {
     let folder = folder(home);
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -103,32 +99,30 @@ pub(super) fn last_import(home: &Home) -> Result<Option<(PathBuf, ImportNote)>, 
     };
     let text = read_text(&path)?.unwrap_or_default();
     let note = serde_json::from_str(&text).map_err(|error| {
-        Failure::new(format!("{} is not understood: {error}", path.display())).hint("move it away")
+        Error::new(format!("{} is not understood: {error}", path.display())).hint("move it away")
     })?;
     Ok(Some((path, note)))
 }
 
 /// The text that a file had before an import; `None` if there was no such file.
-pub(super) fn text_before(home: &Home, note: &ImportNote) -> Result<Option<String>, Failure> {
+pub(super) fn text_before(home: &Home, note: &ImportNote) -> Result<Option<String>, Error> {
     let Some(name) = &note.backup else {
         return Ok(None);
     };
     let path = folder(home).join(Path::new(name).file_name().unwrap_or_default());
     match read_text(&path)? {
         Some(text) => Ok(Some(text)),
-        None => Err(
-            Failure::new(format!("the backup {} is gone", path.display()))
-                .hint("take the servers out with `switchboard remove`"),
-        ),
+        None => Err(Error::new(format!("the backup {} is gone", path.display()))
+            .hint("take the servers out with `switchboard remove`")),
     }
 }
 
 /// Marks an import as taken back: its note is kept, and not found again.
-pub(super) fn done(note: &Path) -> Result<(), Failure> {
+pub(super) fn done(note: &Path) -> Result<(), Error> {
     fs::rename(note, note.with_extension("undone")).map_err(|error| cannot("rename", note, &error))
 }
 
-fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+fn write_new(path: &Path, text: &str) -> Result<(), Error> {
     OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -18,7 +18,7 @@ use switchboard_rest::{
 };
 use switchboard_schema::Checker;
 use switchboard_terminal::visible::pretty;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use switchboard_wire::Raw;
 
 use super::{describe, progress::Progress};
@@ -76,7 +76,7 @@ pub(super) const LONG: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Asks until the server is up, or cannot be.
-pub(super) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+pub(super) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let until = Instant::now() + PATIENCE;
     let mut told = false;
     loop {
@@ -98,12 +98,12 @@ pub(super) fn patiently<T>(mut ask: impl FnMut() -> Result<T, Failure>) -> Resul
     }
 }
 
-fn is_starting(failure: &Failure) -> bool {
+fn is_starting(failure: &Error) -> bool {
     failure.message().starts_with("initializing")
 }
 
 /// Calls, shows how it goes on, and returns the result.
-fn hear(link: &Link, body: &str) -> Result<String, Failure> {
+fn hear(link: &Link, body: &str) -> Result<String, Error> {
     let mut events = link.post_and_hear("/api/v1/tools/call", body)?;
     let mut progress = Progress::new();
     while let Some(event) = events.next()? {
@@ -119,7 +119,7 @@ fn hear(link: &Link, body: &str) -> Result<String, Failure> {
             _ => {}
         }
     }
-    Err(Failure::unreachable("the gateway broke off")
+    Err(Error::unreachable("the gateway broke off")
         .hint("`switchboard status` shows whether it still runs; the tool may have done its work"))
 }
 
@@ -186,7 +186,7 @@ pub(super) fn tell_if_asked(home: &Home, is_it: impl Fn(&Approval) -> bool, sinc
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Call) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Call) -> Result<(), Error> {
     let given = Given::read(&args.arguments)?;
     let link = Link::need(home)?;
     let arguments = fit(&link, &args.tool, &given)?;
@@ -198,7 +198,7 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Failure> {
         progress: true,
     };
     let body = serde_json::to_string(&asked)
-        .map_err(|error| Failure::new(format!("cannot write the arguments: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot write the arguments: {error}")))?;
     let (done, waiting) = mpsc::channel();
     let began = Timestamp::now();
     let result = thread::scope(|scope| {
@@ -208,7 +208,7 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Failure> {
         result
     })?;
     let outcome = Raw::parse(result.clone())
-        .map_err(|error| Failure::new(format!("the tool's result is not understood: {error}")))?;
+        .map_err(|error| Error::new(format!("the tool's result is not understood: {error}")))?;
     let outcome = Outcome::read(&outcome);
     if args.json {
         print::json_text(&result)?;
@@ -216,7 +216,7 @@ pub fn run(home: &Home, args: &Call) -> Result<(), Failure> {
         print::text(&plain(&outcome))?;
     }
     if outcome.is_error {
-        return Err(Failure::new(format!("{} reports an error", args.tool)));
+        return Err(Error::new(format!("{} reports an error", args.tool)));
     }
     Ok(())
 }
@@ -231,7 +231,7 @@ enum Given {
 }
 
 impl Given {
-    fn read(words: &[String]) -> Result<Self, Failure> {
+    fn read(words: &[String]) -> Result<Self, Error> {
         match words {
             [] => Ok(Self::Object(Raw::empty_object())),
             [word] if word == "-" => object(&standard_input()?).map(Self::Object),
@@ -241,27 +241,27 @@ impl Given {
     }
 }
 
-fn object(text: &str) -> Result<Raw, Failure> {
+fn object(text: &str) -> Result<Raw, Error> {
     let object = Raw::parse(text.trim().to_owned()).map_err(|_| {
         let place = serde_json::from_str::<IgnoredAny>(text).err();
         let place =
             place.map(|error| format!(" (line {}, column {})", error.line(), error.column()));
         let place = place.unwrap_or_default();
-        Failure::usage(format!("the arguments are not valid JSON{place}")).hint(EXAMPLE)
+        Error::usage(format!("the arguments are not valid JSON{place}")).hint(EXAMPLE)
     })?;
     if object.is_object() {
         Ok(object)
     } else {
-        Err(Failure::usage("the arguments are not a JSON object").hint(EXAMPLE))
+        Err(Error::usage("the arguments are not a JSON object").hint(EXAMPLE))
     }
 }
 
 const EXAMPLE: &str = r#"give them as path=/tmp, or as an object such as '{"path": "/tmp"}'"#;
 
-fn pairs(words: &[String]) -> Result<Raw, Failure> {
+fn pairs(words: &[String]) -> Result<Raw, Error> {
     let mut members: Vec<(&str, Raw)> = Vec::new();
     for word in words {
-        let wrong = |what: &str| Failure::usage(format!("`{word}` {what}")).hint(EXAMPLE);
+        let wrong = |what: &str| Error::usage(format!("`{word}` {what}")).hint(EXAMPLE);
         let (key, value) = word
             .split_once('=')
             .ok_or_else(|| wrong("is not KEY=VALUE"))?;
@@ -279,7 +279,7 @@ fn pairs(words: &[String]) -> Result<Raw, Failure> {
             return Err(wrong("has no key"));
         }
         if members.iter().any(|(known, _)| *known == key) {
-            return Err(Failure::usage(format!("`{key}` is given twice"))
+            return Err(Error::usage(format!("`{key}` is given twice"))
                 .hint("give a list as KEY:='[1, 2]'"));
         }
         members.push((key, value));
@@ -287,18 +287,18 @@ fn pairs(words: &[String]) -> Result<Raw, Failure> {
     Ok(Raw::object(members))
 }
 
-fn standard_input() -> Result<String, Failure> {
+fn standard_input() -> Result<String, Error> {
     let mut text = String::new();
     io::stdin()
         .take(ARGUMENTS_BYTES)
         .read_to_string(&mut text)
-        .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+        .map_err(|error| Error::usage(format!("cannot read standard input: {error}")))?;
     Ok(text)
 }
 
 /// The arguments as the tool takes them; an object that it takes is sent as it was spelled. Nothing is known of a tool
 /// whose server is still starting, and the gateway has the last word on it.
-fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Failure> {
+fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Error> {
     let (Given::Object(arguments) | Given::Pairs(arguments)) = given;
     let tool = match describe::find(link, name) {
         Err(failure) if is_starting(&failure) => return Ok(arguments.clone()),
@@ -323,7 +323,7 @@ fn fit(link: &Link, name: &str, given: &Given) -> Result<Raw, Failure> {
         let wrong = wrong.to_string().replace('\n', "\n  ");
         let shape = describe::shape(&tool).replace('\n', "\n  ");
         let message = format!("the arguments do not fit `{name}`, which was not called\n  {wrong}");
-        Failure::usage(message).hint(format!("it takes\n  {shape}"))
+        Error::usage(message).hint(format!("it takes\n  {shape}"))
     })
 }
 

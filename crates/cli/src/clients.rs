@@ -4,7 +4,7 @@ use clap::Args;
 use switchboard_config::Home;
 use switchboard_rest::status::{self, Client};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Table},
     visible::visible_line,
 };
@@ -26,7 +26,7 @@ pub struct Clients {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Clients) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Clients) -> Result<(), Error> {
     let link = Link::need(home)?;
     let answer: Raw = link.get("/api/v1/clients")?;
     if args.json {
@@ -38,7 +38,7 @@ pub fn run(home: &Home, args: &Clients) -> Result<(), Failure> {
         silent,
     } = answer
         .read_owned()
-        .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))?;
+        .map_err(|error| Error::new(format!("the gateway's list is not understood: {error}")))?;
     if !clients.is_empty() {
         table(&clients).print()?;
     }

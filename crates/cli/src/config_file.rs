@@ -10,7 +10,7 @@ use switchboard_config::{
     Config, ConfigError, ConfigLock, EditError, Home, LockError, Written, open_trusted, parse,
 };
 use switchboard_files::{Links, create_dir};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 /// The largest file that is read; no configuration is as large.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -24,7 +24,7 @@ pub(super) struct ConfigFile {
 }
 
 impl ConfigFile {
-    pub(super) fn read(home: &Home) -> Result<Self, Failure> {
+    pub(super) fn read(home: &Home) -> Result<Self, Error> {
         let path = home.config_file().to_owned();
         let file = open_trusted(&path, |path| switchboard_files::open(path, Links::Follow))?;
         let text = file.map(|file| text_of(&path, &file)).transpose()?;
@@ -37,7 +37,7 @@ impl ConfigFile {
     }
 
     /// What it says.
-    pub(super) fn config(&self) -> Result<Config, Failure> {
+    pub(super) fn config(&self) -> Result<Config, Error> {
         self.check(self.text())
     }
 
@@ -45,7 +45,7 @@ impl ConfigFile {
     pub(super) fn edit(
         home: &Home,
         change: impl FnOnce(&str) -> Result<String, EditError>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, Error> {
         let lock = lock(home.config_file())?;
         let file = Self::read(home)?;
         let after = change(file.text()).map_err(|error| match error {
@@ -54,9 +54,9 @@ impl ConfigFile {
                 for problem in &mut problems {
                     problem.file = file.path.display().to_string();
                 }
-                Failure::from(ConfigError::Invalid { problems })
+                Error::from(ConfigError::Invalid { problems })
             }
-            other => Failure::from(other),
+            other => Error::from(other),
         })?;
         if after == file.text() {
             return Ok(false);
@@ -66,21 +66,21 @@ impl ConfigFile {
     }
 
     /// Puts another text in its place, if that can be read and no other process has changed the file.
-    pub(super) fn write(&self, after: &str) -> Result<(), Failure> {
+    pub(super) fn write(&self, after: &str) -> Result<(), Error> {
         self.write_under(&lock(&self.path)?, after)
     }
 
     /// Removes the file, if no other process has changed it. Through a link, the file behind it.
-    pub(super) fn remove(&self) -> Result<(), Failure> {
+    pub(super) fn remove(&self) -> Result<(), Error> {
         let lock = lock(&self.path)?;
         self.is_unchanged()?;
         lock.remove()
             .map_err(|error| cannot("remove", &self.path, &error))
     }
 
-    fn is_unchanged(&self) -> Result<(), Failure> {
+    fn is_unchanged(&self) -> Result<(), Error> {
         if read_text(&self.path)? != self.text {
-            return Err(Failure::new(format!(
+            return Err(Error::new(format!(
                 "{} has changed in the meantime; nothing was written",
                 self.path.display()
             ))
@@ -89,7 +89,7 @@ impl ConfigFile {
         Ok(())
     }
 
-    fn write_under(&self, lock: &ConfigLock, after: &str) -> Result<(), Failure> {
+    fn write_under(&self, lock: &ConfigLock, after: &str) -> Result<(), Error> {
         self.check(after)?;
         self.is_unchanged()?;
         let written = lock
@@ -104,14 +104,14 @@ impl ConfigFile {
         Ok(())
     }
 
-    fn check(&self, text: &str) -> Result<Config, Failure> {
+    fn check(&self, text: &str) -> Result<Config, Error> {
         parse(text, &self.path.display().to_string())
             .map_err(|problems| ConfigError::Invalid { problems }.into())
     }
 }
 
 /// Keeps other processes from changing the file.
-fn lock(path: &Path) -> Result<ConfigLock, Failure> {
+fn lock(path: &Path) -> Result<ConfigLock, Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_dir(folder).map_err(|error| cannot("make", folder, &error))?;
     ConfigLock::take(path).map_err(|error| {
@@ -119,12 +119,12 @@ fn lock(path: &Path) -> Result<ConfigLock, Failure> {
             LockError::Held { .. } => "another command is changing it; try again",
             LockError::File { .. } => "check who owns it and what may be done with it",
         };
-        Failure::from_error(&error, None).hint(hint)
+        Error::from_error(&error, None).hint(hint)
     })
 }
 
 /// The text of a file; `None` if there is none.
-pub(super) fn read_text(path: &Path) -> Result<Option<String>, Failure> {
+pub(super) fn read_text(path: &Path) -> Result<Option<String>, Error> {
     match switchboard_files::open(path, Links::Follow) {
         Ok(file) => text_of(path, &file).map(Some),
         Err(error) => match error.kind() {
@@ -135,30 +135,30 @@ pub(super) fn read_text(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-fn text_of(path: &Path, file: &File) -> Result<String, Failure> {
+fn text_of(path: &Path, file: &File) -> Result<String, Error> {
     match switchboard_files::read_open(file, FILE_BYTES) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
-            Failure::new(format!("{} is not UTF-8 text", path.display())).hint("save it as UTF-8")
+            Error::new(format!("{} is not UTF-8 text", path.display())).hint("save it as UTF-8")
         }),
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Err(unfit(path)),
         Err(error) => Err(cannot("read", path, &error)),
     }
 }
 
-fn unfit(path: &Path) -> Failure {
-    Failure::new(format!("{} is not a configuration file", path.display()))
+fn unfit(path: &Path) -> Error {
+    Error::new(format!("{} is not a configuration file", path.display()))
         .hint("choose another with --config")
 }
 
-pub(super) fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
+pub(super) fn cannot(what: &str, path: &Path, error: &io::Error) -> Error {
     if what == "read" && error.kind() == io::ErrorKind::NotFound {
-        return Failure::new(format!(
+        return Error::new(format!(
             "cannot {what} {}: there is no such file",
             path.display()
         ))
         .hint("check the spelling");
     }
-    Failure::new(format!("cannot {what} {}: {error}", path.display()))
+    Error::new(format!("cannot {what} {}: {error}", path.display()))
         .hint("check who owns it and what may be done with it")
 }
 

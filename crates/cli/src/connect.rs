@@ -8,11 +8,12 @@ use std::{
 
 use clap::Args;
 use switchboard_client_configs::{
-    Client, Dirs, Error, GatewayEntry, Plan, Which, apply, plan_connect, plan_disconnect, undo,
+    self as client_configs, Client, Dirs, GatewayEntry, Plan, Which, apply, plan_connect,
+    plan_disconnect, undo,
 };
 use switchboard_config::{Config, Home};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Cell, Colour, Table},
 };
 
@@ -44,7 +45,7 @@ pub struct Connect {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Failure> {
+pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Error> {
     let dirs = Dirs::current()?;
     let gateway = GatewayEntry {
         args: place.to_args(home),
@@ -78,7 +79,7 @@ pub fn run(home: &Home, place: &Place, args: &Connect) -> Result<(), Failure> {
 }
 
 /// Lists all clients, and which of them use the gateway.
-fn list(dirs: &Dirs, gateway: &GatewayEntry) -> Result<(), Failure> {
+fn list(dirs: &Dirs, gateway: &GatewayEntry) -> Result<(), Error> {
     let mut table = Table::new(&["CLIENT", "STATE", "FILE"]).cut_path(2);
     for client in Client::ALL {
         let (state, colour, file) = match plan_connect(client, dirs, gateway) {
@@ -132,7 +133,7 @@ fn disconnect(
     dirs: &Dirs,
     gateway: &GatewayEntry,
     args: &Connect,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     match undo(Which::Client(client), &backups::folder(home)) {
         Ok(undone) => {
             print::say(&format!(
@@ -144,12 +145,12 @@ fn disconnect(
             return Ok(());
         }
         // It may have been put there by hand.
-        Err(Error::NothingToUndo { .. }) => {}
+        Err(client_configs::Error::NothingToUndo { .. }) => {}
         Err(error) => return Err(error.into()),
     }
     let plan = plan_disconnect(client, dirs, gateway)?;
     if !plan.changed {
-        return Err(Failure::new(format!(
+        return Err(Error::new(format!(
             "there is nothing to undo: {} has no gateway called `{}`",
             plan.file.display(),
             args.name
@@ -163,7 +164,7 @@ fn disconnect(
 }
 
 /// Shows the plan, asks, and does it; whether it was done.
-fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Failure> {
+fn carry_out(home: &Home, plan: &Plan, args: &Connect) -> Result<bool, Error> {
     let before = plan.before.as_deref();
     let diff = difference(&plan.file, before, &plan.after, &|_| false)?;
     print::difference(&diff)?;
@@ -193,9 +194,9 @@ fn notes(plan: &Plan) {
 
 /// The path of this program that stays right: where it was found in PATH, rather than where a link
 /// there leads, since an update moves the latter.
-fn own_program() -> Result<PathBuf, Failure> {
+fn own_program() -> Result<PathBuf, Error> {
     let real = env::current_exe()
-        .map_err(|error| Failure::new(format!("cannot tell where this program is: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot tell where this program is: {error}")))?;
     let Some(called) = env::args_os().next().map(PathBuf::from) else {
         return Ok(real);
     };

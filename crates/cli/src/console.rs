@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use switchboard_config::Home;
 use switchboard_rest::console::{self as rest, Sessions, SignedOut};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Table},
 };
 use switchboard_wire::Raw;
@@ -49,7 +49,7 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 };
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Console) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Console) -> Result<(), Error> {
     if args.sessions {
         return sessions(&Link::need(home)?, args.json);
     }
@@ -75,14 +75,14 @@ pub fn run(home: &Home, args: &Console) -> Result<(), Failure> {
     }
     if args.open {
         open(home, &url).map_err(|error| {
-            Failure::new(format!("cannot open a browser with `{OPENER}`: {error}"))
+            Error::new(format!("cannot open a browser with `{OPENER}`: {error}"))
                 .hint("copy the link into the browser")
         })?;
     }
     Ok(())
 }
 
-fn sessions(link: &Link, json: bool) -> Result<(), Failure> {
+fn sessions(link: &Link, json: bool) -> Result<(), Error> {
     let answer: Raw = link.get("/api/v1/console/sessions")?;
     if json {
         return print::json_raw(&answer);
@@ -100,9 +100,9 @@ fn sessions(link: &Link, json: bool) -> Result<(), Failure> {
     table.print()
 }
 
-fn understood<T: DeserializeOwned>(answer: &Raw) -> Result<T, Failure> {
+fn understood<T: DeserializeOwned>(answer: &Raw) -> Result<T, Error> {
     let answer = answer.read_owned();
-    answer.map_err(|error| Failure::new(format!("the gateway's answer is not understood: {error}")))
+    answer.map_err(|error| Error::new(format!("the gateway's answer is not understood: {error}")))
 }
 
 /// Opens a link by a private file that leads to it: every user of the machine can read the arguments of a program, and

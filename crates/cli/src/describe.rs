@@ -9,7 +9,7 @@ use switchboard_rest::tools::{Tool, Tools};
 use switchboard_schema::outline;
 use switchboard_terminal::visible::{visible, visible_line};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, shell_word},
 };
 use switchboard_wire::Raw;
@@ -34,9 +34,9 @@ const SHAPE_BYTES: usize = 16 * 1024;
 const EXAMPLE: usize = 4;
 
 /// The tool of this name, or why there is none.
-pub(super) fn find(link: &Link, name: &str) -> Result<Tool, Failure> {
+pub(super) fn find(link: &Link, name: &str) -> Result<Tool, Error> {
     let Tools { tools, .. } = link.get(&format!("/api/v1/tools?name={}", escape(name)))?;
-    let gone = || Failure::new(format!("`{name}` has just gone")).hint("run the command again");
+    let gone = || Error::new(format!("`{name}` has just gone")).hint("run the command again");
     tools.into_iter().next().ok_or_else(gone)
 }
 
@@ -123,7 +123,7 @@ fn indented(text: &str) -> String {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Describe) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Describe) -> Result<(), Error> {
     let link = Link::need(home)?;
     let tool = call::patiently(|| find(&link, &args.tool))?;
     if args.json {

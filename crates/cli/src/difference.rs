@@ -7,7 +7,7 @@ use std::path::Path;
 
 use switchboard_client_configs::{replace_texts, unified};
 use switchboard_config::{Place, secret_parts};
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 
 use super::secret::moving::masked;
 
@@ -18,7 +18,7 @@ pub(super) fn difference(
     before: Option<&str>,
     after: &str,
     is_foreign: &dyn Fn(&str) -> bool,
-) -> Result<String, Failure> {
+) -> Result<String, Error> {
     let hide = |text: &str| {
         replace_texts(file, text, &mut |keys, before, text| {
             hidden(keys, before, text, is_foreign)

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use switchboard_config::Home;
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Colour},
 };
 
@@ -93,7 +93,7 @@ impl Finding {
     }
 
     /// What an error says, and what it advises.
-    fn of(check: impl Into<String>, failure: &Failure) -> Self {
+    fn of(check: impl Into<String>, failure: &Error) -> Self {
         let fix = failure.advice().unwrap_or("see the documentation");
         Self::problem(check, failure.message(), fix)
     }
@@ -105,7 +105,7 @@ fn scrubbed(text: impl Into<String>) -> String {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Doctor) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Doctor) -> Result<(), Error> {
     let gateway = gateway::Gateway::look(home);
     let mut findings = place::look(home, gateway.is_running());
     let config = gateway.check(home, &mut findings);
@@ -130,7 +130,7 @@ pub fn run(home: &Home, args: &Doctor) -> Result<(), Failure> {
     }
     match problems {
         0 => Ok(()),
-        _ => Err(Failure::told()),
+        _ => Err(Error::told()),
     }
 }
 
@@ -141,7 +141,7 @@ fn count(findings: &[Finding], state: State) -> usize {
 /// The indentation of further lines of a finding.
 const INDENT: &str = "           ";
 
-fn show(finding: &Finding) -> Result<(), Failure> {
+fn show(finding: &Finding) -> Result<(), Error> {
     let (word, colour) = match finding.state {
         State::Ok => ("ok     ", Colour::Green),
         State::Warning => ("warning", Colour::Yellow),

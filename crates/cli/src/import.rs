@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 use switchboard_client_configs::{
-    Client, Dirs, Error, Found, Imported, read, read_file, read_project,
+    self as client_configs, Client, Dirs, Found, Imported, read, read_file, read_project,
 };
 use switchboard_config::{
     Config, EditError, Home, Memory, Place, Reference, Server, Transport, add_servers,
@@ -17,7 +17,7 @@ use switchboard_config::{
 };
 use switchboard_terminal::visible::{escaped, folded, spelled, visible_line};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, shell_word},
 };
 use switchboard_wire::with_hint;
@@ -79,7 +79,7 @@ pub struct Import {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Failure> {
+pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Error> {
     if args.undo {
         return undo(home);
     }
@@ -183,7 +183,7 @@ pub fn run(home: &Home, place: &place::Place, args: &Import) -> Result<(), Failu
 }
 
 /// Says that there is nothing to take over, and where it would have been.
-fn tell_nothing(is_any: bool) -> Result<(), Failure> {
+fn tell_nothing(is_any: bool) -> Result<(), Error> {
     if is_any {
         print::say("there is nothing new to take over");
         return Ok(());
@@ -204,7 +204,7 @@ fn tell_nothing(is_any: bool) -> Result<(), Failure> {
 }
 
 /// All that there is to take over.
-fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Failure> {
+fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Error> {
     let dirs = Dirs::current()?;
     if let Some(from) = from {
         let unknown = match from.parse::<Client>() {
@@ -222,10 +222,10 @@ fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Failure> {
     for client in Client::ALL {
         let add = |all: &mut Vec<Found>, found| match found {
             Ok(found) => all.extend(found),
-            Err(Error::NotConfigured { .. }) => {}
+            Err(client_configs::Error::NotConfigured { .. }) => {}
             // One client's broken file is no reason to leave out the others.
             Err(error) => {
-                let failure = Failure::from(error);
+                let failure = Error::from(error);
                 print::warn(&format!("{} is left out: {failure}", client.title()));
             }
         };
@@ -239,18 +239,20 @@ fn find(from: Option<&str>, project: bool) -> Result<Vec<Found>, Failure> {
 }
 
 /// The files of one client.
-fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, Failure> {
+fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, Error> {
     let of_project = match read_project(client, dirs) {
         Ok(found) => found,
-        Err(Error::NotConfigured { .. }) => Vec::new(),
+        Err(client_configs::Error::NotConfigured { .. }) => Vec::new(),
         Err(error) if project => return Err(error.into()),
         Err(_) => Vec::new(),
     };
     let mut all = match read(client, dirs) {
         Ok(found) => found,
-        Err(Error::NotConfigured { .. }) if project && !of_project.is_empty() => Vec::new(),
-        Err(error @ Error::NotConfigured { .. }) if !of_project.is_empty() => {
-            let failure = Failure::new(with_hint(&error, error.hint()));
+        Err(client_configs::Error::NotConfigured { .. }) if project && !of_project.is_empty() => {
+            Vec::new()
+        }
+        Err(error @ client_configs::Error::NotConfigured { .. }) if !of_project.is_empty() => {
+            let failure = Error::new(with_hint(&error, error.hint()));
             return Err(failure.hint("this folder has one; --project takes its servers over"));
         }
         Err(error) => return Err(error.into()),
@@ -353,7 +355,7 @@ fn keep_secrets_from(found: &mut Found, store: &Store) {
 
 /// Asks for each server of a repository, and leaves out those that are not wanted. The others are
 /// added so that nothing of them is shown before it is approved.
-fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Failure> {
+fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Error> {
     for found in found.iter_mut().filter(|found| found.is_project) {
         let file = found.file.display().to_string();
         let mut kept = Vec::new();
@@ -361,9 +363,8 @@ fn agree_to_projects(found: &mut [Found], yes: bool) -> Result<(), Failure> {
             describe(&mut server, &file);
             CHANGE.check(yes)?;
             let is_wanted = yes
-                || print::confirm(&format!("Take `{}` over?", server.name)).map_err(|error| {
-                    Failure::new(format!("cannot ask on the terminal: {error}"))
-                })?;
+                || print::confirm(&format!("Take `{}` over?", server.name))
+                    .map_err(|error| Error::new(format!("cannot ask on the terminal: {error}")))?;
             if is_wanted {
                 kept.push(server);
             }
@@ -439,7 +440,7 @@ fn alone(name: &str, entry: &Value) -> Config {
 }
 
 /// Shows what would change, without the user's secrets. Nothing in it is unseen or pushed off the screen.
-fn show(file: &ConfigFile, after: &str, merge: &Merge) -> Result<(), Failure> {
+fn show(file: &ConfigFile, after: &str, merge: &Merge) -> Result<(), Error> {
     let foreign: HashSet<_> = (merge.added.iter())
         .filter(|server| server.is_foreign)
         .map(|server| server.name.as_str())
@@ -467,7 +468,7 @@ struct Added {
 
 impl Merge {
     /// The text of a configuration with the servers.
-    fn added_to(&self, text: &str) -> Result<String, Failure> {
+    fn added_to(&self, text: &str) -> Result<String, Error> {
         let added = self.added.iter();
         let added = added.map(|server| (server.name.as_str(), &server.entry));
         Ok(add_servers(text, added)?)
@@ -475,14 +476,14 @@ impl Merge {
 
     /// Moves the secrets of the user's own servers. A value of a repository is public, and one that is moved to a file
     /// would be hidden from those who read the configuration.
-    fn move_secrets(&mut self, mover: &mut Mover) -> Result<(), Failure> {
+    fn move_secrets(&mut self, mover: &mut Mover) -> Result<(), Error> {
         for server in self.added.iter_mut().filter(|server| !server.is_foreign) {
             mover.take(&server.name, &mut server.entry)?;
         }
         Ok(())
     }
 
-    fn take(&mut self, found: &Found, known: &Config) -> Result<(), Failure> {
+    fn take(&mut self, found: &Found, known: &Config) -> Result<(), Error> {
         let owner = found.client.map_or_else(
             || found.file.display().to_string(),
             |client| client.title().to_owned(),
@@ -555,14 +556,14 @@ fn without_trust(entry: &Value) -> Value {
     entry
 }
 
-fn undo(home: &Home) -> Result<(), Failure> {
+fn undo(home: &Home) -> Result<(), Error> {
     let Some((path, note)) = backups::last_import(home)? else {
-        return Err(Failure::new("there is no import to undo"));
+        return Err(Error::new("there is no import to undo"));
     };
     let file = ConfigFile::read(home)?;
     if file.path != note.file {
         return Err(
-            Failure::new(format!("the last import went into {}", note.file.display()))
+            Error::new(format!("the last import went into {}", note.file.display()))
                 .hint("give that file with --config"),
         );
     }
@@ -611,7 +612,7 @@ fn stamps(store: &Store, names: &[String]) -> BTreeMap<String, String> {
 }
 
 /// Removes the secrets that an import stored, that nothing uses any more and that are still the same.
-fn remove_unused(home: &Home, stored: &BTreeMap<String, String>) -> Result<(), Failure> {
+fn remove_unused(home: &Home, stored: &BTreeMap<String, String>) -> Result<(), Error> {
     let used = ConfigFile::read(home)?.config()?.secrets_used();
     let store = Store::new(home);
     for (name, stamp) in stored.iter().filter(|(name, _)| !used.contains_key(*name)) {
@@ -623,7 +624,7 @@ fn remove_unused(home: &Home, stored: &BTreeMap<String, String>) -> Result<(), F
 }
 
 /// A running gateway sees the change by itself, but a person wants to know now whether it likes it.
-fn reload(home: &Home) -> Result<(), Failure> {
+fn reload(home: &Home) -> Result<(), Error> {
     if let Some(link) = Link::find_staying(home)? {
         link.post("/api/v1/config/reload", None)?;
     }

@@ -19,7 +19,7 @@ use switchboard_rest::{
     trust::ServerTrust,
 };
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, shell_word},
 };
 
@@ -47,7 +47,7 @@ const UNKNOWN: Duration = Duration::from_mins(1);
 
 /// Waits until these servers run and what they offer is known, and says so of each. Fails if one does not start; what was
 /// changed before stays.
-pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Failure> {
+pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), Error> {
     let limit = limit(home, names);
     // The line of progress is for terminals alone.
     if names.len() > 1 && !io::stderr().is_terminal() {
@@ -60,7 +60,7 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), 
     let watched = loop {
         let watched =
             reach(home, place, &mut host).and_then(|link| watch(&link, &mut waiting, limit, began));
-        let is_lost = watched.as_ref().is_err_and(Failure::is_unreachable);
+        let is_lost = watched.as_ref().is_err_and(Error::is_unreachable);
         // The gateway may be that of another command, which ends.
         if !is_lost || lost.get_or_insert_with(Instant::now).elapsed() > ARRIVAL {
             break watched;
@@ -74,13 +74,13 @@ pub(super) fn learn(home: &Home, place: &Place, names: &[String]) -> Result<(), 
 }
 
 /// The same of a server that a gateway has just been told to start anew.
-pub(super) fn restarted(home: &Home, link: &Link, name: &String) -> Result<(), Failure> {
+pub(super) fn restarted(home: &Home, link: &Link, name: &String) -> Result<(), Error> {
     let limit = limit(home, std::slice::from_ref(name));
     watch(link, &mut vec![name], limit, Instant::now())
 }
 
 /// Starts a server in a gateway that is there for nothing else, and waits for it.
-pub(super) fn start_alone(home: &Home, place: &Place, name: &String) -> Result<(), Failure> {
+pub(super) fn start_alone(home: &Home, place: &Place, name: &String) -> Result<(), Error> {
     let mut host = Host::start(home, place)?;
     let done = host.reach(home).and_then(|link| {
         // What is known of it from before says nothing of how it starts now.
@@ -103,7 +103,7 @@ fn limit(home: &Home, names: &[String]) -> Duration {
 }
 
 /// The gateway that runs, or else one that this process starts and keeps.
-fn reach(home: &Home, place: &Place, host: &mut Option<Host>) -> Result<Link, Failure> {
+fn reach(home: &Home, place: &Place, host: &mut Option<Host>) -> Result<Link, Error> {
     if let Some(host) = host {
         return host.reach(home);
     }
@@ -115,10 +115,10 @@ fn reach(home: &Home, place: &Place, host: &mut Option<Host>) -> Result<Link, Fa
 
 /// The gateway, once it has read the configuration: one that began before the servers were added, or is just being told of
 /// another change, may not have seen them.
-fn refreshed(link: Link) -> Result<Link, Failure> {
+fn refreshed(link: Link) -> Result<Link, Error> {
     match link.post("/api/v1/config/reload", None) {
         Ok(()) => Ok(link),
-        Err(_) if link.is_leaving() => Err(Failure::unreachable("the gateway is stopping")),
+        Err(_) if link.is_leaving() => Err(Error::unreachable("the gateway is stopping")),
         Err(failure) => Err(failure),
     }
 }
@@ -129,7 +129,7 @@ fn watch(
     waiting: &mut Vec<&String>,
     limit: Duration,
     began: Instant,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let mut last = Instant::now();
     let mut progress = Progress::new();
     let mut is_well = true;
@@ -147,20 +147,16 @@ fn watch(
             last = Instant::now();
         }
         let Some(first) = waiting.first() else {
-            return if is_well {
-                Ok(())
-            } else {
-                Err(Failure::told())
-            };
+            return if is_well { Ok(()) } else { Err(Error::told()) };
         };
         if last.elapsed() > limit {
             progress.clear();
             for name in waiting {
-                let failure = Failure::new(format!("`{name}` is still starting"));
+                let failure = Error::new(format!("`{name}` is still starting"));
                 let hint = format!("`switchboard logs {}` shows what it says", shell_word(name));
                 print::complain(&failure.hint(hint));
             }
-            return Err(Failure::told());
+            return Err(Error::told());
         }
         let others = match waiting.len() - 1 {
             0 => String::new(),
@@ -194,8 +190,8 @@ enum Outcome {
     },
 }
 
-impl From<Failure> for Outcome {
-    fn from(failure: Failure) -> Self {
+impl From<Error> for Outcome {
+    fn from(failure: Error) -> Self {
         Self::Failed {
             reason: failure.message().to_owned(),
             action: failure.advice().map(str::to_owned),
@@ -208,7 +204,7 @@ impl From<Failure> for Outcome {
 fn round<'a>(
     link: &Link,
     waiting: &mut Vec<&'a String>,
-) -> (Vec<(&'a String, Outcome)>, Result<(), Failure>) {
+) -> (Vec<(&'a String, Outcome)>, Result<(), Error>) {
     let mut told = Vec::new();
     let servers = match link.get("/api/v1/servers") {
         Ok(Servers { servers }) => servers,
@@ -218,7 +214,7 @@ fn round<'a>(
     waiting.retain(|name| {
         let server = servers.iter().find(|server| server.name == **name);
         let outcome = match server.map(|server| look(link, server)) {
-            None => Some(Failure::new("it is not configured any more").into()),
+            None => Some(Error::new("it is not configured any more").into()),
             Some(Ok(outcome)) => outcome,
             Some(Err(failure)) if failure.is_unreachable() || link.is_leaving() => {
                 lost = Err(failure);
@@ -234,7 +230,7 @@ fn round<'a>(
 }
 
 /// Looks at a server; `None` if it is on its way.
-fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Failure> {
+fn look(link: &Link, listed: &Server) -> Result<Option<Outcome>, Error> {
     if !listed.enabled {
         return Ok(Some(Outcome::Off));
     }
@@ -300,7 +296,7 @@ impl Outcome {
                 is_whole
             }
             Self::Failed { reason, action } => {
-                let failure = Failure::new(format!("`{name}` does not start: {reason}"));
+                let failure = Error::new(format!("`{name}` does not start: {reason}"));
                 print::complain(&match action {
                     Some(action) => failure.hint(action),
                     None => failure,
@@ -323,8 +319,8 @@ fn held_back(name: &str, held: u64) -> String {
 struct Host(Child);
 
 impl Host {
-    fn start(home: &Home, place: &Place) -> Result<Self, Failure> {
-        let cannot = |error| Failure::new(format!("cannot start a gateway: {error}"));
+    fn start(home: &Home, place: &Place) -> Result<Self, Error> {
+        let cannot = |error| Error::new(format!("cannot start a gateway: {error}"));
         let program = std::env::current_exe().map_err(cannot)?;
         let child = Command::new(program)
             .args(place.to_args(home))
@@ -340,7 +336,7 @@ impl Host {
     }
 
     /// Waits until the gateway is there. It may be another's by then.
-    fn reach(&mut self, home: &Home) -> Result<Link, Failure> {
+    fn reach(&mut self, home: &Home) -> Result<Link, Error> {
         let until = Instant::now() + ARRIVAL;
         loop {
             if let Some(link) = Link::find_staying(home)? {
@@ -359,13 +355,13 @@ impl Host {
     }
 
     /// Why the gateway did not start, as far as it has said.
-    fn failure(&mut self) -> Failure {
+    fn failure(&mut self) -> Error {
         let what = "the gateway does not start";
         let said = self.0.stderr.as_mut().map(said).unwrap_or_default();
         let (reason, advice) = last_words(&said);
         let failure = match reason {
-            Some(reason) => Failure::new(format!("{what}: {reason}")),
-            None => Failure::new(what),
+            Some(reason) => Error::new(format!("{what}: {reason}")),
+            None => Error::new(what),
         };
         match advice {
             Some(advice) => failure.hint(advice),

@@ -37,7 +37,7 @@ mod words;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 /// Print a script that completes commands, for a shell.
 #[derive(Debug, Args)]
@@ -47,13 +47,13 @@ pub struct Completions {
 }
 
 /// Prints the completions of a shell.
-pub fn completions<C: CommandFactory>(args: &Completions) -> Result<(), Failure> {
+pub fn completions<C: CommandFactory>(args: &Completions) -> Result<(), Error> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut C::command(), "switchboard", &mut script);
     print::data(&String::from_utf8_lossy(&script))
 }
 
 /// Prints the JSON Schema of switchboard.json.
-pub fn schema() -> Result<(), Failure> {
+pub fn schema() -> Result<(), Error> {
     print::json(&switchboard_config::schema())
 }

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use switchboard_config::Home;
 use switchboard_rest::status::Status;
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 use switchboard_wire::{SseEvent, SseParser};
 
 /// How long the gateway may take for an answer that it has at hand, from the first byte sent to the last byte read.
@@ -42,7 +42,7 @@ pub(crate) struct Link {
 
 impl Link {
     /// The way to the gateway of a home, if one runs.
-    pub(crate) fn find(home: &Home) -> Result<Option<Self>, Failure> {
+    pub(crate) fn find(home: &Home) -> Result<Option<Self>, Error> {
         let socket = home.socket();
         match UnixStream::connect(&socket) {
             Ok(_) => Ok(Some(Self { socket })),
@@ -57,7 +57,7 @@ impl Link {
             {
                 Ok(None)
             }
-            Err(error) => Err(Failure::unreachable(format!(
+            Err(error) => Err(Error::unreachable(format!(
                 "cannot reach the gateway at {}: {error}",
                 socket.display()
             ))
@@ -67,7 +67,7 @@ impl Link {
 
     /// The same for whoever wants to change something: a gateway that is about to leave is waited for, since it takes
     /// nothing in any more.
-    pub(crate) fn find_staying(home: &Home) -> Result<Option<Self>, Failure> {
+    pub(crate) fn find_staying(home: &Home) -> Result<Option<Self>, Error> {
         let until = Instant::now() + DEPARTURE;
         while let Some(link) = Self::find(home)? {
             if !link.is_leaving() {
@@ -75,7 +75,7 @@ impl Link {
             }
             if Instant::now() > until {
                 return Err(
-                    Failure::unreachable("the gateway is stopping and does not end")
+                    Error::unreachable("the gateway is stopping and does not end")
                         .hint("`switchboard stop` waits for it"),
                 );
             }
@@ -94,17 +94,17 @@ impl Link {
     }
 
     /// The way to the gateway that has to be there.
-    pub(crate) fn need(home: &Home) -> Result<Self, Failure> {
+    pub(crate) fn need(home: &Home) -> Result<Self, Error> {
         Self::find(home)?.ok_or_else(|| no_gateway(home).hint("`switchboard serve` starts one"))
     }
 
-    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         self.ask("GET", path, None, Some(PATIENCE))?.json()
     }
 
     /// Asks the gateway to do something. Once its answer begins, it is done: nothing that the answer says of it, such
     /// as the words of a server, can make it look otherwise.
-    pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> Result<(), Failure> {
+    pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> Result<(), Error> {
         let body = body.map(Value::to_string);
         self.ask("POST", path, body.as_deref(), Some(PATIENCE))
             .map(drop)
@@ -113,12 +113,12 @@ impl Link {
     /// The same for what takes as long as it takes: the gateway bounds it. The answer is text, to be
     /// handed on as it came.
     #[cfg(feature = "memory")]
-    pub(crate) fn post_and_wait(&self, path: &str, body: &str) -> Result<String, Failure> {
+    pub(crate) fn post_and_wait(&self, path: &str, body: &str) -> Result<String, Error> {
         self.ask("POST", path, Some(body), None)?.text()
     }
 
     /// Asks for something that takes as long as it takes, and hears how it goes on: the gateway bounds it.
-    pub(crate) fn post_and_hear(&self, path: &str, body: &str) -> Result<Events, Failure> {
+    pub(crate) fn post_and_hear(&self, path: &str, body: &str) -> Result<Events, Error> {
         Ok(Events {
             answer: self.ask("POST", path, Some(body), None)?,
             parser: SseParser::new(RESULT_BYTES),
@@ -126,11 +126,11 @@ impl Link {
     }
 
     /// The same with a body that is sent as it was spelled, for an answer that is read.
-    pub(crate) fn send<T: DeserializeOwned>(&self, path: &str, body: &str) -> Result<T, Failure> {
+    pub(crate) fn send<T: DeserializeOwned>(&self, path: &str, body: &str) -> Result<T, Error> {
         self.ask("POST", path, Some(body), Some(PATIENCE))?.json()
     }
 
-    pub(crate) fn delete(&self, path: &str) -> Result<(), Failure> {
+    pub(crate) fn delete(&self, path: &str) -> Result<(), Error> {
         self.ask("DELETE", path, None, Some(PATIENCE)).map(drop)
     }
 
@@ -138,8 +138,8 @@ impl Link {
     pub(crate) fn follow(
         &self,
         path: &str,
-        mut each: impl FnMut(&str) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        mut each: impl FnMut(&str) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut events = self.events(path, None)?;
         while let Some(event) = events.next()? {
             if let Ok(data) = std::str::from_utf8(&event.data) {
@@ -150,7 +150,7 @@ impl Link {
     }
 
     /// A stream of events, from after the last that was seen.
-    pub(crate) fn events(&self, path: &str, last: Option<&str>) -> Result<Events, Failure> {
+    pub(crate) fn events(&self, path: &str, last: Option<&str>) -> Result<Events, Error> {
         let header = last.map(|id| format!("Last-Event-ID: {id}\r\n"));
         let head = header.as_deref().unwrap_or_default();
         Ok(Events {
@@ -165,7 +165,7 @@ impl Link {
         path: &str,
         body: Option<&str>,
         patience: Option<Duration>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, Error> {
         self.ask_with(method, path, "", body, patience)
     }
 
@@ -177,7 +177,7 @@ impl Link {
         more: &str,
         body: Option<&str>,
         patience: Option<Duration>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, Error> {
         let accept = "application/json, text/event-stream";
         let body = body.unwrap_or_default();
         let head = format!(
@@ -186,7 +186,7 @@ impl Link {
             body.len()
         );
         let gone = |error: io::Error| {
-            Failure::unreachable(format!("the gateway is gone: {error}"))
+            Error::unreachable(format!("the gateway is gone: {error}"))
                 .hint("`switchboard serve` starts one")
         };
         let stream = UnixStream::connect(&self.socket).map_err(gone)?;
@@ -252,7 +252,7 @@ pub(crate) struct Events {
 
 impl Events {
     /// Waits for the next event; there is none when the gateway has ended the stream.
-    pub(crate) fn next(&mut self) -> Result<Option<SseEvent>, Failure> {
+    pub(crate) fn next(&mut self) -> Result<Option<SseEvent>, Error> {
         let mut chunk = [0; 16 * 1024];
         loop {
             // One that is too long is left out.
@@ -273,15 +273,15 @@ impl Events {
 }
 
 /// What an event says that tells of a problem.
-pub(crate) fn told_problem(text: String) -> Failure {
+pub(crate) fn told_problem(text: String) -> Error {
     body::problem(text, || {
         "the gateway tells of a problem that is not understood".to_owned()
     })
 }
 
 /// No gateway runs.
-pub(crate) fn no_gateway(home: &Home) -> Failure {
-    Failure::unreachable(format!(
+pub(crate) fn no_gateway(home: &Home) -> Error {
+    Error::unreachable(format!(
         "no gateway is running for {}",
         home.config_file().display()
     ))
@@ -294,7 +294,7 @@ fn is_closed(error: &io::Error) -> bool {
     )
 }
 
-fn lost(error: &io::Error) -> Failure {
+fn lost(error: &io::Error) -> Error {
     let what = match error.kind() {
         // The words of the system for it are about resources.
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -302,7 +302,7 @@ fn lost(error: &io::Error) -> Failure {
         }
         _ => format!("the gateway broke off: {error}"),
     };
-    Failure::unreachable(what).hint(
+    Error::unreachable(what).hint(
         "`switchboard status` shows whether it still runs; what was asked of it may have been done",
     )
 }

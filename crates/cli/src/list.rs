@@ -12,7 +12,7 @@ use switchboard_rest::{
     trust::ServerTrust,
 };
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Cell, Table},
 };
 use switchboard_wire::Raw;
@@ -31,7 +31,7 @@ pub struct List {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &List) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &List) -> Result<(), Error> {
     let link = Link::find(home)?;
     let servers: Raw = match &link {
         Some(link) => link.get("/api/v1/servers")?,
@@ -62,7 +62,7 @@ pub(super) fn say_none() {
 }
 
 /// Says that tools wait for a decision, and where. Those that were rejected do not.
-pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Failure> {
+pub(super) fn mention_held(link: &Link, status: &Status) -> Result<(), Error> {
     if status.held == 0 {
         return Ok(());
     }
@@ -116,14 +116,14 @@ pub(super) fn short_path(text: &str) -> String {
     words.join(" ")
 }
 
-pub(super) fn rows(servers: &Raw) -> Result<Vec<Server>, Failure> {
+pub(super) fn rows(servers: &Raw) -> Result<Vec<Server>, Error> {
     let list: Result<Servers, _> = servers.read_owned();
     list.map(|list| list.servers)
-        .map_err(|error| Failure::new(format!("the gateway's list is not understood: {error}")))
+        .map_err(|error| Error::new(format!("the gateway's list is not understood: {error}")))
 }
 
 /// The same shape as the gateway's, as far as a file can tell.
-fn from_config(home: &Home) -> Result<Raw, Failure> {
+fn from_config(home: &Home) -> Result<Raw, Error> {
     let config = ConfigFile::read(home)?.config()?;
     let servers = config.servers.iter().map(|(name, server)| {
         let (kind, target) = describe(server);
@@ -141,5 +141,5 @@ fn from_config(home: &Home) -> Result<Raw, Failure> {
         })
     });
     let servers = json!({"servers": servers.collect::<Vec<_>>()});
-    Raw::from_value(&servers).map_err(|error| Failure::new(error.to_string()))
+    Raw::from_value(&servers).map_err(|error| Error::new(error.to_string()))
 }

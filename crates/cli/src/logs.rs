@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 use switchboard_config::Home;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use super::config_file::{ConfigFile, cannot};
 use crate::link::{Link, no_gateway};
@@ -36,7 +36,7 @@ pub struct Logs {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Logs) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Logs) -> Result<(), Error> {
     let link = Link::find(home)?;
     let path = format!(
         "/api/v1/servers/{}/logs?lines={}",
@@ -66,21 +66,21 @@ pub fn run(home: &Home, args: &Logs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn from_gateway(link: &Link, path: &str) -> Result<Vec<String>, Failure> {
+fn from_gateway(link: &Link, path: &str) -> Result<Vec<String>, Error> {
     let answer: Value = link.get(path)?;
     let lines = answer.get("lines").and_then(Value::as_array);
     let lines = lines.into_iter().flatten().filter_map(Value::as_str);
     Ok(lines.map(str::to_owned).collect())
 }
 
-fn from_file(home: &Home, name: &str, count: usize) -> Result<Vec<String>, Failure> {
+fn from_file(home: &Home, name: &str, count: usize) -> Result<Vec<String>, Error> {
     let file = home.log_of(name);
     let Some(mut lines) = tail(&file, count)? else {
         let config = ConfigFile::read(home)?.config()?;
         if config.servers.contains_key(name) {
             return Ok(Vec::new());
         }
-        return Err(Failure::new(format!("there is no server {name:?}"))
+        return Err(Error::new(format!("there is no server {name:?}"))
             .hint("`switchboard list` shows the names"));
     };
     if lines.len() < count {
@@ -93,7 +93,7 @@ fn from_file(home: &Home, name: &str, count: usize) -> Result<Vec<String>, Failu
 }
 
 /// The last lines of a file, if there is one.
-fn tail(path: &Path, count: usize) -> Result<Option<Vec<String>>, Failure> {
+fn tail(path: &Path, count: usize) -> Result<Option<Vec<String>>, Error> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();

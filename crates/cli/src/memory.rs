@@ -21,7 +21,7 @@ mod store;
 
 use clap::{Args, Subcommand};
 use switchboard_config::Home;
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 
 /// Remember, and find again what is remembered.
 ///
@@ -97,7 +97,7 @@ Examples:
 }
 
 /// Runs the command.
-pub fn run(home: Home, args: &MemoryArgs) -> Result<(), Failure> {
+pub fn run(home: Home, args: &MemoryArgs) -> Result<(), Error> {
     match &args.what {
         What::Store(args) => store::run(&home, args),
         What::Recall(args) => recall::run(&home, args),

@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 use switchboard_config::Home;
 use switchboard_rest::status::Config;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use crate::link::Link;
 
@@ -35,9 +35,9 @@ pub struct Place {
 
 impl Place {
     /// To run without a configuration is fine; to run without the one that was named is not.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<(), Error> {
         match &self.config {
-            Some(file) if !file.exists() => Err(Failure::new(format!(
+            Some(file) if !file.exists() => Err(Error::new(format!(
                 "there is no configuration {}",
                 file.display()
             ))
@@ -47,7 +47,7 @@ impl Place {
     }
 
     /// The home that is meant.
-    pub fn locate(&self) -> Result<Home, Failure> {
+    pub fn locate(&self) -> Result<Home, Error> {
         Ok(Home::locate(self.home.as_deref(), self.config.as_deref())?)
     }
 
@@ -71,7 +71,7 @@ impl Place {
 }
 
 /// Refuses a configuration file that the running gateway does not read: it would be neither shown nor changed.
-pub fn check_running(home: &Home) -> Result<(), Failure> {
+pub fn check_running(home: &Home) -> Result<(), Error> {
     let Some(link) = Link::find_staying(home)? else {
         return Ok(());
     };
@@ -87,5 +87,5 @@ pub fn check_running(home: &Home) -> Result<(), Failure> {
         file.display()
     );
     let file = file.display().to_string();
-    Err(Failure::new(message).hint(format!("give --config {}", print::shell_word(&file))))
+    Err(Error::new(message).hint(format!("give --config {}", print::shell_word(&file))))
 }

@@ -10,7 +10,7 @@ use switchboard_rest::{
     tools::{self, FoundTool, Match},
 };
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Table},
 };
 use switchboard_wire::Raw;
@@ -77,11 +77,11 @@ impl Filter {
 const QUERY_BYTES: usize = 4_000;
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Search) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Search) -> Result<(), Error> {
     let mut query = args.query.join(" ");
     query.truncate(query.floor_char_boundary(QUERY_BYTES));
     if !args.forget && query.trim().is_empty() {
-        return Err(Failure::usage("there is nothing to search for")
+        return Err(Error::usage("there is nothing to search for")
             .hint("say what you want to do, such as `switchboard search read a file`"));
     }
     let link = Link::need(home)?;
@@ -96,9 +96,9 @@ pub fn run(home: &Home, args: &Search) -> Result<(), Failure> {
         }
         failure
     })?;
-    let answer: tools::Search = found.read_owned().map_err(|error| {
-        Failure::new(format!("the gateway's answer is not understood: {error}"))
-    })?;
+    let answer: tools::Search = found
+        .read_owned()
+        .map_err(|error| Error::new(format!("the gateway's answer is not understood: {error}")))?;
     if args.json {
         print::json_raw(&found)?;
     }
@@ -202,7 +202,7 @@ fn means(answer: &tools::Search) -> String {
 }
 
 /// Nothing was found: what to try, and what could not be looked at.
-fn nothing(link: &Link, query: &str, filter: &Filter) -> Failure {
+fn nothing(link: &Link, query: &str, filter: &Filter) -> Error {
     let status: Status = match link.get("/api/v1/status") {
         Ok(status) => status,
         Err(failure) => return failure,
@@ -228,7 +228,7 @@ fn nothing(link: &Link, query: &str, filter: &Filter) -> Failure {
         let _ = write!(hint, ", or leave out {}", filters.join(" and "));
     }
     hint.push_str("; `switchboard tools` lists all there are");
-    Failure::new(format!("no tool fits `{query}`")).hint(hint)
+    Error::new(format!("no tool fits `{query}`")).hint(hint)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use switchboard_config::{Config, Home, is_pasted_value};
 
 use self::store::SECRET_BYTES;
 pub(super) use self::store::Store;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 /// Store, list and remove secrets.
 ///
@@ -65,7 +65,7 @@ Example:
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Secret) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Secret) -> Result<(), Error> {
     match &args.what {
         What::Set { name } => set(home, name),
         What::List { json } => list(home, *json),
@@ -73,12 +73,12 @@ pub fn run(home: &Home, args: &Secret) -> Result<(), Failure> {
     }
 }
 
-fn set(home: &Home, name: &str) -> Result<(), Failure> {
+fn set(home: &Home, name: &str) -> Result<(), Error> {
     if is_pasted_value(name) {
-        return Err(Failure::new(
-            "this name looks like the value of a secret, and names are shown",
-        )
-        .hint("choose a name, such as `mail`; the value is read from standard input"));
+        return Err(
+            Error::new("this name looks like the value of a secret, and names are shown")
+                .hint("choose a name, such as `mail`; the value is read from standard input"),
+        );
     }
     store::check_name(name)?;
     let value = read_value(name)?;
@@ -104,7 +104,7 @@ fn set(home: &Home, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(home: &Home, as_json: bool) -> Result<(), Failure> {
+fn list(home: &Home, as_json: bool) -> Result<(), Error> {
     let stored = Store::new(home).list()?;
     let used = Config::load(home.config_file())?.secrets_used();
     let owners = |name: &str| -> Vec<&str> {
@@ -143,11 +143,11 @@ fn list(home: &Home, as_json: bool) -> Result<(), Failure> {
     table.print()
 }
 
-fn remove(home: &Home, name: &str, force: bool) -> Result<(), Failure> {
+fn remove(home: &Home, name: &str, force: bool) -> Result<(), Error> {
     if !force {
         let config = Config::load(home.config_file()).map_err(|error| {
-            let failure = Failure::from(error);
-            Failure::new(format!(
+            let failure = Error::from(error);
+            Error::new(format!(
                 "cannot tell whether the secret `{name}` is used: {}",
                 failure.message()
             ))
@@ -155,7 +155,7 @@ fn remove(home: &Home, name: &str, force: bool) -> Result<(), Failure> {
         })?;
         if let Some(owners) = config.secrets_used().get(name) {
             let owners: Vec<_> = owners.iter().map(String::as_str).collect();
-            return Err(Failure::new(format!(
+            return Err(Error::new(format!(
                 "the secret `{name}` is used by {}",
                 owners.join(", ")
             ))
@@ -166,20 +166,20 @@ fn remove(home: &Home, name: &str, force: bool) -> Result<(), Failure> {
         print::say(&format!("removed the secret `{name}`"));
         return Ok(());
     }
-    Err(Failure::new(format!("there is no secret `{name}`"))
+    Err(Error::new(format!("there is no secret `{name}`"))
         .hint("`switchboard secret list` shows the names"))
 }
 
 /// The value, without the end of its last line.
-fn read_value(name: &str) -> Result<String, Failure> {
-    let cannot = |error| Failure::new(format!("cannot read the secret: {error}"));
+fn read_value(name: &str) -> Result<String, Error> {
+    let cannot = |error| Error::new(format!("cannot read the secret: {error}"));
     if io::stdin().is_terminal() {
         let typed = prompt(name).map_err(cannot)?;
-        let typed = typed.ok_or_else(|| Failure::new("nothing was stored"))?;
+        let typed = typed.ok_or_else(|| Error::new("nothing was stored"))?;
         // Arrow keys and their like arrive as characters.
         if typed.chars().any(char::is_control) {
             return Err(
-                Failure::new("the secret holds the code of a key that is no character")
+                Error::new("the secret holds the code of a key that is no character")
                     .hint("nothing was stored; type it again, or give it on standard input"),
             );
         }
@@ -189,8 +189,7 @@ fn read_value(name: &str) -> Result<String, Failure> {
     // Two more for the end of the line, which is no part of the secret.
     let mut input = io::stdin().take(SECRET_BYTES + 3);
     input.read_to_end(&mut bytes).map_err(cannot)?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| Failure::new("the secret is not UTF-8 text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::new("the secret is not UTF-8 text"))?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }

@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use switchboard_config::{Config, Home, Memory, Server, add_server, remove_server, set_enabled};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use super::{
     config_file::ConfigFile,
@@ -127,7 +127,7 @@ pub(super) const REPLACES_MEMORY: &str = "it takes the place of the built-in mem
                                           another name both can be used";
 
 /// Adds a server.
-pub fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Failure> {
+pub fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Error> {
     let mut entry = entry(args)?;
     let name = &args.name;
     // What is wrong with it is told in the same way whether a gateway runs or not.
@@ -158,7 +158,7 @@ pub fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Failure> {
     learning::learn(home, place, std::slice::from_ref(name))
 }
 
-fn write_added(home: &Home, name: &str, entry: &Value) -> Result<(), Failure> {
+fn write_added(home: &Home, name: &str, entry: &Value) -> Result<(), Error> {
     if let Some(link) = Link::find_staying(home)? {
         let body = json!({"name": name, "server": entry});
         link.post("/api/v1/servers", Some(&body))?;
@@ -184,7 +184,7 @@ pub(super) fn warn_of_plain_http(name: &str, entry: &Value) {
 }
 
 /// Removes a server.
-pub fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
+pub fn remove(home: &Home, args: &Named) -> Result<(), Error> {
     let name = &args.name;
     spare_built_in(home, name)?;
     if let Some(link) = Link::find_staying(home)? {
@@ -209,7 +209,7 @@ pub fn remove(home: &Home, args: &Named) -> Result<(), Failure> {
 }
 
 /// Switches a server on.
-pub fn enable(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
+pub fn enable(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
     switch(home, &args.name, Switch::On)?;
     if args.no_wait {
         return Ok(());
@@ -218,12 +218,12 @@ pub fn enable(home: &Home, place: &Place, args: &Started) -> Result<(), Failure>
 }
 
 /// Switches a server off.
-pub fn disable(home: &Home, args: &Named) -> Result<(), Failure> {
+pub fn disable(home: &Home, args: &Named) -> Result<(), Error> {
     switch(home, &args.name, Switch::Off)
 }
 
 /// Restarts a server.
-pub fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
+pub fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
     let name = &args.name;
     let Some(link) = Link::find_staying(home)? else {
         return try_start(home, place, args);
@@ -237,7 +237,7 @@ pub fn restart(home: &Home, place: &Place, args: &Started) -> Result<(), Failure
 }
 
 /// Without a gateway nothing runs, but whether a server starts can be seen.
-fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> {
+fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Error> {
     let name = &args.name;
     if args.no_wait {
         return Err(no_gateway(home).hint("`switchboard serve` starts one"));
@@ -248,9 +248,9 @@ fn try_start(home: &Home, place: &Place, args: &Started) -> Result<(), Failure> 
         Some(_) => {
             let name = print::shell_word(name);
             let hint = format!("`switchboard enable {name}` switches it on");
-            Err(Failure::new(format!("`{name}` is disabled")).hint(hint))
+            Err(Error::new(format!("`{name}` is disabled")).hint(hint))
         }
-        None => Err(Failure::new(format!("there is no server {name:?}"))
+        None => Err(Error::new(format!("there is no server {name:?}"))
             .hint("`switchboard list` shows the names")),
     }
 }
@@ -262,7 +262,7 @@ enum Switch {
 }
 
 /// The built-in memory is not one of the servers in the file, and is switched off elsewhere.
-fn spare_built_in(home: &Home, name: &str) -> Result<(), Failure> {
+fn spare_built_in(home: &Home, name: &str) -> Result<(), Error> {
     let is_configured = || {
         let config = Config::load(home.config_file()).ok();
         config.is_none_or(|config| config.servers.contains_key(name))
@@ -271,12 +271,12 @@ fn spare_built_in(home: &Home, name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(
-        Failure::new("the memory is part of Switchboard, and no server in switchboard.json")
+        Error::new("the memory is part of Switchboard, and no server in switchboard.json")
             .hint("`\"memory\": {\"enabled\": false}` there switches it off, `true` on"),
     )
 }
 
-fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Failure> {
+fn switch(home: &Home, name: &str, to: Switch) -> Result<(), Error> {
     spare_built_in(home, name)?;
     let (verb, done) = match to {
         Switch::On => ("enable", "enabled"),
@@ -303,14 +303,14 @@ pub(super) fn address(name: &str) -> String {
 }
 
 /// The entry for `mcpServers`.
-fn entry(args: &Add) -> Result<Value, Failure> {
+fn entry(args: &Add) -> Result<Value, Error> {
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
     let mut command = args.command.iter();
     if let Some(url) = &args.url {
         if !url.contains("://") && !url.starts_with("${") {
             return Err(
-                Failure::usage(format!("`{url}` is not an address")).hint(format!(
+                Error::usage(format!("`{url}` is not an address")).hint(format!(
                     "to start a program, put `--` before it: switchboard add {} -- {url} …",
                     args.name
                 )),

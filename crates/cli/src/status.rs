@@ -9,7 +9,7 @@ use switchboard_rest::{
     status::{Part, Status},
 };
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Colour},
 };
 use switchboard_wire::Raw;
@@ -30,15 +30,15 @@ pub struct StatusArgs {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &StatusArgs) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &StatusArgs) -> Result<(), Error> {
     let link = Link::need(home)?;
     let status: Raw = link.get("/api/v1/status")?;
     if args.json {
         return print::json_raw(&status);
     }
-    let status: Status = status.read_owned().map_err(|error| {
-        Failure::new(format!("the gateway's status is not understood: {error}"))
-    })?;
+    let status: Status = status
+        .read_owned()
+        .map_err(|error| Error::new(format!("the gateway's status is not understood: {error}")))?;
     print::data(&attention(&status))?;
     print::data(&summary(&status))?;
     if !status.servers.is_empty() {

@@ -10,7 +10,7 @@ use clap::Args;
 use switchboard_config::{Config, Home, Shutdown};
 use switchboard_host::runtime::Lock;
 use switchboard_rest::status::Status;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use crate::link::{Link, no_gateway};
 
@@ -26,7 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 pub struct Stop {}
 
 /// Runs the command.
-pub fn run(home: &Home) -> Result<(), Failure> {
+pub fn run(home: &Home) -> Result<(), Error> {
     let link = Link::find(home)?.ok_or_else(|| no_gateway(home))?;
     let before: Status = link.get("/api/v1/status")?;
     link.post("/api/v1/shutdown", None)?;
@@ -39,7 +39,7 @@ pub fn run(home: &Home) -> Result<(), Failure> {
     while !is_gone(home, &before)? {
         if started.elapsed() > patience {
             progress.clear();
-            return Err(Failure::new(format!(
+            return Err(Error::new(format!(
                 "the gateway (process {}) has not stopped within {} s",
                 before.pid,
                 patience.as_secs()
@@ -58,7 +58,7 @@ pub fn run(home: &Home) -> Result<(), Failure> {
 }
 
 /// Whether the gateway is gone: nobody answers and nobody holds the lock, or it is another that does.
-fn is_gone(home: &Home, before: &Status) -> Result<bool, Failure> {
+fn is_gone(home: &Home, before: &Status) -> Result<bool, Error> {
     if let Some(link) = Link::find(home)? {
         // It may be on its way out and break off.
         let now: Result<Status, _> = link.get("/api/v1/status");

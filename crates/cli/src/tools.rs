@@ -14,7 +14,7 @@ use switchboard_rest::{
     trust::{ServerTrust, Trust},
 };
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Table, shell_word},
 };
 use switchboard_wire::Raw;
@@ -42,7 +42,7 @@ pub struct Tools {
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Tools) -> Result<(), Error> {
     let link = Link::need(home)?;
     let path = match &args.name {
         Some(name) => format!("/api/v1/tools?server={}", switchboard_catalog::escape(name)),
@@ -53,7 +53,7 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     let (value, answer, missing) = loop {
         let value: Raw = link.get(&path)?;
         let answer: tools::Tools = value.read().map_err(|error| {
-            Failure::new(format!("the gateway's list is not understood: {error}"))
+            Error::new(format!("the gateway's list is not understood: {error}"))
         })?;
         let missing = missing(&link, &answer.starting)?;
         let is_on_the_way = missing.iter().any(|server| server.health.state != "parked");
@@ -72,7 +72,7 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
     if args.json {
         let held: Vec<_> = held(&trust).collect();
         let with_held = Raw::from_value(&held).and_then(|held| value.with_member("held", &held));
-        print::json_raw(&with_held.map_err(|error| Failure::new(error.to_string()))?)?;
+        print::json_raw(&with_held.map_err(|error| Error::new(error.to_string()))?)?;
     } else if answer.tools.is_empty() {
         if missing.is_empty() {
             say_none(&link, args.name.as_deref())?;
@@ -101,7 +101,7 @@ pub fn run(home: &Home, args: &Tools) -> Result<(), Failure> {
 }
 
 /// Says why there are no tools.
-fn say_none(link: &Link, name: Option<&str>) -> Result<(), Failure> {
+fn say_none(link: &Link, name: Option<&str>) -> Result<(), Error> {
     let servers = list::rows(&link.get("/api/v1/servers")?)?;
     let one = servers.iter().find(|server| Some(&*server.name) == name);
     match (one, name) {
@@ -155,7 +155,7 @@ fn some(names: &[String]) -> String {
 }
 
 /// How the servers are whose tools are not known.
-fn missing(link: &Link, names: &[String]) -> Result<Vec<Server>, Failure> {
+fn missing(link: &Link, names: &[String]) -> Result<Vec<Server>, Error> {
     if names.is_empty() {
         return Ok(Vec::new());
     }

@@ -24,7 +24,7 @@ pub(super) use asked::{Asked, Definitions};
 pub(super) use start::lines as start_lines;
 pub(super) use words::reason;
 
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 
 use crate::link::Link;
 
@@ -69,7 +69,7 @@ Example:
 }
 
 /// Runs the command.
-pub fn run(home: &Home, args: &Trust) -> Result<(), Failure> {
+pub fn run(home: &Home, args: &Trust) -> Result<(), Error> {
     match &args.what {
         None => list::run(home, &list::List::all(args.json)),
         Some(What::List(args)) => list::run(home, args),
@@ -80,7 +80,7 @@ pub fn run(home: &Home, args: &Trust) -> Result<(), Failure> {
 }
 
 /// How far servers are trusted: all of them, or one.
-pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Result<T, Failure> {
+pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Result<T, Error> {
     link.get(&match server {
         Some(name) => format!("/api/v1/trust?server={}", escape(name)),
         None => "/api/v1/trust".to_owned(),
@@ -88,7 +88,7 @@ pub(super) fn ask<T: DeserializeOwned>(link: &Link, server: Option<&str>) -> Res
 }
 
 /// The same without what definitions say, which may be long.
-pub(super) fn ask_briefly(link: &Link, server: Option<&str>) -> Result<Answer, Failure> {
+pub(super) fn ask_briefly(link: &Link, server: Option<&str>) -> Result<Answer, Error> {
     let which = server.map_or_else(String::new, |name| format!("&server={}", escape(name)));
     match link.get(&format!("/api/v1/trust?brief=true{which}")) {
         // An older gateway, which still runs, has no such list.
@@ -98,27 +98,27 @@ pub(super) fn ask_briefly(link: &Link, server: Option<&str>) -> Result<Answer, F
 }
 
 /// How far one server is trusted.
-fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Failure> {
+fn ask_one(link: &Link, server: &str) -> Result<ServerTrust, Error> {
     let answer: Answer = ask(link, Some(server))?;
     let found = answer.servers.into_iter().next();
     found.ok_or_else(|| gone(server))
 }
 
-fn gone(server: &str) -> Failure {
-    Failure::new(format!("there is no server {server:?} any more"))
+fn gone(server: &str) -> Error {
+    Error::new(format!("there is no server {server:?} any more"))
 }
 
 /// One tool, as it is approved and as it is held back.
-fn ask_tool<T: DeserializeOwned>(link: &Link, server: &str, tool: &str) -> Result<T, Failure> {
+fn ask_tool<T: DeserializeOwned>(link: &Link, server: &str, tool: &str) -> Result<T, Error> {
     let (server, tool) = (escape(server), escape(tool));
     link.get(&format!("/api/v1/trust/{server}?tool={tool}"))
 }
 
 /// Reads the texts of a definition that the list left out.
-fn read_omitted(link: &Link, server: &str, held: &mut HeldTool) -> Result<(), Failure> {
+fn read_omitted(link: &Link, server: &str, held: &mut HeldTool) -> Result<(), Error> {
     if held.omitted {
         let shown: ToolTrust = ask_tool(link, server, &held.tool)?;
-        let gone = || Failure::new(format!("`{}` is not held back any more", held.name));
+        let gone = || Error::new(format!("`{}` is not held back any more", held.name));
         *held = shown.held.ok_or_else(gone)?;
     }
     Ok(())
@@ -133,7 +133,7 @@ pub(super) struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// Both names may have colons of their own, so it depends on the servers that there are.
-    pub(super) fn find(link: &Link, name: &'a str) -> Result<Self, Failure> {
+    pub(super) fn find(link: &Link, name: &'a str) -> Result<Self, Error> {
         let known: Servers = link.get("/api/v1/servers")?;
         let is_server = |name: &str| known.servers.iter().any(|server| server.name == name);
         Ok(Self::split(name, is_server))

@@ -13,7 +13,7 @@ use std::{
 use switchboard_config::{Config, Environment, Home};
 use switchboard_files::{Access, Links, write_private};
 use switchboard_gateway::{Doors, Gateway, Ports};
-use switchboard_terminal::failure::{Context as _, Failure};
+use switchboard_terminal::error::{Context as _, Error};
 use switchboard_text::hex;
 use tokio::{
     net::UnixListener,
@@ -22,7 +22,7 @@ use tokio::{
 };
 
 /// Runs the gateway's work. Few threads: it mostly hands bytes on.
-pub fn block_on<F: Future>(work: F) -> Result<F::Output, Failure> {
+pub fn block_on<F: Future>(work: F) -> Result<F::Output, Error> {
     let workers = std::thread::available_parallelism().map_or(2, |n| n.get().min(4));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
@@ -40,15 +40,15 @@ pub fn start(
     home: Arc<Home>,
     config: Config,
     environment: Environment,
-) -> Result<Arc<Gateway>, Failure> {
+) -> Result<Arc<Gateway>, Error> {
     let started = Gateway::start(home, config, environment, None);
-    started.map_err(|error| Failure::from_error(&error, None))
+    started.map_err(|error| Error::from_error(&error, None))
 }
 
 /// Leaves the directory that the program was started in, and returns it. It belongs to a client's project: what this
 /// process and its children look for by a relative name must not be found there. Paths that the user gave have
 /// to be absolute by now.
-pub(crate) fn leave_directory() -> Result<Option<PathBuf>, Failure> {
+pub(crate) fn leave_directory() -> Result<Option<PathBuf>, Error> {
     let directory = std::env::current_dir().ok();
     std::env::set_current_dir("/").context("cannot change to the directory /")?;
     Ok(directory)
@@ -68,7 +68,7 @@ impl Lock {
     }
 
     /// Takes the lock; `Err` with the process that has it, if another does.
-    pub fn take(home: &Home) -> Result<Result<Self, Option<u32>>, Failure> {
+    pub fn take(home: &Home) -> Result<Result<Self, Option<u32>>, Error> {
         let path = home.lock_file();
         let mut file = switchboard_files::open_private(&path)
             .context(format!("cannot open {}", path.display()))?;
@@ -134,7 +134,7 @@ fn sweep(home: &Home) {
 
 /// The token that clients over TCP show. It is made when there is none, or one that another user may know or that
 /// is too short to be a secret.
-pub(crate) fn token(home: &Home) -> Result<String, Failure> {
+pub(crate) fn token(home: &Home) -> Result<String, Error> {
     let path = home.token_file();
     match switchboard_files::read(&path, TOKEN_BYTES_MAX, Links::Refuse) {
         Ok(_) if !switchboard_files::access(&path).is_ok_and(is_own) => {
@@ -165,7 +165,7 @@ pub(crate) fn token(home: &Home) -> Result<String, Failure> {
 const TOKEN_BYTES_MIN: usize = 32;
 const TOKEN_BYTES_MAX: u64 = 4096;
 
-fn private(path: &Path) -> Result<(), Failure> {
+fn private(path: &Path) -> Result<(), Error> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
         .context(format!("cannot make {} private", path.display()))
 }
@@ -176,11 +176,11 @@ fn is_own(found: Access) -> bool {
 }
 
 /// Opens the gateway's own socket. The lock is held, so that one that is there is a leftover.
-pub(crate) fn bind_socket(home: &Home) -> Result<UnixListener, Failure> {
+pub(crate) fn bind_socket(home: &Home) -> Result<UnixListener, Error> {
     let path = home.socket();
     if path.is_symlink() {
         let message = format!("{} is a symbolic link", path.display());
-        return Err(Failure::new(message).hint("remove it"));
+        return Err(Error::new(message).hint("remove it"));
     }
     match fs::remove_file(&path) {
         Ok(()) => {}
@@ -203,7 +203,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Error> {
         Ok(Self {
             terminate: signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?,
             interrupt: signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?,

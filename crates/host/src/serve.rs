@@ -12,7 +12,7 @@ use std::{
 use clap::Args;
 use switchboard_config::{Config, Environment, Home, Started};
 use switchboard_gateway::Ports;
-use switchboard_terminal::failure::{Context as _, Failure};
+use switchboard_terminal::error::{Context as _, Error};
 use tracing::level_filters::LevelFilter;
 
 use crate::{
@@ -41,7 +41,7 @@ pub struct Serve {
 }
 
 /// Runs a gateway until it is stopped.
-pub fn run(home: Home, args: &Serve) -> Result<(), Failure> {
+pub fn run(home: Home, args: &Serve) -> Result<(), Error> {
     let _log = log::to_stderr(args.log_level).context("cannot start the log")?;
     runtime::raise_file_limit();
     home.create()?;
@@ -50,7 +50,7 @@ pub fn run(home: Home, args: &Serve) -> Result<(), Failure> {
         Ok(lock) => lock,
         Err(holder) => {
             let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
-            return Err(Failure::new(format!(
+            return Err(Error::new(format!(
                 "a gateway is already running for {}{holder}",
                 home.config_file().display()
             ))
@@ -62,14 +62,14 @@ pub fn run(home: Home, args: &Serve) -> Result<(), Failure> {
     if !address.ip().is_loopback() {
         let message = format!("--listen {address}: the gateway serves its own machine only");
         let hint = "choose a loopback address such as 127.0.0.1:7777";
-        return Err(Failure::usage(message).hint(hint));
+        return Err(Error::usage(message).hint(hint));
     }
     let environment = Environment::current(directory.as_deref().map(Started::ByUser));
     runtime::block_on(serve(home, config, environment, address, lock))?
 }
 
 /// Takes the lock. A command that is the gateway for a moment, without letting anybody join, is waited for.
-fn take_lock(home: &Home) -> Result<Result<Lock, Option<u32>>, Failure> {
+fn take_lock(home: &Home) -> Result<Result<Lock, Option<u32>>, Error> {
     let until = Instant::now() + MOMENT;
     loop {
         let taken = Lock::take(home)?;
@@ -87,7 +87,7 @@ async fn serve(
     environment: Environment,
     address: SocketAddr,
     lock: Lock,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let signals = Signals::listen()?;
     let token = runtime::token(&home)?;
     let tcp = Ports::bind(address).await.map_err(|error| {
@@ -95,7 +95,7 @@ async fn serve(
             io::ErrorKind::AddrInUse => ": another program has it",
             _ => "",
         };
-        Failure::new(format!("cannot listen on {address}{why}: {error}"))
+        Error::new(format!("cannot listen on {address}{why}: {error}"))
             .hint("choose another with `listen` in the configuration or --listen")
     })?;
     let socket = runtime::bind_socket(&home)?;

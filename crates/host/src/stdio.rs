@@ -18,7 +18,7 @@ use tracing::level_filters::LevelFilter;
 
 pub use self::pipes::{Reader, Writer};
 use switchboard_terminal::{
-    failure::{Context as _, Failure},
+    error::{Context as _, Error},
     print,
 };
 
@@ -94,7 +94,7 @@ fn parse_view(text: &str) -> Result<View, String> {
 }
 
 /// Serves one client on standard input and output.
-pub fn run(home: Home, args: &StdioArgs) -> Result<(), Failure> {
+pub fn run(home: Home, args: &StdioArgs) -> Result<(), Error> {
     let _log = log::to_stderr(args.log_level).context("cannot start the log")?;
     if io::stdin().is_terminal() {
         print::say("waiting for an MCP client on standard input; Ctrl-D ends");
@@ -118,7 +118,7 @@ pub fn run(home: Home, args: &StdioArgs) -> Result<(), Failure> {
                 Err(holder) => {
                     let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
                     let message = format!("the gateway{holder} does not answer");
-                    return Err(Failure::new(message).hint("end it and start the client anew"));
+                    return Err(Error::new(message).hint("end it and start the client anew"));
                 }
             }
         }
@@ -126,7 +126,7 @@ pub fn run(home: Home, args: &StdioArgs) -> Result<(), Failure> {
 }
 
 /// Is the gateway, for the client on standard input and whoever joins.
-async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Failure> {
+async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Error> {
     let config = Config::load(home.config_file())?;
     let hosted = Hosted::start(home, config, &client, lock)?;
     let (reader, writer) = pipes::open();
@@ -156,7 +156,7 @@ struct Hosted {
 }
 
 impl Hosted {
-    fn start(home: Home, config: Config, client: &Client, lock: Lock) -> Result<Self, Failure> {
+    fn start(home: Home, config: Config, client: &Client, lock: Lock) -> Result<Self, Error> {
         let signals = Signals::listen()?;
         runtime::raise_file_limit();
         let address = config.listen_address();

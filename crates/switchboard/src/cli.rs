@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use switchboard_cli::place::{Place, check_running};
 use switchboard_config::Home;
 use switchboard_host::{serve, stdio};
-use switchboard_terminal::{failure::Failure, print, usage};
+use switchboard_terminal::{error::Error, print, usage};
 
 /// One program through which AI agents use all their MCP servers.
 #[derive(Debug, Parser)]
@@ -259,7 +259,7 @@ Example:
     Schema,
 }
 
-fn parse() -> Result<Cli, Failure> {
+fn parse() -> Result<Cli, Error> {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
     // For help, and for what is said about words that make no sense.
     let colour = usage::colour(&words).unwrap_or_default();
@@ -293,7 +293,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn run(home: Home, place: &Place, command: &Command) -> Result<(), Failure> {
+fn run(home: Home, place: &Place, command: &Command) -> Result<(), Error> {
     // These create it.
     if !matches!(command, Command::Add(_) | Command::Import(_)) {
         place.check()?;

@@ -18,7 +18,7 @@ pub use table::{Cell, Table};
 use fold::HANGING;
 
 use crate::{
-    failure::Failure,
+    error::Error,
     visible::{escaped, pretty},
 };
 
@@ -86,7 +86,7 @@ pub fn fitted(stream: &impl AsFd, text: &str, taken: usize, indent: usize) -> St
 }
 
 /// Why a command failed.
-pub fn complain(failure: &Failure) {
+pub fn complain(failure: &Error) {
     if failure.is_silent() {
         return;
     }
@@ -101,7 +101,7 @@ pub fn complain(failure: &Failure) {
 }
 
 /// Data, as it is.
-pub fn data(text: &str) -> Result<(), Failure> {
+pub fn data(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
@@ -109,7 +109,7 @@ pub fn data(text: &str) -> Result<(), Failure> {
 
 /// Text from elsewhere: as it is for a program, and without what would take over a terminal for a
 /// person.
-pub fn text(text: &str) -> Result<(), Failure> {
+pub fn text(text: &str) -> Result<(), Error> {
     if is_terminal() {
         data(&clean(text))
     } else {
@@ -119,19 +119,19 @@ pub fn text(text: &str) -> Result<(), Failure> {
 
 /// A value, for programs. Characters that may not be seen are escaped, so that it takes over no terminal and stays the
 /// same JSON.
-pub fn json(value: &impl Serialize) -> Result<(), Failure> {
+pub fn json(value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::new(format!("cannot write the answer as JSON: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot write the answer as JSON: {error}")))?;
     data(&format!("{}\n", escaped(&text)))
 }
 
 /// JSON with line breaks, and every value as it was spelled, fit for a terminal as in [`json`].
-pub fn json_raw(value: &Raw) -> Result<(), Failure> {
+pub fn json_raw(value: &Raw) -> Result<(), Error> {
     data(&format!("{}\n", pretty(value)))
 }
 
 /// JSON as it was spelled, fit for a terminal as in [`json`].
-pub fn json_text(text: &str) -> Result<(), Failure> {
+pub fn json_text(text: &str) -> Result<(), Error> {
     // Between the parts of JSON a space is the same.
     let text = escaped(&text.replace('\r', " "));
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -139,7 +139,7 @@ pub fn json_text(text: &str) -> Result<(), Failure> {
 }
 
 /// A difference between two files, with its lines in the usual colours.
-pub fn difference(diff: &str) -> Result<(), Failure> {
+pub fn difference(diff: &str) -> Result<(), Error> {
     data(&coloured(diff, |line| match line.as_bytes().first() {
         Some(b'+') => Some(Colour::Green),
         Some(b'-') => Some(Colour::Red),

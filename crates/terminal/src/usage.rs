@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 
 use clap::{
-    Command, Error, ValueEnum as _,
+    Command, ValueEnum as _,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use crate::{failure::Failure, print::ColourChoice};
+use crate::{error::Error, print::ColourChoice};
 
 /// What is wrong, how the command is used, and what to do.
-pub fn failure(error: &Error, command: &Command, words: &[OsString]) -> Failure {
+pub fn failure(error: &clap::Error, command: &Command, words: &[OsString]) -> Error {
     let text = error.render().to_string();
     let mut message = String::new();
     let mut tips = Vec::new();
@@ -31,11 +31,11 @@ pub fn failure(error: &Error, command: &Command, words: &[OsString]) -> Failure 
         (None, true) => format!("`{} --help` has examples", path(command, words)),
         (None, false) => plain(&tips.join("; ")),
     };
-    Failure::usage(message).hint(hint)
+    Error::usage(message).hint(hint)
 }
 
 /// The command or option that was probably meant.
-fn meant(error: &Error) -> Option<&str> {
+fn meant(error: &clap::Error) -> Option<&str> {
     let known = |kind| error.get(kind);
     let meant = known(ContextKind::SuggestedSubcommand).or(known(ContextKind::SuggestedArg));
     match meant? {
@@ -47,7 +47,7 @@ fn meant(error: &Error) -> Option<&str> {
 }
 
 /// Tests if what clap has to say is what was asked for, and no complaint.
-pub fn is_help(error: &Error) -> bool {
+pub fn is_help(error: &clap::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::DisplayHelp
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    fn complaint(words: &[&str]) -> Failure {
+    fn complaint(words: &[&str]) -> Error {
         let command = Command::new("program").subcommand(
             Command::new("add")
                 .arg(Arg::new("name").required(true))

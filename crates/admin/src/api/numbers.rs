@@ -75,7 +75,7 @@ fn gauges(status: &Status, started: SystemTime) -> Vec<Gauge> {
             values: by_server(|server| server.queued),
         },
         Gauge {
-            name: "switchboard_client_configs",
+            name: "switchboard_clients",
             help: "Sessions and pipes that are open.",
             values: one(status.clients),
         },

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use clap::Args;
 use switchboard_config::Home;
 use switchboard_rest::approvals::Approval;
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 use switchboard_wire::Raw;
 
 use super::decide::{over, told};
@@ -32,7 +32,7 @@ pub(super) struct Respond {
     cancel: bool,
 }
 
-pub(super) fn run(home: &Home, args: &Respond) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Respond) -> Result<(), Error> {
     let link = Link::need(home)?;
     let id = super::find(&link, &args.id)?;
     if args.decline || args.cancel {
@@ -44,15 +44,16 @@ pub(super) fn run(home: &Home, args: &Respond) -> Result<(), Failure> {
     }
     if approval.kind != "sampling" {
         let message = format!("{id} does not ask for a model's answer");
-        return Err(Failure::usage(message)
-            .hint(format!("`switchboard approvals approve {id}` answers it")));
+        return Err(
+            Error::usage(message).hint(format!("`switchboard approvals approve {id}` answers it"))
+        );
     }
     let text = match args.text.as_deref().unwrap_or_default() {
         "-" => from_input()?,
         text => text.to_owned(),
     };
     if text.trim().is_empty() {
-        return Err(Failure::usage("the answer is empty"));
+        return Err(Error::usage("the answer is empty"));
     }
     let members = vec![("text", Raw::string(&text))];
     told(&super::send(&link, &id, "respond", members)?);
@@ -60,21 +61,21 @@ pub(super) fn run(home: &Home, args: &Respond) -> Result<(), Failure> {
 }
 
 /// Does not answer a question.
-pub(super) fn decline(link: &Link, id: &str, cancel: bool) -> Result<(), Failure> {
+pub(super) fn decline(link: &Link, id: &str, cancel: bool) -> Result<(), Error> {
     let action = if cancel { "cancel" } else { "decline" };
     let members = vec![("action", Raw::string(action))];
     told(&super::send(link, id, "respond", members)?);
     Ok(())
 }
 
-fn from_input() -> Result<String, Failure> {
+fn from_input() -> Result<String, Error> {
     let mut text = String::new();
     io::stdin()
         .take(TEXT_BYTES + 1)
         .read_to_string(&mut text)
-        .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+        .map_err(|error| Error::usage(format!("cannot read standard input: {error}")))?;
     if text.len() as u64 > TEXT_BYTES {
-        return Err(Failure::usage("the answer is longer than 1 MiB"));
+        return Err(Error::usage("the answer is longer than 1 MiB"));
     }
     Ok(text)
 }

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use switchboard_approvals::form::{Form, Mode};
 use switchboard_config::Home;
 use switchboard_rest::approvals::Approval;
-use switchboard_terminal::{failure::Failure, print, visible::visible_line};
+use switchboard_terminal::{error::Error, print, visible::visible_line};
 use switchboard_wire::Raw;
 
 use super::{edit, fill, show::Sight, words};
@@ -60,7 +60,7 @@ impl Approve {
     }
 
     /// What was asked for that does not go with a request.
-    fn misplaced(&self, approval: &Approval) -> Result<(), Failure> {
+    fn misplaced(&self, approval: &Approval) -> Result<(), Error> {
         let is = |kind: &str| approval.kind == kind;
         let is_request = is("sampling") && !approval.is_review();
         let can_change = is("sampling") || is("tool_call");
@@ -98,7 +98,7 @@ impl Approve {
         ] {
             if given && !fits {
                 let message = format!("{flag} goes with {with}, and {} is none", approval.id);
-                return Err(Failure::usage(message));
+                return Err(Error::usage(message));
             }
         }
         Ok(())
@@ -152,7 +152,7 @@ impl Scope {
 
 impl Remember {
     /// Fails if a decision cannot be remembered in this way, before anybody is asked for one.
-    fn check(&self, approval: &Approval) -> Result<(), Failure> {
+    fn check(&self, approval: &Approval) -> Result<(), Error> {
         let Some(scope) = self.scope.map(Scope::as_str) else {
             return Ok(());
         };
@@ -165,7 +165,7 @@ impl Remember {
             "project" => "it is not known in which folder the client works",
             _ => "only calls, resources, prompts and sampling can be remembered",
         };
-        let failure = Failure::usage(format!("this cannot be remembered: {why}"));
+        let failure = Error::usage(format!("this cannot be remembered: {why}"));
         let can: Vec<&str> = can.iter().map(|scope| &**scope).collect();
         Err(if can.is_empty() {
             failure.hint("leave --remember out")
@@ -224,7 +224,7 @@ fn seconds(given: &str) -> Result<u64, String> {
         .ok_or_else(wrong)
 }
 
-pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
+pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
     let link = Link::need(home)?;
     let id = super::find(&link, &args.id)?;
     let approval: Approval = super::ask(&link, &id)?;
@@ -279,13 +279,13 @@ pub(super) struct Edits {
 }
 
 impl Edits {
-    fn show(&self) -> Result<(), Failure> {
+    fn show(&self) -> Result<(), Error> {
         print::data("\nyour changes\n")?;
         print::difference(&self.diff)
     }
 }
 
-fn edits(home: &Home, approval: &Approval, args: &Approve) -> Result<Option<Edits>, Failure> {
+fn edits(home: &Home, approval: &Approval, args: &Approve) -> Result<Option<Edits>, Error> {
     if args.edit {
         return edit::run(home, approval);
     }
@@ -304,19 +304,19 @@ fn edits(home: &Home, approval: &Approval, args: &Approve) -> Result<Option<Edit
 }
 
 /// A JSON object that was given on the command line.
-pub(super) fn object(given: &str, what: &str) -> Result<Raw, Failure> {
+pub(super) fn object(given: &str, what: &str) -> Result<Raw, Error> {
     let hint = r#"give an object such as '{"path": "/tmp"}'"#;
     let raw = Raw::parse(given.to_owned())
-        .map_err(|error| Failure::usage(format!("{what} are not JSON: {error}")).hint(hint))?;
+        .map_err(|error| Error::usage(format!("{what} are not JSON: {error}")).hint(hint))?;
     if raw.is_object() {
         Ok(raw)
     } else {
-        Err(Failure::usage(format!("{what} are not a JSON object")).hint(hint))
+        Err(Error::usage(format!("{what} are not a JSON object")).hint(hint))
     }
 }
 
 /// Answers a question.
-fn accept(link: &Link, approval: &Approval, args: &Approve) -> Result<(), Failure> {
+fn accept(link: &Link, approval: &Approval, args: &Approve) -> Result<(), Error> {
     let form = Form::read(&words::request(approval));
     if !args.yes {
         print::data(&Sight::of(link, approval, true).text)?;
@@ -325,7 +325,7 @@ fn accept(link: &Link, approval: &Approval, args: &Approve) -> Result<(), Failur
     let server = words::server(approval);
     let content = match &form.mode {
         Mode::Refused { why } => {
-            return Err(Failure::new(visible_line(why)).hint(format!(
+            return Err(Error::new(visible_line(why)).hint(format!(
                 "`switchboard approvals respond {id} --decline` says no"
             )));
         }
@@ -359,14 +359,14 @@ fn accept(link: &Link, approval: &Approval, args: &Approve) -> Result<(), Failur
     Ok(())
 }
 
-pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Failure> {
+pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Error> {
     let link = Link::need(home)?;
     let id = super::find(&link, &args.id)?;
     reject_one(&link, &id, args.reason.as_deref(), &args.remember)
 }
 
 /// Says no, without anything else.
-pub(super) fn refuse(link: &Link, id: &str, reason: Option<&str>) -> Result<(), Failure> {
+pub(super) fn refuse(link: &Link, id: &str, reason: Option<&str>) -> Result<(), Error> {
     reject_one(link, id, reason, &Remember::default())
 }
 
@@ -375,7 +375,7 @@ fn reject_one(
     id: &str,
     reason: Option<&str>,
     remember: &Remember,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let mut members: Vec<_> = remember.body().into_iter().collect();
     members.extend(reason.map(|reason| ("reason", Raw::string(reason))));
     let decided = super::send(link, id, "reject", members)?;
@@ -385,13 +385,13 @@ fn reject_one(
 }
 
 /// It is decided, or time was faster.
-pub(super) fn over(approval: &Approval) -> Failure {
+pub(super) fn over(approval: &Approval) -> Error {
     let id = print::shell_word(&approval.id);
     let message = match &approval.decision {
         Some(decision) => format!("`{id}` was {} already", words::decision(decision)),
         None => format!("`{id}` is {} already", words::status(approval)),
     };
-    Failure::new(message).hint(format!(
+    Error::new(message).hint(format!(
         "`switchboard approvals show {id}` shows what became of it"
     ))
 }

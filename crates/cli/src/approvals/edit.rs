@@ -11,7 +11,7 @@ use std::{
 use switchboard_config::Home;
 use switchboard_rest::approvals::Approval;
 use switchboard_terminal::visible::{pretty, visible};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use switchboard_wire::Raw;
 
 use super::{decide::Edits, words};
@@ -29,7 +29,7 @@ const EDITABLE: [&str; 5] = [
 const EDITED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Opens an editor; nothing is changed if the text is left as it is.
-pub(super) fn run(home: &Home, approval: &Approval) -> Result<Option<Edits>, Failure> {
+pub(super) fn run(home: &Home, approval: &Approval) -> Result<Option<Edits>, Error> {
     if approval.is_review() {
         let before = draft_text(approval);
         let file = Scratch::new(home, &approval.id, "txt", &before)?;
@@ -149,16 +149,16 @@ fn changed_members(
 }
 
 /// Asks whether to go on after something did not fit.
-fn again(why: &str) -> Result<(), Failure> {
+fn again(why: &str) -> Result<(), Error> {
     let message = format!("what was edited does not fit: {why}");
     if !io::stdin().is_terminal() {
-        return Err(Failure::new(message).hint("nothing was approved; edit it again"));
+        return Err(Error::new(message).hint("nothing was approved; edit it again"));
     }
     print::warn(&message);
     match print::confirm("Edit it again?") {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::new("nothing was approved")),
-        Err(error) => Err(Failure::new(format!("cannot ask on the terminal: {error}"))),
+        Ok(false) => Err(Error::new("nothing was approved")),
+        Err(error) => Err(Error::new(format!("cannot ask on the terminal: {error}"))),
     }
 }
 
@@ -170,7 +170,7 @@ fn difference(name: &str, before: &str, after: &str) -> String {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(home: &Home, id: &str, ending: &str, text: &str) -> Result<Self, Failure> {
+    fn new(home: &Home, id: &str, ending: &str, text: &str) -> Result<Self, Error> {
         let id: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
         let name = format!("edit-{id}-{}.{ending}", std::process::id());
         let file = Self(home.run().join(name));
@@ -188,7 +188,7 @@ impl Scratch {
     }
 
     /// What the file says after the person has been at it.
-    fn edit(&self) -> Result<String, Failure> {
+    fn edit(&self) -> Result<String, Error> {
         let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| {
             let editor = std::env::var(name).ok();
             editor.filter(|editor| !editor.trim().is_empty())
@@ -209,11 +209,11 @@ impl Scratch {
             Ok(status) if status.success() => {}
             Ok(status) => {
                 let message = format!("the editor `{editor}` ended with {status}");
-                return Err(Failure::new(message).hint(hint));
+                return Err(Error::new(message).hint(hint));
             }
             Err(error) => {
                 let message = format!("cannot start the editor `{editor}`: {error}");
-                return Err(Failure::new(message).hint(hint));
+                return Err(Error::new(message).hint(hint));
             }
         }
         let read = || -> io::Result<String> {

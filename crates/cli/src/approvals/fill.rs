@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use switchboard_approvals::form::{Choice, Field, FieldError, Form, Kind, Mode};
 use switchboard_terminal::visible::{pretty, visible_line};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use switchboard_wire::Raw;
 
 use super::{decide::object, show};
@@ -15,7 +15,7 @@ pub(super) fn content(
     content: Option<&str>,
     fields: &[String],
     yes: bool,
-) -> Result<Raw, Failure> {
+) -> Result<Raw, Error> {
     let given = if let Some(content) = content {
         object(content, "the answers")?
     } else if !fields.is_empty() {
@@ -26,17 +26,17 @@ pub(super) fn content(
     } else if matches!(form.mode, Mode::Form { .. }) && io::stdin().is_terminal() {
         return ask(form);
     } else {
-        return Err(Failure::usage("nothing was answered")
+        return Err(Error::usage("nothing was answered")
             .hint("give --content '{\"NAME\": VALUE}', or --field NAME=VALUE for each"));
     };
     form.check(Some(&given))
         .map_err(|problems| unfit(&problems))
 }
 
-fn unfit(problems: &[FieldError]) -> Failure {
+fn unfit(problems: &[FieldError]) -> Error {
     let list: Vec<String> = problems.iter().map(sentence).collect();
     let message = format!("the answer does not fit: {}", list.join("; "));
-    Failure::usage(message).hint("nothing was sent; mend it and try again")
+    Error::usage(message).hint("nothing was sent; mend it and try again")
 }
 
 fn sentence(problem: &FieldError) -> String {
@@ -44,17 +44,17 @@ fn sentence(problem: &FieldError) -> String {
     visible_line(format!("{path} {}", problem.message).trim())
 }
 
-fn from_fields(form: &Form, given: &[String]) -> Result<Raw, Failure> {
+fn from_fields(form: &Form, given: &[String]) -> Result<Raw, Error> {
     let mut members = Vec::new();
     for one in given {
         let Some((name, value)) = one.split_once('=') else {
             let message = format!("--field {} has no value", visible_line(one));
-            return Err(Failure::usage(message).hint("give --field NAME=VALUE"));
+            return Err(Error::usage(message).hint("give --field NAME=VALUE"));
         };
         let field = form.fields().iter().find(|field| field.name == name);
         let value = match field {
             Some(field) => typed(field, value).map_err(|why| {
-                Failure::usage(format!(
+                Error::usage(format!(
                     "the answer does not fit: {} {why}",
                     visible_line(name)
                 ))
@@ -115,7 +115,7 @@ fn chosen<'a>(options: &'a [Choice], text: &'a str) -> &'a str {
 }
 
 /// Asks for each field until the answer fits.
-fn ask(form: &Form) -> Result<Raw, Failure> {
+fn ask(form: &Form) -> Result<Raw, Error> {
     let mut members: Vec<(&str, Raw)> = Vec::new();
     for field in form.fields() {
         print::data(&format!(
@@ -157,8 +157,8 @@ fn indented(text: &str) -> String {
 }
 
 /// A line from the terminal, without its end.
-fn line(field: &Field) -> Result<String, Failure> {
-    let cannot = |error: &io::Error| Failure::new(format!("cannot ask on the terminal: {error}"));
+fn line(field: &Field) -> Result<String, Error> {
+    let cannot = |error: &io::Error| Error::new(format!("cannot ask on the terminal: {error}"));
     let default = field.default.as_ref().map(pretty);
     let default = default.map(|default| format!(" [{default}]"));
     let mut to = io::stderr();
@@ -173,7 +173,7 @@ fn line(field: &Field) -> Result<String, Failure> {
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer);
     if read.map_err(|error| cannot(&error))? == 0 {
-        return Err(Failure::new("nothing was sent"));
+        return Err(Error::new("nothing was sent"));
     }
     Ok(answer.trim_end_matches(['\r', '\n']).to_owned())
 }

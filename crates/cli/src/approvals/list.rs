@@ -9,7 +9,7 @@ use switchboard_catalog::escape;
 use switchboard_config::Home;
 use switchboard_rest::approvals::{Approval, Approvals};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Table},
 };
 
@@ -72,7 +72,7 @@ impl List {
     }
 }
 
-pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
     let link = Link::need(home)?;
     if args.json {
         return print::json_raw(&link.get(&args.address())?);

@@ -8,7 +8,7 @@ use switchboard_catalog::escape;
 use switchboard_config::Home;
 use switchboard_rest::rules::{PastCalls, Rule, Rules, TestedRule};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Table},
     visible::visible_line,
 };
@@ -48,7 +48,7 @@ pub(super) struct Test {
 
 const RULES: &str = "/api/v1/approvals/rules";
 
-pub(super) fn list(home: &Home, args: &List) -> Result<(), Failure> {
+pub(super) fn list(home: &Home, args: &List) -> Result<(), Error> {
     let link = Link::need(home)?;
     if args.json {
         return print::json_raw(&link.get(RULES)?);
@@ -95,7 +95,7 @@ fn scope(scope: &Raw) -> String {
     visible_line(&parts.collect::<Vec<_>>().join(" "))
 }
 
-pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Failure> {
+pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Error> {
     let link = Link::need(home)?;
     let Rules { rules } = link.get(RULES)?;
     let remembered = rules.iter().filter(|rule| rule.source == "remembered");
@@ -118,7 +118,7 @@ pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Failure> {
                 args.id,
                 list.join("\n")
             );
-            return Err(Failure::new(message).hint("give more of its name"));
+            return Err(Error::new(message).hint("give more of its name"));
         }
     };
     link.delete(&format!("{RULES}/{}", escape(id)))?;
@@ -126,10 +126,10 @@ pub(super) fn forget(home: &Home, args: &Forget) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
+pub(super) fn test(home: &Home, args: &Test) -> Result<(), Error> {
     let rule: Value = if args.rule.trim_start().starts_with('{') {
         serde_json::from_str(&args.rule)
-            .map_err(|error| Failure::usage(format!("the rule is not JSON: {error}")))?
+            .map_err(|error| Error::usage(format!("the rule is not JSON: {error}")))?
     } else {
         Value::String(args.rule.clone())
     };
@@ -171,7 +171,7 @@ pub(super) fn test(home: &Home, args: &Test) -> Result<(), Failure> {
 }
 
 /// The calls of late that it matches.
-fn past(calls: &PastCalls, one: &str, more: &str, unsure: &str) -> Result<(), Failure> {
+fn past(calls: &PastCalls, one: &str, more: &str, unsure: &str) -> Result<(), Error> {
     if calls.looked == 0 {
         return Ok(());
     }

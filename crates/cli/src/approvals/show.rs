@@ -8,7 +8,7 @@ use switchboard_approvals::form::{self, Field, Form, Mode};
 use switchboard_config::Home;
 use switchboard_rest::{approvals::Approval, trust::Start};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print,
     visible::{folded, pretty, visible, visible_line},
 };
@@ -42,7 +42,7 @@ const CHARS: usize = 6_000;
 /// The most options of a choice that are listed.
 const OPTIONS: usize = 30;
 
-pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Show) -> Result<(), Error> {
     let link = Link::need(home)?;
     let id = super::find(&link, &args.id)?;
     if args.json {
@@ -110,13 +110,13 @@ impl Sight {
     }
 
     /// Fails if something is not shown that a decision is about.
-    pub(super) fn check(&self, approval: &Approval) -> Result<(), Failure> {
+    pub(super) fn check(&self, approval: &Approval) -> Result<(), Error> {
         let Some(first) = self.unread.first() else {
             return Ok(());
         };
         let server = print::shell_word(&approval.server);
         let message = format!("nothing was approved: {}", visible_line(first));
-        Err(Failure::new(message).hint(format!(
+        Err(Error::new(message).hint(format!(
             "`switchboard trust show {server}` shows what is held back now"
         )))
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use switchboard_config::Home;
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 
 use crate::link::{Events, Link};
 
@@ -59,15 +59,15 @@ impl Teller {
 impl Stream {
     /// Follows the events of the gateway that has to be there. If asked for, ends well when it is told to
     /// end: a terminal has to be left as it was.
-    pub(super) fn start(home: &Home, catch_end: bool) -> Result<Self, Failure> {
+    pub(super) fn start(home: &Home, catch_end: bool) -> Result<Self, Error> {
         let events = Link::need(home)?.events(EVENTS, None)?;
         let (to, told) = mpsc::channel();
-        let pipe = || std::io::pipe().map_err(|error| Failure::new(error.to_string()));
+        let pipe = || std::io::pipe().map_err(|error| Error::new(error.to_string()));
         let (bell, ring) = pipe()?;
         if catch_end {
             let ring = ring
                 .try_clone()
-                .map_err(|error| Failure::new(error.to_string()))?;
+                .map_err(|error| Error::new(error.to_string()))?;
             let mut teller = Teller {
                 to: to.clone(),
                 bell: ring,

@@ -15,7 +15,7 @@ use switchboard_rest::{
     events::{ApprovalEvent, Event},
 };
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Colour},
     visible::visible_line,
 };
@@ -46,7 +46,7 @@ pub(super) struct Watch {
 /// How many requests are remembered that are over.
 const KNOWN: usize = 10_000;
 
-pub(super) fn run(home: &Home, args: &Watch) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Watch) -> Result<(), Error> {
     let reader = if args.json {
         Reader::Program
     } else if io::stdin().is_terminal() && print::is_terminal() {
@@ -69,7 +69,7 @@ pub(super) fn run(home: &Home, args: &Watch) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let cannot = |error: io::Error| Failure::new(format!("cannot read keys: {error}"));
+    let cannot = |error: io::Error| Error::new(format!("cannot read keys: {error}"));
     let keys = Keys::new().map_err(cannot)?;
     loop {
         match Keys::wait(&mut stream.bell).map_err(cannot)? {
@@ -120,7 +120,7 @@ struct Known {
 }
 
 impl Watcher<'_> {
-    fn hear(&mut self, told: Told) -> Result<(), Failure> {
+    fn hear(&mut self, told: Told) -> Result<(), Error> {
         match told {
             Told::Connected => {
                 if std::mem::take(&mut self.is_lost) {
@@ -148,7 +148,7 @@ impl Watcher<'_> {
     }
 
     /// Asks for all that is open, and for what became of what is not any more.
-    fn look(&mut self) -> Result<(), Failure> {
+    fn look(&mut self) -> Result<(), Error> {
         let found = self.open();
         let (link, open) = match found {
             Ok(found) => found,
@@ -190,7 +190,7 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    fn open(&self) -> Result<(Link, Vec<Raw>), Failure> {
+    fn open(&self) -> Result<(Link, Vec<Raw>), Error> {
         let link = Link::need(self.home)?;
         let address = format!("/api/v1/approvals?status=open&limit={}", super::LOOKED_AT);
         let answer: Raw = link.get(&address)?;
@@ -199,7 +199,7 @@ impl Watcher<'_> {
     }
 
     /// Tells of a request once for each of its versions.
-    fn take(&mut self, kind: &str, approval: Approval, text: &str) -> Result<(), Failure> {
+    fn take(&mut self, kind: &str, approval: Approval, text: &str) -> Result<(), Error> {
         let known = self.known.get(&approval.id);
         if known.is_some_and(|known| known.version >= approval.version) {
             return Ok(());
@@ -234,7 +234,7 @@ impl Watcher<'_> {
     }
 
     /// Puts the line that asks for a key under all others.
-    fn ask(&mut self) -> Result<(), Failure> {
+    fn ask(&mut self) -> Result<(), Error> {
         if self.is_asking {
             return Ok(());
         }
@@ -258,7 +258,7 @@ impl Watcher<'_> {
     }
 
     /// Takes the line that asks for a key away.
-    fn clear(&mut self) -> Result<(), Failure> {
+    fn clear(&mut self) -> Result<(), Error> {
         if !std::mem::take(&mut self.is_asking) {
             return Ok(());
         }
@@ -267,14 +267,14 @@ impl Watcher<'_> {
     }
 
     /// Leaves the line that asks for a key where it is, with an end.
-    fn leave(&mut self) -> Result<(), Failure> {
+    fn leave(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.is_asking) {
             print::data("\n")?;
         }
         Ok(())
     }
 
-    fn press(&mut self, keys: &Keys, key: u8) -> Result<(), Failure> {
+    fn press(&mut self, keys: &Keys, key: u8) -> Result<(), Error> {
         let Some(first) = self.waiting.first() else {
             return Ok(());
         };
@@ -305,14 +305,14 @@ impl Watcher<'_> {
             Ok(Ok(())) => {}
             // It may have been decided meanwhile; there may be others.
             Ok(Err(failure)) => print::complain(&failure),
-            Err(error) => return Err(Failure::new(format!("cannot read keys: {error}"))),
+            Err(error) => return Err(Error::new(format!("cannot read keys: {error}"))),
         }
         self.ask()
     }
 }
 
-fn reject(home: &Home, id: &str) -> Result<(), Failure> {
-    let cannot = |error: io::Error| Failure::new(format!("cannot ask on the terminal: {error}"));
+fn reject(home: &Home, id: &str) -> Result<(), Error> {
+    let cannot = |error: io::Error| Error::new(format!("cannot ask on the terminal: {error}"));
     let mut to = io::stderr();
     write!(
         to,
@@ -322,7 +322,7 @@ fn reject(home: &Home, id: &str) -> Result<(), Failure> {
     to.flush().map_err(cannot)?;
     let mut reason = String::new();
     if io::stdin().read_line(&mut reason).map_err(cannot)? == 0 {
-        return Err(Failure::new("nothing was rejected"));
+        return Err(Error::new("nothing was rejected"));
     }
     let reason = Some(reason.trim()).filter(|reason| !reason.is_empty());
     decide::refuse(&Link::need(home)?, id, reason)

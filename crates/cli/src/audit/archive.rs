@@ -13,7 +13,7 @@ use serde::Deserialize;
 use switchboard_config::Home;
 use switchboard_host::runtime::Lock;
 use switchboard_store::{Anchor, Audited};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use switchboard_text::hex;
 use switchboard_wire::Raw;
 
@@ -49,7 +49,7 @@ fn moment(text: &str) -> Result<SystemTime, String> {
 /// The longest line of an archive.
 const LINE_BYTES: u64 = 64 << 20;
 
-pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Error> {
     let log = log_of(home)?;
     let began = switchboard_store::anchor(&log).map_err(|error| failure(&error))?;
     let path = &args.file;
@@ -79,7 +79,7 @@ pub(super) fn run(home: &Home, args: &Archive) -> Result<(), Failure> {
         }
     };
     if !switchboard_store::forget_archived(&log, &until).map_err(|error| failure(&error))? {
-        return Err(Failure::new("the log has changed while it was archived")
+        return Err(Error::new("the log has changed while it was archived")
             .hint("another archive was made at the same time: compare the two files"));
     }
     // To give the room back takes the file for as long as it takes to copy it.
@@ -103,7 +103,7 @@ fn write(
     file: &File,
     began: Anchor,
     before: Option<SystemTime>,
-) -> Result<Anchor, Failure> {
+) -> Result<Anchor, Error> {
     let mut to = BufWriter::new(file);
     let mut until = began;
     let mut broken = None;
@@ -125,7 +125,7 @@ fn write(
         Ok(())
     });
     if let Some(seq) = broken {
-        return Err(Failure::new(format!("the log is broken at entry {seq}"))
+        return Err(Error::new(format!("the log is broken at entry {seq}"))
             .hint("`switchboard audit verify` says more; nothing was moved"));
     }
     match walked {
@@ -150,7 +150,7 @@ struct Line {
 }
 
 /// Checks archives, oldest first, each by itself, with the one before it, and with the log.
-pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Failure> {
+pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Error> {
     if archives.is_empty() {
         return Ok(());
     }
@@ -168,7 +168,7 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Failure> {
             }
             let next = hashes.len();
             let wrong = |at: usize, why: &str| {
-                Failure::new(format!("{} is broken at entry {at}: {why}", path.display()))
+                Error::new(format!("{} is broken at entry {at}: {why}", path.display()))
                     .hint("give all archives of the log, oldest first, as they were written")
             };
             let audited = parse(&line).ok_or_else(|| wrong(next, "the line cannot be read"))?;
@@ -192,7 +192,7 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Failure> {
         .ok()
         .and_then(|seq| hashes.get(seq));
     let Some(at_anchor) = at_anchor else {
-        return Err(Failure::new(format!(
+        return Err(Error::new(format!(
             "entries {} to {} are in none of these archives",
             hashes.len(),
             anchor.seq
@@ -200,7 +200,7 @@ pub(super) fn check(log: &Path, archives: &[PathBuf]) -> Result<(), Failure> {
         .hint("give all archives of the log, oldest first"));
     };
     if *at_anchor != anchor.hash {
-        return Err(Failure::new(format!(
+        return Err(Error::new(format!(
             "the log does not go on where the archives end: entry {} has another hash",
             anchor.seq
         ))

@@ -8,14 +8,14 @@ use std::{
 
 use switchboard_config::{Config, ConfigError, Home};
 use switchboard_rest::status::Status;
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 
 use super::{super::words::count, Finding};
 use crate::link::Link;
 
 /// The running gateway, as far as there is one and it answers.
 pub(super) struct Gateway {
-    found: Result<Option<Status>, Failure>,
+    found: Result<Option<Status>, Error>,
 }
 
 impl Gateway {

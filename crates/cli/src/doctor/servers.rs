@@ -17,7 +17,7 @@ use switchboard_config::{
 };
 use switchboard_contain::Engine;
 use switchboard_rest::{servers, status::Status};
-use switchboard_terminal::{failure::Failure, print::shell_word};
+use switchboard_terminal::{error::Error, print::shell_word};
 
 use super::{
     super::{launching, programs, words},
@@ -166,7 +166,7 @@ impl Look<'_> {
     }
 
     fn unresolved(&mut self, error: &ResolveError) {
-        let failure = Failure::from_error(error, error.hint());
+        let failure = Error::from_error(error, error.hint());
         let owner = format!("server {:?}, ", self.name);
         let message = failure.message();
         let message = message.strip_prefix(&owner).unwrap_or(message);

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use serde::de::DeserializeOwned;
 use switchboard_rest::Problem;
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 use switchboard_wire::Raw;
 
 use super::{Timed, lost};
@@ -36,7 +36,7 @@ enum Length {
 }
 
 impl Answer {
-    pub(super) fn read_head(stream: Timed) -> Result<Self, Failure> {
+    pub(super) fn read_head(stream: Timed) -> Result<Self, Error> {
         let mut from = BufReader::new(stream);
         let mut head = (&mut from).take(HEAD_BYTES);
         let mut line = String::new();
@@ -78,7 +78,7 @@ impl Answer {
     }
 
     /// The answer, or the problem that it tells of.
-    pub(super) fn or_problem(self) -> Result<Self, Failure> {
+    pub(super) fn or_problem(self) -> Result<Self, Error> {
         if (200..300).contains(&self.status) {
             return Ok(self);
         }
@@ -89,20 +89,20 @@ impl Answer {
         }))
     }
 
-    pub(super) fn text(mut self) -> Result<String, Failure> {
+    pub(super) fn text(mut self) -> Result<String, Error> {
         let mut bytes = Vec::new();
         (&mut self)
             .take(BODY_BYTES + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| lost(&error))?;
         if bytes.len() as u64 > BODY_BYTES {
-            return Err(Failure::new("the gateway's answer is longer than 256 MiB"));
+            return Err(Error::new("the gateway's answer is longer than 256 MiB"));
         }
         String::from_utf8(bytes).map_err(|_| not_understood())
     }
 
     /// The answer as a type, whose parts from servers should be [`Raw`]: they may hold what no tree of values can.
-    pub(super) fn json<T: DeserializeOwned>(self) -> Result<T, Failure> {
+    pub(super) fn json<T: DeserializeOwned>(self) -> Result<T, Error> {
         let raw = Raw::parse(self.text()?).map_err(|_| not_understood())?;
         raw.read_owned().map_err(|_| not_understood())
     }
@@ -162,7 +162,7 @@ impl Read for Answer {
 }
 
 /// What a problem says, or what is said in place of one that cannot be read.
-pub(super) fn problem(text: String, unread: impl FnOnce() -> String) -> Failure {
+pub(super) fn problem(text: String, unread: impl FnOnce() -> String) -> Error {
     let problem = Raw::parse(text).ok();
     let problem: Option<Problem> = problem.and_then(|raw| raw.read_owned().ok());
     let problem = problem.unwrap_or_default();
@@ -170,20 +170,20 @@ pub(super) fn problem(text: String, unread: impl FnOnce() -> String) -> Failure 
     let message = message.find(|message| !message.is_empty());
     // Lines of a server must not look like lines of ours.
     let message = message.map(|message| message.replace('\n', "\n  "));
-    let failure = Failure::new(message.unwrap_or_else(unread));
+    let failure = Error::new(message.unwrap_or_else(unread));
     match problem.hint {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
 }
 
-fn left() -> Failure {
-    Failure::unreachable("the gateway left before it answered")
+fn left() -> Error {
+    Error::unreachable("the gateway left before it answered")
         .hint("`switchboard serve` starts one; what was asked of it may have been done")
 }
 
-fn not_understood() -> Failure {
-    Failure::unreachable("what answers at the gateway's socket is not understood").hint(
+fn not_understood() -> Error {
+    Error::unreachable("what answers at the gateway's socket is not understood").hint(
         "is it another version? `switchboard stop` ends it, `switchboard serve` starts this one",
     )
 }
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    fn answer(text: &str) -> Result<Answer, Failure> {
+    fn answer(text: &str) -> Result<Answer, Error> {
         let (mut here, there) = UnixStream::pair().unwrap();
         here.write_all(text.as_bytes()).unwrap();
         drop(here);

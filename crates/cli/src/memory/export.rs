@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use switchboard_config::Home;
 use switchboard_files::{Draft, Durability};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use super::{
     super::{config_file::cannot, progress::Progress, words::count},
@@ -56,7 +56,7 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-pub(super) fn run(home: &Home, args: &Export) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Export) -> Result<(), Error> {
     let format = match args.format {
         Format::Jsonl => "jsonl",
         Format::Markdown => "markdown",
@@ -103,8 +103,8 @@ pub(super) fn run(home: &Home, args: &Export) -> Result<(), Failure> {
 async fn pages(
     memory: &Session,
     wish: &Wish,
-    mut each: impl FnMut(&str) -> Result<(), Failure>,
-) -> Result<u64, Failure> {
+    mut each: impl FnMut(&str) -> Result<(), Error>,
+) -> Result<u64, Error> {
     let mut progress = Progress::new();
     let mut written = 0;
     let mut cursor: Option<String> = None;
@@ -118,7 +118,7 @@ async fn pages(
             return Ok(written);
         }
         if page.next_cursor == cursor {
-            return Err(Failure::new(
+            return Err(Error::new(
                 "the export does not get on; nothing more can be had",
             ));
         }
@@ -126,7 +126,7 @@ async fn pages(
     }
 }
 
-fn is_there(path: &Path) -> Failure {
-    Failure::new(format!("{} is there already", path.display()))
+fn is_there(path: &Path) -> Error {
+    Error::new(format!("{} is there already", path.display()))
         .hint("choose another name, or give --force to replace it")
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Deserialize;
 use switchboard_config::Home;
 use switchboard_terminal::visible::visible_line;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use super::{
     super::{agree::FORGET, words::count},
@@ -37,7 +37,7 @@ pub(super) struct Forget {
 /// The shortest beginning of an id with which `--yes` forgets a memory.
 const SURE_CHARS: usize = 12;
 
-pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Error> {
     FORGET.check(args.yes)?;
     if args.all {
         return forget_all(home, args.yes);
@@ -52,7 +52,7 @@ pub(super) fn run(home: &Home, args: &Forget) -> Result<(), Failure> {
             if args.yes && *given != id && given.chars().count() < SURE_CHARS {
                 let message =
                     format!("{given:?} is too short to forget a memory without being asked");
-                return Err(Failure::usage(message).hint("give more of the id, or leave out --yes"));
+                return Err(Error::usage(message).hint("give more of the id, or leave out --yes"));
             }
             if found.iter().all(|known| known.id != id) {
                 found.push(memory.read("get_memory", &one(&id)).await?);
@@ -83,7 +83,7 @@ fn one(id: &str) -> Wish {
     Wish::new().with("id", Some(id))
 }
 
-fn forget_all(home: &Home, yes: bool) -> Result<(), Failure> {
+fn forget_all(home: &Home, yes: bool) -> Result<(), Error> {
     #[derive(Deserialize)]
     struct Deleted {
         deleted: u64,

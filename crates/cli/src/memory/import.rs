@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_config::Home;
 use switchboard_files::Links;
 use switchboard_terminal::visible::visible_line;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use super::{
     super::{config_file::cannot, progress::Progress, words::count},
@@ -71,11 +71,11 @@ struct Wrong {
     message: String,
 }
 
-pub(super) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Import) -> Result<(), Error> {
     let text = read(&args.file)?;
     let pages = Pages::of(&text);
     if pages.lines == 0 {
-        return Err(Failure::new("there is nothing to import")
+        return Err(Error::new("there is nothing to import")
             .hint("give a file that `switchboard memory export` wrote"));
     }
     let on_conflict = match args.on_conflict {
@@ -101,7 +101,7 @@ pub(super) fn run(home: &Home, args: &Import) -> Result<(), Failure> {
         return Ok(());
     }
     let lines = count(total.errors.len() as u64, "line is", "lines are");
-    Err(Failure::new(format!("{lines} wrong and left out"))
+    Err(Error::new(format!("{lines} wrong and left out"))
         .hint("fix them and import the file again: what is there is skipped"))
 }
 
@@ -110,7 +110,7 @@ async fn import(
     wish: &Wish,
     mut pages: Pages<'_>,
     total: &mut Imported,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let lines = pages.lines;
     let mut progress = Progress::new();
     let mut sent = 0;
@@ -163,7 +163,7 @@ fn tell(total: &Imported, dry_run: bool) {
     ));
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, Error> {
     let bytes = if path == Path::new("-") {
         let mut bytes = Vec::new();
         let mut input = io::stdin().take(FILE_BYTES + 1);
@@ -177,9 +177,9 @@ fn read(path: &Path) -> Result<String, Failure> {
         switchboard_files::read(path, FILE_BYTES, Links::Follow)
     };
     let bytes = bytes.map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => Failure::new(format!("{} is too large", path.display()))
+        io::ErrorKind::FileTooLarge => Error::new(format!("{} is too large", path.display()))
             .hint("split it into files of less than 2 GiB, between two memories"),
-        io::ErrorKind::InvalidInput => Failure::new(format!("{} is not a file", path.display()))
+        io::ErrorKind::InvalidInput => Error::new(format!("{} is not a file", path.display()))
             .hint("give `-` to read a pipe from standard input"),
         _ => cannot("read", path, &error),
     })?;
@@ -188,7 +188,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         let lines = error.as_bytes()[..good]
             .iter()
             .filter(|byte| **byte == b'\n');
-        Failure::new(format!(
+        Error::new(format!(
             "line {} of {} is no text in UTF-8",
             lines.count() + 1,
             path.display()

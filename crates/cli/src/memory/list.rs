@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 use switchboard_config::Home;
 use switchboard_terminal::visible::{pretty, visible_line};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use switchboard_wire::Raw;
 
 use super::{
@@ -51,7 +51,7 @@ struct Page {
     next_offset: Option<u64>,
 }
 
-pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
     let wish = Wish::new()
         .within(&args.scope)
         .of_type(args.kind)
@@ -85,13 +85,13 @@ pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn page(memory: &Session, wish: Wish, limit: u64, offset: u64) -> Result<Page, Failure> {
+async fn page(memory: &Session, wish: Wish, limit: u64, offset: u64) -> Result<Page, Error> {
     let wish = wish.with("limit", Some(limit)).with("offset", Some(offset));
     memory.read("list_memories", &wish).await
 }
 
 /// All pages. What is stored meanwhile moves the rest, so that some may come twice.
-async fn all(memory: &Session, wish: &Wish) -> Result<Page, Failure> {
+async fn all(memory: &Session, wish: &Wish) -> Result<Page, Error> {
     let mut known = HashSet::new();
     let mut progress = Progress::new();
     let mut memories = Vec::new();
@@ -130,7 +130,7 @@ struct Candidates {
 
 /// Completes ids of which the beginning is given, in one pass over all memories. An id that no memory has is returned as
 /// it is.
-pub(super) async fn find(memory: &Session, given: &[String]) -> Result<Vec<String>, Failure> {
+pub(super) async fn find(memory: &Session, given: &[String]) -> Result<Vec<String>, Error> {
     let is_whole = |id: &String| id.is_empty() || id.chars().count() >= ID_CHARS;
     if given.iter().all(is_whole) {
         return Ok(given.to_vec());
@@ -159,7 +159,7 @@ pub(super) async fn find(memory: &Session, given: &[String]) -> Result<Vec<Strin
 }
 
 impl Candidates {
-    fn one(self, given: &str) -> Result<String, Failure> {
+    fn one(self, given: &str) -> Result<String, Error> {
         if self.ids.contains(given) || self.ids.is_empty() {
             return Ok(given.to_owned());
         }
@@ -177,7 +177,7 @@ impl Candidates {
             visible_line(given),
             listing(&shown?).trim_end()
         );
-        Err(Failure::new(message).hint("give more of the id"))
+        Err(Error::new(message).hint("give more of the id"))
     }
 }
 

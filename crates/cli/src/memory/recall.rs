@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use switchboard_config::Home;
 use switchboard_terminal::visible::{pretty, visible_line};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use tokio::time::{Instant, sleep};
 
 use super::{
@@ -65,10 +65,10 @@ struct Found {
     vectors: String,
 }
 
-pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Error> {
     let query = args.query.join(" ");
     if query.trim().is_empty() {
-        return Err(Failure::usage("there is nothing to look for").hint(
+        return Err(Error::usage("there is nothing to look for").hint(
             "say what you want to know, such as `switchboard memory recall what does Ada drink`",
         ));
     }
@@ -104,7 +104,7 @@ pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Failure> {
         print::data(&format!("{}\n", pretty(&answer)))?;
     }
     if found.memories.is_empty() {
-        return Err(Failure::new("nothing is remembered about that").hint(
+        return Err(Error::new("nothing is remembered about that").hint(
             "use other words, or name no scope; `switchboard memory list` shows everything",
         ));
     }
@@ -120,7 +120,7 @@ pub(super) fn run(home: &Home, args: &Recall) -> Result<(), Failure> {
 }
 
 /// Waits until memories can be found by their meaning, or it is known that they cannot, but not for long.
-async fn wait_for_vectors(memory: &Session, patience: Duration) -> Result<(), Failure> {
+async fn wait_for_vectors(memory: &Session, patience: Duration) -> Result<(), Error> {
     let until = Instant::now() + patience;
     while stats::are_vectors_coming(memory).await? && Instant::now() < until {
         sleep(LOOK_AGAIN).await;

@@ -8,7 +8,7 @@ use switchboard_host::runtime::{self, Lock};
 use switchboard_rest::status::{RepairMemory, RepairedMemory};
 use switchboard_store::{Store, memory::Salvaged};
 use switchboard_terminal::visible::visible_line;
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use tokio::time::timeout;
 
 use super::{
@@ -46,7 +46,7 @@ fn mended(salvaged: &Salvaged) -> RepairedMemory {
     }
 }
 
-pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Error> {
     if args.discard {
         DISCARD.check(args.yes)?;
     }
@@ -66,7 +66,7 @@ pub(super) fn run(home: &Home, args: &Repair) -> Result<(), Failure> {
 }
 
 /// Has the gateway that runs do it; `None` if there is nothing to do.
-fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<RepairedMemory>, Failure> {
+fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<RepairedMemory>, Error> {
     if !stats::is_store_broken(home)? {
         return Ok(None);
     }
@@ -75,22 +75,21 @@ fn ask(home: &Home, link: &Link, args: &Repair) -> Result<Option<RepairedMemory>
     }
     let discard = args.discard;
     let wish = serde_json::to_string(&RepairMemory { discard })
-        .map_err(|error| Failure::new(error.to_string()))?;
+        .map_err(|error| Error::new(error.to_string()))?;
     let answer = link.post_and_wait("/api/v1/memory/repair", &wish)?;
-    let mended = serde_json::from_str(&answer).map_err(|error| {
-        Failure::new(format!("the gateway's answer is not understood: {error}"))
-    })?;
+    let mended = serde_json::from_str(&answer)
+        .map_err(|error| Error::new(format!("the gateway's answer is not understood: {error}")))?;
     Ok(Some(mended))
 }
 
 /// The same without a gateway.
-fn by_oneself(home: &Home, args: &Repair) -> Result<Option<RepairedMemory>, Failure> {
+fn by_oneself(home: &Home, args: &Repair) -> Result<Option<RepairedMemory>, Error> {
     if !home.database().exists() {
         return Ok(None);
     }
     home.create()?;
     let Ok(lock) = Lock::take(home)? else {
-        return Err(Failure::new("somebody else uses the memory at this moment")
+        return Err(Error::new("somebody else uses the memory at this moment")
             .hint("run the command again"));
     };
     let done = runtime::block_on(async {
@@ -104,7 +103,7 @@ fn by_oneself(home: &Home, args: &Repair) -> Result<Option<RepairedMemory>, Fail
     done
 }
 
-async fn mend(store: &Store, args: &Repair) -> Result<Option<RepairedMemory>, Failure> {
+async fn mend(store: &Store, args: &Repair) -> Result<Option<RepairedMemory>, Error> {
     let memories = store.memories();
     let Some(aside) = memories.damaged().await? else {
         return Ok(None);

@@ -6,7 +6,7 @@ use switchboard_host::{
     log,
     stdio::{self, StdioArgs},
 };
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 use tracing::level_filters::LevelFilter;
 
 use super::session::{check_config, check_running};
@@ -22,7 +22,7 @@ pub(super) struct Serve {
     log_level: LevelFilter,
 }
 
-pub(super) fn run(home: Home, args: &Serve) -> Result<(), Failure> {
+pub(super) fn run(home: Home, args: &Serve) -> Result<(), Error> {
     if check_running(&home)?.is_none() {
         check_config(&home, &Config::load(home.config_file())?)?;
     }

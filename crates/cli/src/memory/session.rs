@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use switchboard_admin::status::describe;
 use switchboard_client::{
-    CallError, Client, Error, ErrorObject, Lossless,
+    self as client, CallError, Client, ErrorObject, Lossless,
     model::{CallToolResult, ElicitationAnswer, ElicitationRequest},
     stdio::{Process, ProcessGuard, Spawn, Spawning, Stdio},
 };
@@ -23,7 +23,7 @@ use switchboard_host::{
     runtime::{self, Lock},
     stdio::{self, Reader, Writer},
 };
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use switchboard_wire::Raw;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -70,8 +70,8 @@ struct Hosted {
 /// Does something with the memory.
 pub(super) fn with<T>(
     home: &Home,
-    work: impl AsyncFnOnce(&Session) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    work: impl AsyncFnOnce(&Session) -> Result<T, Error>,
+) -> Result<T, Error> {
     with_consent(home, Consent::NotAsked, work)
 }
 
@@ -79,13 +79,13 @@ pub(super) fn with<T>(
 pub(super) fn with_consent<T>(
     home: &Home,
     consent: Consent,
-    work: impl AsyncFnOnce(&Session) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    work: impl AsyncFnOnce(&Session) -> Result<T, Error>,
+) -> Result<T, Error> {
     runtime::block_on(async {
         let session = Session::open(home, consent).await?;
         let done = tokio::select! {
             done = work(&session) => done,
-            _ = tokio::signal::ctrl_c() => Err(Failure::new("it was stopped before it was done")),
+            _ = tokio::signal::ctrl_c() => Err(Error::new("it was stopped before it was done")),
         };
         session.close().await;
         done
@@ -93,13 +93,13 @@ pub(super) fn with_consent<T>(
 }
 
 /// Whether the built-in memory is among the servers of a configuration that no gateway uses yet.
-pub(super) fn check_config(home: &Home, config: &Config) -> Result<(), Failure> {
+pub(super) fn check_config(home: &Home, config: &Config) -> Result<(), Error> {
     let own = config.servers.get(Memory::NAME);
     check(home, config.memory.enabled, own.map(|own| describe(own).0))
 }
 
 /// Whether it is among the servers of the gateway that runs; `None` if that is none.
-pub(super) fn check_running(home: &Home) -> Result<Option<()>, Failure> {
+pub(super) fn check_running(home: &Home) -> Result<Option<()>, Error> {
     let Some(link) = Link::find(home)? else {
         return Ok(None);
     };
@@ -122,25 +122,23 @@ pub(super) fn check_running(home: &Home) -> Result<Option<()>, Failure> {
 
 /// Says what stands in the way of the built-in memory: it is switched off, or a server of the
 /// configuration has its name.
-fn check(home: &Home, enabled: bool, own: Option<&str>) -> Result<(), Failure> {
+fn check(home: &Home, enabled: bool, own: Option<&str>) -> Result<(), Error> {
     let file = home.config_file().display();
     if own.is_some() {
-        return Err(Failure::new(format!(
+        return Err(Error::new(format!(
             "the server `memory` in {file} stands in the place of the built-in memory"
         ))
         .hint("give that server another name in `mcpServers`, or use it with `switchboard call memory:TOOL`"));
     }
     if !enabled {
-        return Err(
-            Failure::new(format!("the memory is switched off in {file}"))
-                .hint("set `enabled` of `memory` to true there, or remove it"),
-        );
+        return Err(Error::new(format!("the memory is switched off in {file}"))
+            .hint("set `enabled` of `memory` to true there, or remove it"));
     }
     Ok(())
 }
 
 impl Session {
-    async fn open(home: &Home, consent: Consent) -> Result<Self, Failure> {
+    async fn open(home: &Home, consent: Consent) -> Result<Self, Error> {
         let seat = stdio::Client::here(View::Server(Memory::NAME.into()));
         let until = Instant::now() + PATIENCE;
         loop {
@@ -158,7 +156,7 @@ impl Session {
             }
             // Somebody is about to be the gateway, or to stop being it.
             if Instant::now() >= until {
-                return Err(Failure::unreachable("the gateway does not answer")
+                return Err(Error::unreachable("the gateway does not answer")
                     .hint("`switchboard doctor` looks at everything"));
             }
             sleep(PAUSE).await;
@@ -167,7 +165,7 @@ impl Session {
 
     /// Is the gateway, for this client alone. The servers are switched off in it: nobody here calls them, and
     /// it would start those of which nothing is known yet.
-    async fn host(home: &Home, lock: Lock, consent: Consent) -> Result<Self, Failure> {
+    async fn host(home: &Home, lock: Lock, consent: Consent) -> Result<Self, Error> {
         let mut config = Config::load(home.config_file())?;
         check_config(home, &config)?;
         for server in config.servers.values_mut() {
@@ -190,7 +188,7 @@ impl Session {
         let hosted = Hosted { gateway, lock };
         Self::greet(home, ends, Some(hosted), consent)
             .await
-            .ok_or_else(|| Failure::new("the memory does not answer"))
+            .ok_or_else(|| Error::new("the memory does not answer"))
     }
 
     async fn greet(
@@ -230,14 +228,14 @@ impl Session {
     }
 
     /// Calls a tool of the memory. One that is being made ready is waited for.
-    pub(super) async fn call(&self, tool: &str, wish: &Wish) -> Result<Raw, Failure> {
+    pub(super) async fn call(&self, tool: &str, wish: &Wish) -> Result<Raw, Error> {
         let until = Instant::now() + PATIENCE;
         let mut told = false;
         loop {
             let error = match self.ask(tool, wish).await {
                 Ok(result) if result.is_error => return Err(refused(&result)),
                 Ok(result) => {
-                    let none = || Failure::new(format!("`{tool}` gave no answer"));
+                    let none = || Error::new(format!("`{tool}` gave no answer"));
                     return result.structured_content.clone().ok_or_else(none);
                 }
                 Err(error) => error,
@@ -253,7 +251,11 @@ impl Session {
         }
     }
 
-    async fn ask(&self, tool: &str, wish: &Wish) -> Result<Lossless<CallToolResult>, Error> {
+    async fn ask(
+        &self,
+        tool: &str,
+        wish: &Wish,
+    ) -> Result<Lossless<CallToolResult>, client::Error> {
         let began = jiff::Timestamp::now();
         let calling = self.client.call_tool(tool, wish);
         let mut calling = pin!(calling.into_future());
@@ -275,17 +277,17 @@ impl Session {
         &self,
         tool: &str,
         wish: &Wish,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, Error> {
         let answer = self.call(tool, wish).await?;
         understood(&answer)
     }
 }
 
 /// Reads an answer.
-pub(super) fn understood<T: serde::de::DeserializeOwned>(answer: &Raw) -> Result<T, Failure> {
+pub(super) fn understood<T: serde::de::DeserializeOwned>(answer: &Raw) -> Result<T, Error> {
     answer
         .read_owned()
-        .map_err(|error| Failure::new(format!("the memory's answer is not understood: {error}")))
+        .map_err(|error| Error::new(format!("the memory's answer is not understood: {error}")))
 }
 
 /// The person has been asked already, here.
@@ -300,12 +302,12 @@ fn agree(question: &ElicitationRequest) -> ElicitationAnswer {
     ElicitationAnswer::accept(yes)
 }
 
-fn is_initializing(error: &Error) -> bool {
-    matches!(error, Error::Server(error) if error.code == INITIALIZING)
+fn is_initializing(error: &client::Error) -> bool {
+    matches!(error, client::Error::Server(error) if error.code == INITIALIZING)
 }
 
 /// The tool says why it did not do it.
-fn refused(result: &CallToolResult) -> Failure {
+fn refused(result: &CallToolResult) -> Error {
     #[derive(Deserialize)]
     struct Answer {
         #[serde(rename = "switchboard/error")]
@@ -319,14 +321,14 @@ fn refused(result: &CallToolResult) -> Failure {
     }
     let told = result.meta.as_ref();
     let Some(Answer { error }) = told.and_then(|told| told.read_owned().ok()) else {
-        return Failure::new(result.text());
+        return Error::new(result.text());
     };
     let failure = match &*error.kind {
-        "invalid" => Failure::usage(error.message),
+        "invalid" => Error::usage(error.message),
         // The memory's own hint names tools.
-        "not_found" => Failure::new(error.message)
+        "not_found" => Error::new(error.message)
             .hint("`switchboard memory list` and `switchboard memory recall` tell the ids"),
-        _ => Failure::new(error.message),
+        _ => Error::new(error.message),
     };
     match error.hint {
         Some(hint) => failure.hint(hint),
@@ -334,31 +336,31 @@ fn refused(result: &CallToolResult) -> Failure {
     }
 }
 
-fn failed(error: &Error) -> Failure {
+fn failed(error: &client::Error) -> Error {
     match error {
-        Error::Server(error) => complained(error),
-        Error::Call(CallError::ConnectionLost { sent: true, .. }) => Failure::unreachable(
-            "the gateway left during the call, which may have been carried out",
-        )
-        .hint("look whether it was, or run the command again"),
-        Error::Call(
+        client::Error::Server(error) => complained(error),
+        client::Error::Call(CallError::ConnectionLost { sent: true, .. }) => {
+            Error::unreachable("the gateway left during the call, which may have been carried out")
+                .hint("look whether it was, or run the command again")
+        }
+        client::Error::Call(
             CallError::ConnectionLost { .. }
             | CallError::Failed { .. }
             | CallError::Shutdown { .. },
-        ) => Failure::unreachable("the gateway left").hint("run the command again"),
-        Error::Call(CallError::Timeout { after, .. }) => Failure::unreachable(format!(
+        ) => Error::unreachable("the gateway left").hint("run the command again"),
+        client::Error::Call(CallError::Timeout { after, .. }) => Error::unreachable(format!(
             "the gateway has not answered within {} s",
             after.as_secs()
         ))
         .hint("`switchboard status` shows whether it still runs"),
-        other => Failure::from_error(other, None),
+        other => Error::from_error(other, None),
     }
 }
 
 /// The memory or the gateway says what is wrong, and what to do.
-fn complained(error: &ErrorObject) -> Failure {
+fn complained(error: &ErrorObject) -> Error {
     let (message, hint) = error.parts();
-    let failure = Failure::new(message);
+    let failure = Error::new(message);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, io};
 use clap::Args;
 use switchboard_config::Home;
 use switchboard_terminal::visible::{pretty, visible, visible_line};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use super::{
     list,
@@ -30,7 +30,7 @@ pub(super) struct Show {
     json: bool,
 }
 
-pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Show) -> Result<(), Error> {
     let wish = Wish::new()
         .with("known_at", args.known_at.as_deref())
         .with("history", args.history.then_some(true));

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 use switchboard_config::Home;
 use switchboard_terminal::visible::{pretty, visible_line};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 use switchboard_wire::Raw;
 use tokio::time::{Instant, sleep};
 
@@ -57,7 +57,7 @@ struct Part {
     waiting: Option<u64>,
 }
 
-pub(super) fn run(home: &Home, args: &Stats) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Stats) -> Result<(), Error> {
     let (answer, status) = session::with(home, async |memory| settled(memory).await)?;
     if args.json {
         print::data(&format!("{}\n", pretty(&answer)))?;
@@ -65,26 +65,26 @@ pub(super) fn run(home: &Home, args: &Stats) -> Result<(), Failure> {
         print::data(&readable(&status))?;
     }
     if status.overall == "error" {
-        return Err(Failure::told());
+        return Err(Error::told());
     }
     Ok(())
 }
 
 /// Whether the store does not work.
-pub(super) fn is_store_broken(home: &Home) -> Result<bool, Failure> {
+pub(super) fn is_store_broken(home: &Home) -> Result<bool, Error> {
     let (_, status) = session::with(home, async |memory| settled(memory).await)?;
     Ok(status.parts.store.state == "error")
 }
 
 /// Whether memories cannot be found by their meaning yet, but will be.
-pub(super) async fn are_vectors_coming(memory: &Session) -> Result<bool, Failure> {
+pub(super) async fn are_vectors_coming(memory: &Session) -> Result<bool, Error> {
     let status: Status = memory.read("get_status", &Wish::new()).await?;
     let state = &*status.parts.embeddings.state;
     Ok(matches!(state, "loading" | "filling"))
 }
 
 /// How the memory is, once its store has been opened or cannot be: before, nothing can be counted.
-async fn settled(memory: &Session) -> Result<(Raw, Status), Failure> {
+async fn settled(memory: &Session) -> Result<(Raw, Status), Error> {
     let until = Instant::now() + PATIENCE;
     loop {
         let answer = memory.call("get_status", &Wish::new()).await?;

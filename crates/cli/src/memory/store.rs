@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use switchboard_config::Home;
 use switchboard_terminal::visible::{pretty, visible_line};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use super::{
     scope::{MemoryType, Scope, Wish},
@@ -65,10 +65,10 @@ struct Similar {
     similarity: f64,
 }
 
-pub(super) fn run(home: &Home, args: &Store) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Store) -> Result<(), Error> {
     let content = content(&args.content)?;
     if content.trim().is_empty() {
-        return Err(Failure::usage("there is nothing to remember")
+        return Err(Error::usage("there is nothing to remember")
             .hint("say it, such as `switchboard memory store Ada prefers tea`"));
     }
     let entities = Some(args.entities.clone()).filter(|names| !names.is_empty());
@@ -100,7 +100,7 @@ pub(super) fn run(home: &Home, args: &Store) -> Result<(), Failure> {
     }
 }
 
-fn content(words: &[String]) -> Result<String, Failure> {
+fn content(words: &[String]) -> Result<String, Error> {
     if words != ["-"] {
         return Ok(words.join(" "));
     }
@@ -109,9 +109,9 @@ fn content(words: &[String]) -> Result<String, Failure> {
         .take(CONTENT_BYTES + 1)
         .read_to_string(&mut text);
     let read =
-        read.map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+        read.map_err(|error| Error::usage(format!("cannot read standard input: {error}")))?;
     if read as u64 > CONTENT_BYTES {
-        return Err(Failure::usage(format!(
+        return Err(Error::usage(format!(
             "standard input has more than {CONTENT_BYTES} bytes, which is more than one memory"
         ))
         .hint("store it in parts that can each be understood alone"));
@@ -120,11 +120,11 @@ fn content(words: &[String]) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn metadata(given: Option<&str>) -> Result<Option<Map<String, Value>>, Failure> {
+fn metadata(given: Option<&str>) -> Result<Option<Map<String, Value>>, Error> {
     let Some(given) = given else { return Ok(None) };
     let read: Result<Map<String, Value>, _> = serde_json::from_str(given);
     read.map(Some).map_err(|error| {
-        Failure::usage(format!("--metadata is no JSON object: {error}"))
+        Error::usage(format!("--metadata is no JSON object: {error}"))
             .hint(r#"give an object such as '{"source": "mail"}'"#)
     })
 }

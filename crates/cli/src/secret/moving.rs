@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use clap::ValueEnum;
 use serde_json::{Map, Value};
 use switchboard_config::{Place, secret_parts};
-use switchboard_terminal::{failure::Failure, print};
+use switchboard_terminal::{error::Error, print};
 
 use super::store::Store;
 
@@ -38,11 +38,7 @@ impl Mover {
     }
 
     /// Moves the values of one server.
-    pub(in super::super) fn take(
-        &mut self,
-        server: &str,
-        entry: &mut Value,
-    ) -> Result<(), Failure> {
+    pub(in super::super) fn take(&mut self, server: &str, entry: &mut Value) -> Result<(), Error> {
         let Some(entry) = entry.as_object_mut() else {
             return Ok(());
         };
@@ -100,7 +96,7 @@ pub(in super::super) fn decide(
     option: Option<Secrets>,
     yes: bool,
     found: usize,
-) -> Result<Secrets, Failure> {
+) -> Result<Secrets, Error> {
     if let Some(option) = option {
         return Ok(option);
     }
@@ -112,7 +108,7 @@ pub(in super::super) fn decide(
         many => format!("Move {many} values that look like secrets into private files?"),
     };
     let agreed = print::confirm_unless_no(&question)
-        .map_err(|error| Failure::new(format!("cannot ask on the terminal: {error}")))?;
+        .map_err(|error| Error::new(format!("cannot ask on the terminal: {error}")))?;
     Ok(if agreed { Secrets::Move } else { Secrets::Keep })
 }
 

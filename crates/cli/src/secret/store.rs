@@ -9,7 +9,7 @@ use std::{
 
 use switchboard_config::{Home, is_secret_name};
 use switchboard_files::{Draft, Links, access, private_dir, read, write_private};
-use switchboard_terminal::failure::Failure;
+use switchboard_terminal::error::Error;
 
 use super::super::config_file::cannot;
 
@@ -47,7 +47,7 @@ impl Store {
     }
 
     /// Stores a secret under this name, in place of one that is there.
-    pub(super) fn set(&self, name: &str, value: &str) -> Result<(), Failure> {
+    pub(super) fn set(&self, name: &str, value: &str) -> Result<(), Error> {
         check_name(name)?;
         check_value(value)?;
         self.open()?;
@@ -57,7 +57,7 @@ impl Store {
 
     /// Stores a value under a name like this one that is free, or that has this very value. Gives the
     /// name, and whether a file was made.
-    pub(super) fn put(&self, wanted: &str, value: &str) -> Result<(String, bool), Failure> {
+    pub(super) fn put(&self, wanted: &str, value: &str) -> Result<(String, bool), Error> {
         check_value(value)?;
         self.open()?;
         let base = allowed(wanted);
@@ -83,7 +83,7 @@ impl Store {
             }
         }
         Err(
-            Failure::new(format!("there are too many secrets like {base}"))
+            Error::new(format!("there are too many secrets like {base}"))
                 .hint("remove those that are not used with `switchboard secret rm`"),
         )
     }
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// Removes a secret; whether there was one.
-    pub(in super::super) fn remove(&self, name: &str) -> Result<bool, Failure> {
+    pub(in super::super) fn remove(&self, name: &str) -> Result<bool, Error> {
         check_name(name)?;
         let path = self.path(name);
         match fs::remove_file(&path) {
@@ -115,7 +115,7 @@ impl Store {
         }
     }
 
-    pub(super) fn list(&self) -> Result<Vec<Stored>, Failure> {
+    pub(super) fn list(&self) -> Result<Vec<Stored>, Error> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -134,23 +134,23 @@ impl Store {
         Ok(all)
     }
 
-    fn open(&self) -> Result<(), Failure> {
+    fn open(&self) -> Result<(), Error> {
         private_dir(&self.folder).map_err(|error| cannot("use", &self.folder, &error))
     }
 }
 
-pub(super) fn check_name(name: &str) -> Result<(), Failure> {
+pub(super) fn check_name(name: &str) -> Result<(), Error> {
     if is_secret_name(name) {
         return Ok(());
     }
     Err(
-        Failure::usage(format!("`{name}` cannot be the name of a secret"))
+        Error::usage(format!("`{name}` cannot be the name of a secret"))
             .hint("use up to 128 letters, digits, _, - and inner dots"),
     )
 }
 
 /// Refuses what would be read back as another value.
-fn check_value(value: &str) -> Result<(), Failure> {
+fn check_value(value: &str) -> Result<(), Error> {
     let why = match value {
         "" => "is empty",
         value if value.trim() != value => "begins or ends with white space",
@@ -158,7 +158,7 @@ fn check_value(value: &str) -> Result<(), Failure> {
         value if value.len() as u64 > SECRET_BYTES => "is longer than 64 KiB",
         _ => return Ok(()),
     };
-    Err(Failure::new(format!("the secret {why}")).hint("nothing was stored"))
+    Err(Error::new(format!("the secret {why}")).hint("nothing was stored"))
 }
 
 /// A name made of allowed characters.

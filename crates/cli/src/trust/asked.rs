@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use switchboard_rest::trust::HeldTool;
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, shell_word},
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Definitions {
 
 impl Definitions {
     /// Reads the definitions that a request about this server names.
-    pub(crate) fn read(link: &Link, server: &str, asked: &[Asked]) -> Result<Self, Failure> {
+    pub(crate) fn read(link: &Link, server: &str, asked: &[Asked]) -> Result<Self, Error> {
         let mut held = super::ask_one(link, server)?.held;
         let mut all = Self::default();
         for one in asked {

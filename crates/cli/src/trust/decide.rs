@@ -7,7 +7,7 @@ use switchboard_catalog::escape;
 use switchboard_config::Home;
 use switchboard_rest::trust::{HeldTool, ServerTrust, ToolTrust};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, shell_word},
 };
 
@@ -48,18 +48,18 @@ pub(super) struct Reject {
     name: String,
 }
 
-pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
+pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Error> {
     let link = Link::need(home)?;
     match Target::find(&link, &args.name)? {
         Target {
             server,
             tool: Some(tool),
         } if !args.all => approve_one(&link, server, tool, args),
-        Target { tool: None, .. } if args.fingerprint.is_some() => Err(Failure::usage(
+        Target { tool: None, .. } if args.fingerprint.is_some() => Err(Error::usage(
             "--fingerprint goes with a tool, not with a server",
         )),
         Target { server, tool: None } => approve_many(&link, server, args),
-        Target { server, .. } => Err(Failure::usage("--all goes with a server, not with a tool")
+        Target { server, .. } => Err(Error::usage("--all goes with a server, not with a tool")
             .hint(format!(
                 "`switchboard trust approve {} --all`",
                 shell_word(server)
@@ -67,10 +67,10 @@ pub(super) fn approve(home: &Home, args: &Approve) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Failure> {
+pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Error> {
     let no_tool = || {
         let name = shell_word(&args.name);
-        Failure::usage("which tool is rejected?").hint(format!(
+        Error::usage("which tool is rejected?").hint(format!(
             "give it as {name}:TOOL; `switchboard trust list {name}` shows what is held back"
         ))
     };
@@ -92,7 +92,7 @@ pub(super) fn reject(home: &Home, args: &Reject) -> Result<(), Failure> {
     Ok(())
 }
 
-fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<(), Failure> {
+fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<(), Error> {
     let name = &args.name;
     let shown: ToolTrust = super::ask_tool(link, server, tool)?;
     let Some(held) = shown.held else {
@@ -108,7 +108,7 @@ fn approve_one(link: &Link, server: &str, tool: &str, args: &Approve) -> Result<
     Ok(())
 }
 
-fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure> {
+fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Error> {
     let trust = super::ask_one(link, server)?;
     if let Some(start) = &trust.start {
         print::data(&start::page(start, server))?;
@@ -166,7 +166,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
     }
     for held in changed {
         let name = &held.name;
-        let failure = Failure::new(format!(
+        let failure = Error::new(format!(
             "`{name}` is not approved: it has changed since you looked at it"
         ));
         let hint = format!("`switchboard trust show {}` shows it", words::word(held));
@@ -174,7 +174,7 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
         failed = true;
     }
     if failed {
-        return Err(Failure::told());
+        return Err(Error::told());
     }
     // This request approves whatever is held, so it is made only if that is nothing.
     if begins_anew && now.pending().next().is_none() {
@@ -188,17 +188,17 @@ fn approve_many(link: &Link, server: &str, args: &Approve) -> Result<(), Failure
 }
 
 /// Fails for a definition that cannot be shown, unless it is the one that was asked for by its fingerprint.
-fn check_shown(held: &HeldTool, fingerprint: Option<&str>) -> Result<(), Failure> {
+fn check_shown(held: &HeldTool, fingerprint: Option<&str>) -> Result<(), Error> {
     let name = &held.name;
     match fingerprint {
-        Some(given) if given != held.fingerprint => Err(Failure::new(format!(
+        Some(given) if given != held.fingerprint => Err(Error::new(format!(
             "`{name}` is not approved: it has another fingerprint"
         ))
         .hint(format!(
             "`switchboard trust show {}` shows it",
             words::word(held)
         ))),
-        None if held.definition.is_none() => Err(Failure::new(format!(
+        None if held.definition.is_none() => Err(Error::new(format!(
             "`{name}` is not approved: its definition is too large to be kept and shown"
         ))
         .hint(format!(

@@ -4,7 +4,7 @@ use clap::Args;
 use switchboard_config::Home;
 use switchboard_rest::trust::{HeldTool, ServerTrust, Trust};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Table, shell_word},
 };
 
@@ -27,7 +27,7 @@ impl List {
     }
 }
 
-pub(super) fn run(home: &Home, args: &List) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &List) -> Result<(), Error> {
     let link = Link::need(home)?;
     let name = args.name.as_deref();
     if args.json {

@@ -7,7 +7,7 @@ use clap::Args;
 use switchboard_config::Home;
 use switchboard_rest::trust::{ApprovedTool, Finding, HeldTool, ToolTrust};
 use switchboard_terminal::{
-    failure::Failure,
+    error::Error,
     print::{self, Colour},
     visible::folded,
 };
@@ -31,7 +31,7 @@ pub(super) struct Show {
     json: bool,
 }
 
-pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
+pub(super) fn run(home: &Home, args: &Show) -> Result<(), Error> {
     let link = Link::need(home)?;
     let Target { server, tool } = Target::find(&link, &args.name)?;
     let Some(tool) = tool else {
@@ -48,12 +48,12 @@ pub(super) fn run(home: &Home, args: &Show) -> Result<(), Failure> {
             Ok(())
         }
         (None, Some(tool)) => print::data(&approved(tool)),
-        (None, None) => Err(Failure::new(format!("`{}` was never seen", args.name))),
+        (None, None) => Err(Error::new(format!("`{}` was never seen", args.name))),
     }
 }
 
 /// All that is held back of a server.
-fn all(link: &Link, server: &str, args: &Show) -> Result<(), Failure> {
+fn all(link: &Link, server: &str, args: &Show) -> Result<(), Error> {
     if args.json {
         let answer: Raw = super::ask(link, Some(server))?;
         let servers = answer.member("servers").and_then(|all| all.elements());

@@ -231,7 +231,7 @@ async fn numbers_are_what_prometheus_reads() {
         "switchboard_servers{state=\"disabled\"} 1",
         "switchboard_in_flight{server=\"a\"} 0",
         "switchboard_queued{server=\"a\"} 0",
-        "switchboard_client_configs 0",
+        "switchboard_clients 0",
         "switchboard_tools 7",
         "switchboard_store_dropped_records_total 0",
         "# TYPE process_cpu_seconds_total counter",

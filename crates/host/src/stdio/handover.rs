@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use switchboard_terminal::failure::{Context as _, Failure};
+use switchboard_terminal::error::{Context as _, Error};
 use switchboard_wire::{
     ErrorObject, Frame, Id, Message, Outcome, Raw, Response, encode, method, put_line,
 };
@@ -73,7 +73,7 @@ pub(super) struct Lost {
 }
 
 impl Handover {
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self, Error> {
         let mut token = [0; 16];
         getrandom::fill(&mut token).context("the system gives no random numbers")?;
         Ok(Self {

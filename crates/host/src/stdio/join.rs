@@ -9,7 +9,7 @@ use std::{cell::RefCell, convert::Infallible, io, pin::pin, sync::Arc, time::Dur
 use bytes::{Bytes, BytesMut};
 use switchboard_config::{Config, Home};
 use switchboard_gateway::{Gateway, PIPE_PATH, PIPE_PROJECT, PIPE_UPGRADE};
-use switchboard_terminal::failure::{Context as _, Failure};
+use switchboard_terminal::error::{Context as _, Error};
 use switchboard_text::percent;
 use switchboard_wire::{ErrorObject, Raw, Splitter, code, encode, limits, method, put_line};
 use tokio::{
@@ -108,7 +108,7 @@ async fn ask(home: &Home, client: &Client) -> Option<Link> {
 }
 
 /// Carries messages between the client and the gateway until the client leaves.
-pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), Failure> {
+pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), Error> {
     let (reader, writer) = pipes::open();
     let mut relay = Relay {
         incoming: Splitter::new(limits::FRAME_BYTES),
@@ -148,7 +148,7 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), 
 }
 
 /// Joins the next gateway, or becomes it.
-async fn next_gateway(home: &Home, client: &Client) -> Result<Link, Failure> {
+async fn next_gateway(home: &Home, client: &Client) -> Result<Link, Error> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
         if let Some(link) = connect(home, client).await {
@@ -161,12 +161,12 @@ async fn next_gateway(home: &Home, client: &Client) -> Result<Link, Failure> {
         pause().await;
     }
     Err(
-        Failure::new("the gateway left, and the next one does not answer")
+        Error::new("the gateway left, and the next one does not answer")
             .hint("start the client anew"),
     )
 }
 
-fn host(home: Home, client: Client, lock: Lock) -> Result<Link, Failure> {
+fn host(home: Home, client: Client, lock: Lock) -> Result<Link, Error> {
     let config = Config::load(home.config_file())?;
     let hosted = Hosted::start(home, config, &client, lock)?;
     let (here, there): (DuplexStream, DuplexStream) = tokio::io::duplex(LOCAL_BYTES);
@@ -260,7 +260,7 @@ impl Relay {
     }
 
     /// Answers what the gateway that left no longer can, and takes back what it had asked.
-    async fn answer_lost(&mut self) -> Result<(), Failure> {
+    async fn answer_lost(&mut self) -> Result<(), Error> {
         let message =
             "the gateway left during the call, which may have been carried out; try again";
         let error = ErrorObject::new(GATEWAY_LEFT, message);

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, io};
 
 use super::{Colour, clean, data, fold::fold, one_line, paint, terminal_width};
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// The longest cell, in characters: servers have a say in some.
 const CELL: usize = 500;
@@ -95,7 +95,7 @@ impl Table {
     }
 
     /// Prints the table, fitted to the terminal.
-    pub fn print(&self) -> Result<(), Failure> {
+    pub fn print(&self) -> Result<(), Error> {
         let width = terminal_width(&io::stdout());
         data(&self.render(width))
     }

@@ -1,12 +1,12 @@
 //! How a command ends when it does not end well: what to say, what to do next, and the exit code.
 
-use std::{borrow::Cow, error::Error, fmt, io, process::ExitCode};
+use std::{borrow::Cow, error, fmt, io, process::ExitCode};
 
 use switchboard_wire::with_hint;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
-pub struct Failure {
+pub struct Error {
     kind: Kind,
     message: String,
     hint: Option<String>,
@@ -28,7 +28,7 @@ enum Kind {
     ReaderLeft,
 }
 
-impl Failure {
+impl Error {
     /// The thing asked for failed.
     pub fn new(message: impl Into<String>) -> Self {
         Self::of(Kind::Failed, message)
@@ -65,14 +65,14 @@ impl Failure {
     }
 
     /// An error with everything below it, and its advice.
-    pub fn from_error(error: &(dyn Error + 'static), hint: Option<Cow<'_, str>>) -> Self {
+    pub fn from_error(error: &(dyn error::Error + 'static), hint: Option<Cow<'_, str>>) -> Self {
         let mut failure = Self::new(error.to_string());
         failure.hint = hint.map(Cow::into_owned);
         failure.add_causes(error.source());
         failure
     }
 
-    fn add_causes(&mut self, mut below: Option<&(dyn Error + 'static)>) {
+    fn add_causes(&mut self, mut below: Option<&(dyn error::Error + 'static)>) {
         while let Some(source) = below {
             let text = source.to_string();
             // Some errors repeat what is below them.
@@ -135,7 +135,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
@@ -144,39 +144,39 @@ impl fmt::Display for Failure {
 /// Says what failed, where an error says only why.
 pub trait Context<T> {
     /// The failure of this, with the error as its cause.
-    fn context(self, what: impl Into<String>) -> Result<T, Failure>;
+    fn context(self, what: impl Into<String>) -> Result<T, Error>;
 }
 
-impl<T, E: Error + 'static> Context<T> for Result<T, E> {
-    fn context(self, what: impl Into<String>) -> Result<T, Failure> {
+impl<T, E: error::Error + 'static> Context<T> for Result<T, E> {
+    fn context(self, what: impl Into<String>) -> Result<T, Error> {
         self.map_err(|error| {
-            let mut failure = Failure::new(what);
+            let mut failure = Error::new(what);
             failure.add_causes(Some(&error));
             failure
         })
     }
 }
 
-impl From<switchboard_config::HomeError> for Failure {
+impl From<switchboard_config::HomeError> for Error {
     fn from(error: switchboard_config::HomeError) -> Self {
         Self::from_error(&error, error.hint())
     }
 }
 
-impl From<switchboard_store::StoreError> for Failure {
+impl From<switchboard_store::StoreError> for Error {
     fn from(error: switchboard_store::StoreError) -> Self {
         Self::from_error(&error, error.hint())
     }
 }
 
-impl From<switchboard_config::ConfigError> for Failure {
+impl From<switchboard_config::ConfigError> for Error {
     fn from(error: switchboard_config::ConfigError) -> Self {
         Self::from_error(&error, error.hint())
             .hint("fix the file; `switchboard schema` prints what may stand in it")
     }
 }
 
-impl From<switchboard_config::EditError> for Failure {
+impl From<switchboard_config::EditError> for Error {
     fn from(error: switchboard_config::EditError) -> Self {
         let failure = Self::from_error(&error, error.hint());
         match error {
@@ -187,7 +187,7 @@ impl From<switchboard_config::EditError> for Failure {
     }
 }
 
-impl From<switchboard_client_configs::Error> for Failure {
+impl From<switchboard_client_configs::Error> for Error {
     fn from(error: switchboard_client_configs::Error) -> Self {
         let failure = Self::from_error(&error, error.hint());
         match error.kind() {
@@ -198,7 +198,7 @@ impl From<switchboard_client_configs::Error> for Failure {
 }
 
 /// What went wrong when writing to standard output.
-impl From<io::Error> for Failure {
+impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::of(Kind::ReaderLeft, ""),
@@ -217,7 +217,7 @@ mod tests {
             path: "a; b.json".into(),
             source: io::Error::other("no; luck"),
         };
-        let failure = Failure::from_error(&error, error.hint());
+        let failure = Error::from_error(&error, error.hint());
         assert_eq!(failure.message(), "cannot read a; b.json: no; luck");
         assert_eq!(
             failure.advice(),
