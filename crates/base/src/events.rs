@@ -189,8 +189,6 @@ impl Events {
     }
 }
 
-impl Shared {}
-
 impl Ring {
     fn push(&mut self, kind: &'static str, at: &str, data: &str) {
         let id = self.next;

@@ -267,7 +267,11 @@ fn of_client(client: Client, dirs: &Dirs, project: bool) -> Result<Vec<Found>, E
 /// would take them for it. Names that differ only in case are the same.
 fn keep_names_from(found: &mut [Found], known: &Config) {
     let mut own: HashMap<String, (String, Option<Value>)> = HashMap::new();
-    for name in known.clone().with_memory().servers.into_keys() {
+    let mut names = known.clone();
+    if cfg!(feature = "memory") {
+        names = names.with_memory();
+    }
+    for name in names.servers.into_keys() {
         own.insert(name.to_lowercase(), (name, None));
     }
     for found in found.iter().filter(|found| !found.is_project) {
@@ -535,7 +539,7 @@ impl Merge {
                 entry,
                 is_foreign: found.is_project,
             });
-            if name == Memory::NAME && known.memory.enabled {
+            if name == Memory::NAME && cfg!(feature = "memory") && known.memory.enabled {
                 self.notes
                     .push(format!("{owner}: `{name}`: {REPLACES_MEMORY}"));
             }

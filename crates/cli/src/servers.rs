@@ -149,7 +149,7 @@ pub fn add(home: &Home, place: &Place, args: &Add) -> Result<(), Error> {
     for hint in launching::hints(&alone, name) {
         print::hint(&hint);
     }
-    if name == Memory::NAME {
+    if cfg!(feature = "memory") && name == Memory::NAME {
         print::hint(REPLACES_MEMORY);
     }
     if args.no_wait || args.disabled {
@@ -267,7 +267,7 @@ fn spare_built_in(home: &Home, name: &str) -> Result<(), Error> {
         let config = Config::load(home.config_file()).ok();
         config.is_none_or(|config| config.servers.contains_key(name))
     };
-    if name != Memory::NAME || is_configured() {
+    if !cfg!(feature = "memory") || name != Memory::NAME || is_configured() {
         return Ok(());
     }
     Err(

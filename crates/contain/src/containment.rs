@@ -103,14 +103,14 @@ impl Containment {
         let (pipes, child, control) = guard.map_err(guard_failed)?;
 
         // Unbounded, because `Drop` sends here and cannot wait. Only the gateway's own code gives orders, a
-        // few for each server, and the keeper reads them for as long as the server runs.
+        // few for each server, and the monitor reads them for as long as the server runs.
         let (orders, receiver) = mpsc::unbounded_channel();
         let (state, watched) = watch::channel(State::default());
         let (started, starting) = oneshot::channel();
         let tree = Tree::new(launch.name.clone(), orders, watched);
         let handle = Handle::new(tree, launch.ladder);
         let guard = child.id().and_then(pid).and_then(Identity::of);
-        let keeper = GuardMonitor {
+        let monitor = GuardMonitor {
             name: launch.name.clone(),
             control,
             child,
@@ -128,7 +128,7 @@ impl Containment {
             container: commission.container,
             _counted: Counted::new(&self.shared),
         };
-        tokio::spawn(keeper.run(bytes));
+        tokio::spawn(monitor.run(bytes));
 
         // Without an answer when the guard was killed, perhaps because it took too long.
         let answer = starting.await;

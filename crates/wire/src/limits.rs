@@ -12,6 +12,6 @@ pub const DEPTH: usize = 127;
 /// peer's way to make us hold that many answers.
 pub const BATCH_MESSAGES: usize = 1_000;
 
-/// The deepest nesting of arrays and objects in a [`tree`](crate::tree). A frame may be somewhat deeper; arguments and
-/// schemas that make sense are not.
-pub const TREE_DEPTH: usize = 100;
+/// The deepest nesting of arrays and objects in a [`tree`](crate::tree): as deep as the parser reads a frame. Pins on disk
+/// were made of trees of this depth.
+pub const TREE_DEPTH: usize = 127;

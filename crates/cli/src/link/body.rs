@@ -4,7 +4,6 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use serde::de::DeserializeOwned;
-use switchboard_rest::Problem;
 use switchboard_terminal::error::Error;
 use switchboard_wire::Raw;
 
@@ -163,15 +162,15 @@ impl Read for Answer {
 
 /// What a problem says, or what is said in place of one that cannot be read.
 pub(super) fn problem(text: String, unread: impl FnOnce() -> String) -> Error {
+    // By member: what else another version says must not hide what is wrong.
     let problem = Raw::parse(text).ok();
-    let problem: Option<Problem> = problem.and_then(|raw| raw.read_owned().ok());
-    let problem = problem.unwrap_or_default();
-    let mut message = [problem.detail, problem.title].into_iter();
+    let member = |name: &str| problem.as_ref()?.member(name)?.to_text();
+    let mut message = [member("detail"), member("title")].into_iter().flatten();
     let message = message.find(|message| !message.is_empty());
     // Lines of a server must not look like lines of ours.
     let message = message.map(|message| message.replace('\n', "\n  "));
     let failure = Error::new(message.unwrap_or_else(unread));
-    match problem.hint {
+    match member("hint") {
         Some(hint) => failure.hint(hint),
         None => failure,
     }

@@ -1,4 +1,4 @@
-//! Places for connections: few for those that have not shown who they are, many for the others.
+//! Slots for connections: few for those that have not shown who they are, many for the others.
 //!
 //! A connection that has shown nothing never keeps another one out: with no slot left, the oldest of them is
 //! closed. So accepting never waits.
@@ -103,7 +103,7 @@ impl Strangers {
             && oldest.get().is_some()
             && let Some(task) = oldest.remove()
         {
-            // In slot of a signal that each connection would have to look at all the time.
+            // In place of a signal that each connection would have to look at all the time.
             task.abort();
         }
     }

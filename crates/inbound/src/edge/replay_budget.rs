@@ -28,11 +28,11 @@ const PRUNE_MIN: usize = 64;
 pub(crate) struct Stock {
     most: usize,
     bytes: AtomicUsize,
-    streams: Mutex<Tapes>,
+    streams: Mutex<Streams>,
 }
 
 #[derive(Debug, Default)]
-struct Tapes {
+struct Streams {
     /// The oldest first.
     queue: VecDeque<Weak<EventStream>>,
     /// With this many, those that are gone are left out.

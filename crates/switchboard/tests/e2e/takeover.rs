@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use switchboard_test_support::{Home, pipe::Pipe, until, with};
 
 /// Speaks 2025-06-18. Its tools ask the client and return what it did; it says that a resource has changed before it
-/// answers that it watches it, and logs the level that it is given. Beside a file with its name and `.slow` it starts
+/// answers that it watches it, and logs the level that it is given. A call that comes before the answer waits. Beside a file
+/// with its name and `.slow` it starts
 /// slowly.
 const ASKING: &str = r#"#!/bin/sh
 [ -e "$0.slow" ] && sleep 3
 say() { printf '%s\n' "$1"; }
 tool() { printf '{"name":"%s","inputSchema":{"type":"object"}}' "$1"; }
-while IFS= read -r line; do
+held=
+while if [ -n "$held" ]; then line=$held held=; else IFS= read -r line; fi; do
   id=$(printf '%s' "$line" | sed -n 's/^.*"id":\([0-9][0-9]*\).*$/\1/p')
   done="{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}"
   case $line in
@@ -28,7 +30,7 @@ while IFS= read -r line; do
       case $line in *'"greet"'*) name=greet ;; *) name=wipe ;; esac
       say "{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{\"message\":\"$name\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}"
       while IFS= read -r answer; do
-        case $answer in *'"id":"q"'*) break ;; esac
+        case $answer in *'"id":"q"'*) break ;; *'"tools/call"'*) held=$answer ;; esac
       done
       did=$(printf '%s' "$answer" | sed -n 's/^.*"action":"\([a-z]*\)".*$/\1/p')
       say "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$did\"}]}}" ;;

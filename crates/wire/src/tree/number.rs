@@ -31,19 +31,21 @@ impl Decimal {
                 exponent: 0,
             };
         }
+        // A power beyond 64 bits stays at their end, so that it is told from all others.
         let beyond = if power.starts_with('-') {
             i64::MIN
         } else {
             i64::MAX
         };
+        let exponent = power.parse::<i64>().ok().and_then(|power| {
+            power
+                .checked_add(length(&digits[kept.len()..]))?
+                .checked_sub(length(fraction))
+        });
         Self {
             negative: unsigned.len() < spelled.len(),
             digits: significant.to_owned(),
-            exponent: power
-                .parse()
-                .unwrap_or(beyond)
-                .saturating_add(length(&digits[kept.len()..]))
-                .saturating_sub(length(fraction)),
+            exponent: exponent.unwrap_or(beyond),
         }
     }
 
@@ -159,6 +161,17 @@ mod tests {
             let canonical = canonical_number(&spelled);
             prop_assert_eq!(Decimal::read(&canonical), Decimal::read(&spelled));
             prop_assert_eq!(canonical_number(&canonical), canonical);
+        }
+    }
+
+    #[test]
+    fn powers_beyond_64_bits_are_told_apart() {
+        for (one, other) in [
+            ("1.5e99999999999999999999", "1.5e88888888888888888888"),
+            ("100e-99999999999999999999", "100e-88888888888888888888"),
+            ("1.5e9223372036854775807", "15e99999999999999999999"),
+        ] {
+            assert_ne!(canonical_number(one), canonical_number(other));
         }
     }
 
