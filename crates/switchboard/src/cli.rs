@@ -36,7 +36,10 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Clients", &["connect", "clients"]),
+    #[cfg(feature = "memory")]
     ("Tools", &["tools", "describe", "search", "call", "memory"]),
+    #[cfg(not(feature = "memory"))]
+    ("Tools", &["tools", "describe", "search", "call"]),
     ("Safety", &["trust", "approvals", "audit"]),
     ("Gateway", &["serve", "stdio", "stop", "console"]),
     (
