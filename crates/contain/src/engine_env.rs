@@ -2,6 +2,39 @@
 
 use std::ffi::OsStr;
 
+/// The variables that the engine's command heeds and needs: to find its programs, its configuration, its
+/// daemon, a registry.
+const HEEDED_AND_NEEDED: [&str; 4] = [
+    // The system, and what podman starts.
+    "PATH HOME USER TMPDIR SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR",
+    // Go, in which both engines are written.
+    "SSL_CERT_DIR SSL_CERT_FILE",
+    // docker.
+    "DOCKER_API_VERSION DOCKER_CERT_PATH DOCKER_CONFIG DOCKER_CONTENT_TRUST DOCKER_CONTENT_TRUST_SERVER \
+     DOCKER_CONTEXT DOCKER_CUSTOM_HEADERS DOCKER_DEFAULT_PLATFORM DOCKER_HOST DOCKER_TLS DOCKER_TLS_VERIFY",
+    // podman and its libraries.
+    "CONTAINERS_CONF CONTAINERS_CONF_OVERRIDE CONTAINERS_HELPER_BINARY_DIR CONTAINERS_REGISTRIES_CONF \
+     CONTAINERS_SHORT_NAME_ALIASING CONTAINERS_STORAGE_CONF CONTAINER_CONNECTION CONTAINER_HOST CONTAINER_SSHKEY \
+     PODMAN_CONNECTIONS_CONF PODMAN_USERNS REGISTRY_AUTH_FILE STORAGE_DRIVER STORAGE_OPTS",
+];
+
+/// The variables that the engine's command heeds and is not given.
+const HEEDED: [&str; 4] = [
+    // The system, and what podman starts.
+    "SHELL PWD NOTIFY_SOCKET DBUS_SYSTEM_BUS_ADDRESS XDG_CACHE_HOME XDG_CONFIG_DIRS XDG_DATA_DIRS",
+    // The loader, with which others share their beginning.
+    "GLIBC_TUNABLES LD_AUDIT LD_BIND_NOT LD_BIND_NOW LD_DEBUG LD_DEBUG_OUTPUT LD_DYNAMIC_WEAK LD_HWCAP_MASK \
+     LD_LIBRARY_PATH LD_ORIGIN_PATH LD_PRELOAD LD_PROFILE LD_PROFILE_OUTPUT LD_SHOW_AUXV LD_TRACE_LOADED_OBJECTS",
+    // Go, in which both engines are written.
+    "GODEBUG GOGC GOMAXPROCS GOMEMLIMIT GOTRACEBACK",
+    // Ours.
+    crate::instance::MARKER,
+];
+
+/// The variables that the engine's command needs and a server may have values of its own for.
+const NEEDED: [&str; 1] =
+    ["ALL_PROXY HTTPS_PROXY HTTP_PROXY NO_PROXY http_proxy https_proxy no_proxy LANG"];
+
 /// Whether an environment variable means something to the engine's command itself, or to the loader that
 /// starts it, so that it cannot be handed on through its environment.
 ///
@@ -9,134 +42,24 @@ use std::ffi::OsStr;
 /// starts like one of these. Those of the engines' own variables that hold secrets are left out for that
 /// reason, such as `DOCKER_AUTH_CONFIG`. At worst the engine fetches an image with them.
 pub(crate) fn is_engine_env(name: &OsStr) -> bool {
-    const NAMES: [&str; 64] = [
-        // The system, and what podman starts.
-        "PATH",
-        "HOME",
-        "USER",
-        "TMPDIR",
-        "SHELL",
-        "PWD",
-        "SSH_AUTH_SOCK",
-        "NOTIFY_SOCKET",
-        "DBUS_SESSION_BUS_ADDRESS",
-        "DBUS_SYSTEM_BUS_ADDRESS",
-        "XDG_CACHE_HOME",
-        "XDG_CONFIG_DIRS",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_DIRS",
-        "XDG_DATA_HOME",
-        "XDG_RUNTIME_DIR",
-        // The loader, with which others share their beginning.
-        "GLIBC_TUNABLES",
-        "LD_AUDIT",
-        "LD_BIND_NOT",
-        "LD_BIND_NOW",
-        "LD_DEBUG",
-        "LD_DEBUG_OUTPUT",
-        "LD_DYNAMIC_WEAK",
-        "LD_HWCAP_MASK",
-        "LD_LIBRARY_PATH",
-        "LD_ORIGIN_PATH",
-        "LD_PRELOAD",
-        "LD_PROFILE",
-        "LD_PROFILE_OUTPUT",
-        "LD_SHOW_AUXV",
-        "LD_TRACE_LOADED_OBJECTS",
-        // Go, in which both engines are written.
-        "GODEBUG",
-        "GOGC",
-        "GOMAXPROCS",
-        "GOMEMLIMIT",
-        "GOTRACEBACK",
-        "SSL_CERT_DIR",
-        "SSL_CERT_FILE",
-        // docker.
-        "DOCKER_API_VERSION",
-        "DOCKER_CERT_PATH",
-        "DOCKER_CONFIG",
-        "DOCKER_CONTENT_TRUST",
-        "DOCKER_CONTENT_TRUST_SERVER",
-        "DOCKER_CONTEXT",
-        "DOCKER_CUSTOM_HEADERS",
-        "DOCKER_DEFAULT_PLATFORM",
-        "DOCKER_HOST",
-        "DOCKER_TLS",
-        "DOCKER_TLS_VERIFY",
-        // podman and its libraries.
-        "CONTAINERS_CONF",
-        "CONTAINERS_CONF_OVERRIDE",
-        "CONTAINERS_HELPER_BINARY_DIR",
-        "CONTAINERS_REGISTRIES_CONF",
-        "CONTAINERS_SHORT_NAME_ALIASING",
-        "CONTAINERS_STORAGE_CONF",
-        "CONTAINER_CONNECTION",
-        "CONTAINER_HOST",
-        "CONTAINER_SSHKEY",
-        "PODMAN_CONNECTIONS_CONF",
-        "PODMAN_USERNS",
-        "REGISTRY_AUTH_FILE",
-        "STORAGE_DRIVER",
-        "STORAGE_OPTS",
-        // Ours.
-        crate::instance::MARKER,
-    ];
-    let name = name.to_string_lossy();
-    // Podman's with itself, and those of the loader of macOS: nobody else names anything so.
-    NAMES.contains(&&*name) || name.starts_with("_CONTAINERS_") || name.starts_with("DYLD_")
+    let has_prefix = |prefix: &str| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+    is_listed(&HEEDED_AND_NEEDED, name)
+        || is_listed(&HEEDED, name)
+        // Podman's with itself, and those of the loader of macOS: nobody else names anything so.
+        || has_prefix("_CONTAINERS_")
+        || has_prefix("DYLD_")
 }
 
-/// Reports whether the engine's command needs this variable of the gateway's environment: to find its
-/// programs, its configuration, its daemon, a registry. Those of the loader and of Go, which change how a program
-/// runs, are not among them.
+/// Reports whether the engine's command needs this variable of the gateway's environment. Those of the loader
+/// and of Go, which change how a program runs, are not among them.
 pub(crate) fn is_needed(name: &OsStr) -> bool {
-    const NEEDED: [&str; 44] = [
-        "ALL_PROXY",
-        "CONTAINERS_CONF",
-        "CONTAINERS_CONF_OVERRIDE",
-        "CONTAINERS_HELPER_BINARY_DIR",
-        "CONTAINERS_REGISTRIES_CONF",
-        "CONTAINERS_SHORT_NAME_ALIASING",
-        "CONTAINERS_STORAGE_CONF",
-        "CONTAINER_CONNECTION",
-        "CONTAINER_HOST",
-        "CONTAINER_SSHKEY",
-        "DBUS_SESSION_BUS_ADDRESS",
-        "DOCKER_API_VERSION",
-        "DOCKER_CERT_PATH",
-        "DOCKER_CONFIG",
-        "DOCKER_CONTENT_TRUST",
-        "DOCKER_CONTENT_TRUST_SERVER",
-        "DOCKER_CONTEXT",
-        "DOCKER_CUSTOM_HEADERS",
-        "DOCKER_DEFAULT_PLATFORM",
-        "DOCKER_HOST",
-        "DOCKER_TLS",
-        "DOCKER_TLS_VERIFY",
-        "HOME",
-        "HTTPS_PROXY",
-        "HTTP_PROXY",
-        "LANG",
-        "NO_PROXY",
-        "PATH",
-        "PODMAN_CONNECTIONS_CONF",
-        "PODMAN_USERNS",
-        "REGISTRY_AUTH_FILE",
-        "SSH_AUTH_SOCK",
-        "SSL_CERT_DIR",
-        "SSL_CERT_FILE",
-        "STORAGE_DRIVER",
-        "STORAGE_OPTS",
-        "TMPDIR",
-        "USER",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-        "XDG_RUNTIME_DIR",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-    ];
-    NEEDED.iter().any(|needed| name == *needed)
+    is_listed(&HEEDED_AND_NEEDED, name) || is_listed(&NEEDED, name)
+}
+
+fn is_listed(groups: &[&str], name: &OsStr) -> bool {
+    groups
+        .iter()
+        .any(|names| names.split(' ').any(|listed| name == listed))
 }
 
 #[cfg(test)]
