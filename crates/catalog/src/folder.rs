@@ -6,39 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use switchboard_files::{Draft, Durability, Links, create_dir};
+use switchboard_files::{Draft, Durability, Links, create_dir, folder};
 
 use crate::{Snapshot, SnapshotError, limits, names, parallel};
-
-const ENDING: &str = "json";
-
-/// The longest name of a server that is the name of its file as it is.
-const PLAIN_NAME_BYTES: usize = 80;
 
 /// Reads every snapshot of a folder, in the order of the servers' names; and which files could not be
 /// read, and why. A folder that does not exist is empty.
 pub fn load_all(dir: &Path) -> (Vec<Snapshot>, Vec<(PathBuf, SnapshotError)>) {
     let mut snapshots = Vec::new();
-    let mut failed = Vec::new();
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return (snapshots, failed),
-        Err(error) => {
-            failed.push((dir.to_owned(), io_error("list", dir, error)));
-            return (snapshots, failed);
-        }
-    };
-    let mut paths = Vec::new();
-    for entry in entries.take(limits::SNAPSHOT_FILES) {
-        match entry {
-            Ok(entry) => paths.push(entry.path()),
-            Err(error) => {
-                failed.push((dir.to_owned(), io_error("list", dir, error)));
-                break;
-            }
-        }
-    }
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    let (paths, error) = folder::list(dir, limits::SNAPSHOT_FILES);
+    let error = error.map(|error| (dir.to_owned(), io_error("list", dir, error)));
+    let mut failed: Vec<_> = error.into_iter().collect();
     let loaded = parallel::map(&paths, |path| load(path));
     for (path, loaded) in paths.into_iter().zip(loaded) {
         match loaded {
@@ -72,12 +50,7 @@ pub fn write(dir: &Path, snapshot: &Snapshot) -> Result<(), SnapshotError> {
 /// Removes the snapshot of a server, if there is one.
 pub fn remove(dir: &Path, server: &str) -> Result<(), SnapshotError> {
     let path = dir.join(file_name(server));
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(io_error("remove", &path, error))
-        }
-        _ => Ok(()),
-    }
+    folder::remove(&path).map_err(|error| io_error("remove", &path, error))
 }
 
 fn load(path: &Path) -> Result<Snapshot, SnapshotError> {
@@ -99,23 +72,8 @@ fn load(path: &Path) -> Result<Snapshot, SnapshotError> {
     Ok(snapshot)
 }
 
-/// The file of a server: its name if that is safe everywhere, else what can be kept of it and a hash.
-/// A plain name has no dot, so the two never meet.
 fn file_name(server: &str) -> String {
-    // Some file systems do not tell upper case from lower case.
-    let safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-    let plain = !server.is_empty() && server.len() <= PLAIN_NAME_BYTES && server.chars().all(safe);
-    if plain {
-        return format!("{server}.{ENDING}");
-    }
-    let kept: String = server
-        .chars()
-        .take(PLAIN_NAME_BYTES)
-        .map(|c| c.to_ascii_lowercase())
-        .map(|c| if safe(c) { c } else { '_' })
-        .collect();
-    let hash = names::hash(&[server.as_bytes()]);
-    format!("{kept}.{hash}.{ENDING}")
+    folder::file_name(server, || names::hash(&[server.as_bytes()]))
 }
 
 fn io_error(what: &'static str, path: &Path, source: io::Error) -> SnapshotError {

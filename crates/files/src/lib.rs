@@ -18,6 +18,7 @@
 mod access;
 mod dir;
 mod draft;
+pub mod folder;
 mod lock;
 mod read;
 mod sweep;

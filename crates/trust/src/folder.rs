@@ -5,14 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use switchboard_files::{Links, Mode, create_dir, replace};
+use switchboard_files::{Links, Mode, create_dir, folder, replace};
 
 use crate::{Fingerprint, Pins, PinsError, limits};
-
-const ENDING: &str = "json";
-
-/// The longest name of a server that is the name of its file as it is.
-const PLAIN_NAME_BYTES: usize = 80;
 
 /// How many digits of a hash stand for a name that is not plain.
 const HASH_DIGITS: usize = 16;
@@ -21,26 +16,10 @@ const HASH_DIGITS: usize = 16;
 /// read, and why. A folder that does not exist is empty.
 pub fn load_all(dir: &Path) -> (Vec<Pins>, Vec<(PathBuf, PinsError)>) {
     let mut all = Vec::new();
-    let mut failed = Vec::new();
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return (all, failed),
-        Err(error) => {
-            failed.push((dir.to_owned(), io_error("list", dir, error)));
-            return (all, failed);
-        }
-    };
-    for entry in entries.take(limits::PINS_FILES) {
-        let path = match entry {
-            Ok(entry) => entry.path(),
-            Err(error) => {
-                failed.push((dir.to_owned(), io_error("list", dir, error)));
-                break;
-            }
-        };
-        if path.extension().is_none_or(|ending| ending != ENDING) {
-            continue;
-        }
+    let (paths, error) = folder::list(dir, limits::PINS_FILES);
+    let error = error.map(|error| (dir.to_owned(), io_error("list", dir, error)));
+    let mut failed: Vec<_> = error.into_iter().collect();
+    for path in paths {
         match read(&path) {
             Ok(pins) => all.push(pins),
             Err(error) => failed.push((path, error)),
@@ -73,12 +52,7 @@ pub fn write(dir: &Path, pins: &Pins) -> Result<(), PinsError> {
 /// Removes the pins of a server, if there are any.
 pub fn remove(dir: &Path, server: &str) -> Result<(), PinsError> {
     let path = dir.join(file_name(server));
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(io_error("remove", &path, error))
-        }
-        _ => Ok(()),
-    }
+    folder::remove(&path).map_err(|error| io_error("remove", &path, error))
 }
 
 fn read(path: &Path) -> Result<Pins, PinsError> {
@@ -100,24 +74,11 @@ fn read(path: &Path) -> Result<Pins, PinsError> {
     Ok(pins)
 }
 
-/// The file of a server: its name if that is safe everywhere, else what can be kept of it and a hash.
-/// A plain name has no dot, so the two never meet.
 fn file_name(server: &str) -> String {
-    // Some file systems do not tell upper case from lower case.
-    let safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-    let plain = !server.is_empty() && server.len() <= PLAIN_NAME_BYTES && server.chars().all(safe);
-    if plain {
-        return format!("{server}.{ENDING}");
-    }
-    let kept: String = server
-        .chars()
-        .take(PLAIN_NAME_BYTES)
-        .map(|c| c.to_ascii_lowercase())
-        .map(|c| if safe(c) { c } else { '_' })
-        .collect();
-    let hash = Fingerprint::of(server.as_bytes()).to_string();
-    let hash: String = hash.chars().take(HASH_DIGITS).collect();
-    format!("{kept}.{hash}.{ENDING}")
+    folder::file_name(server, || {
+        let hash = Fingerprint::of(server.as_bytes()).to_string();
+        hash.chars().take(HASH_DIGITS).collect()
+    })
 }
 
 fn io_error(what: &'static str, path: &Path, source: io::Error) -> PinsError {
