@@ -144,7 +144,7 @@ impl Word<'_> {
     }
 }
 
-const MONTHS: [&str; 12] = [
+pub(crate) const MONTHS: [&str; 12] = [
     "january",
     "february",
     "march",
@@ -160,7 +160,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// From Monday.
-const WEEKDAYS: [&str; 7] = [
+pub(crate) const WEEKDAYS: [&str; 7] = [
     "monday",
     "tuesday",
     "wednesday",

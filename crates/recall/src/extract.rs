@@ -5,7 +5,10 @@
 
 use std::{collections::HashSet, sync::LazyLock};
 
-use crate::limits;
+use crate::{
+    dates::{MONTHS, WEEKDAYS},
+    limits,
+};
 
 mod forms;
 
@@ -197,28 +200,8 @@ fn is_uncommon(word: &str) -> bool {
 
 /// Days and months have capitals and are no names.
 fn is_of_calendar(word: &str) -> bool {
-    const NAMES: [&str; 19] = [
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    NAMES.iter().any(|name| word.eq_ignore_ascii_case(name))
+    let mut names = WEEKDAYS.iter().chain(&MONTHS);
+    names.any(|name| word.eq_ignore_ascii_case(name))
 }
 
 fn is_line_start(before: &str) -> bool {
