@@ -247,15 +247,7 @@ fn memory_members(version: &Version) -> Map<String, Value> {
 }
 
 fn entity_members(entity: &Entity) -> Map<String, Value> {
-    let mut members = Map::new();
-    members.insert("id".to_owned(), json!(entity.id));
-    members.insert("name".to_owned(), json!(entity.name));
-    if let Some(kind) = &entity.kind {
-        members.insert("entity_type".to_owned(), json!(kind));
-    }
-    if let Some(description) = &entity.description {
-        members.insert("description".to_owned(), json!(description));
-    }
+    let mut members = record::entity(entity);
     members.insert(
         "learned_at".to_owned(),
         json!(times::spell(entity.learned_at)),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use switchboard_recall::extract;
 use switchboard_store::memory::{Entity, Made, MemoryChange, Relation, Scope};
 
@@ -293,15 +293,7 @@ impl Walk {
 }
 
 fn told(entity: &Entity, mentions: u64, distance: usize) -> Value {
-    let mut members = Map::new();
-    members.insert("id".to_owned(), json!(entity.id));
-    members.insert("name".to_owned(), json!(entity.name));
-    if let Some(kind) = &entity.kind {
-        members.insert("entity_type".to_owned(), json!(kind));
-    }
-    if let Some(description) = &entity.description {
-        members.insert("description".to_owned(), json!(description));
-    }
+    let mut members = record::entity(entity);
     members.insert("mentions".to_owned(), json!(mentions));
     members.insert("distance".to_owned(), json!(distance));
     scope::put(&entity.scope, &mut members);

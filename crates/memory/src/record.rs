@@ -1,7 +1,7 @@
 //! A memory as the outside sees it.
 
 use serde_json::{Map, Value, json};
-use switchboard_store::memory::Version;
+use switchboard_store::memory::{Entity, Version};
 
 use crate::{scope, times};
 
@@ -40,6 +40,20 @@ pub(crate) fn whole(version: &Version) -> Map<String, Value> {
         put("superseded_by", json!(id));
     }
     scope::put(&version.scope, &mut members);
+    members
+}
+
+/// The members of an entity that every answer has.
+pub(crate) fn entity(entity: &Entity) -> Map<String, Value> {
+    let mut members = Map::new();
+    members.insert("id".to_owned(), json!(entity.id));
+    members.insert("name".to_owned(), json!(entity.name));
+    if let Some(kind) = &entity.kind {
+        members.insert("entity_type".to_owned(), json!(kind));
+    }
+    if let Some(description) = &entity.description {
+        members.insert("description".to_owned(), json!(description));
+    }
     members
 }
 
