@@ -1,4 +1,4 @@
-//! Running a command of a container engine, from the gateway, for a bounded time.
+//! Running a command, such as that of a container engine, for a bounded time.
 
 use std::{
     io::Read,
@@ -17,16 +17,21 @@ pub(crate) fn end_container(container: &Named) -> bool {
     run(container.remove(), ENGINE_TIME).is_some()
 }
 
-/// Runs a command for at most `time`, and gives what it wrote if it went well. Blocks.
+/// Runs a command of an engine for at most `time`, and gives what it wrote if it went well. Blocks.
 pub(crate) fn run(command: Option<Command>, time: Duration) -> Option<String> {
+    output_within(&mut command?, time, OUTPUT_BYTES)
+}
+
+/// Runs a command for at most `time`, and gives up to `most` bytes of its output if it succeeds. Blocks.
+pub fn output_within(command: &mut Command, time: Duration, most: u64) -> Option<String> {
     let until = Instant::now() + time;
-    let mut child = command?
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    let output = child.stdout.take().map(read);
+    let output = child.stdout.take().map(|stdout| read(stdout, most));
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
@@ -49,11 +54,12 @@ const OUTPUT_BYTES: u64 = 1024 * 1024;
 /// How often to look whether a command is done.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-fn read(stdout: ChildStdout) -> mpsc::Receiver<String> {
+fn read(stdout: ChildStdout, most: u64) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut output = Vec::new();
-        let _ = stdout.take(OUTPUT_BYTES).read_to_end(&mut output);
+        let _ = stdout.take(most).read_to_end(&mut output);
+        // Nobody waits any more if it took too long.
         let _ = sender.send(String::from_utf8_lossy(&output).into_owned());
     });
     receiver

@@ -66,6 +66,7 @@ pub use container::{Container, Engine, Mount};
 pub use containment::Containment;
 #[doc(hidden)]
 pub use control::check_control;
+pub use engine::output_within;
 pub use error::{LaunchError, StartFailure, split_advice};
 pub use guard::{GUARD_ARGUMENT, guard_main};
 pub use handle::{Contained, Handle, Tree};

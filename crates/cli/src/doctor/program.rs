@@ -3,18 +3,13 @@
 use std::{
     collections::{BTreeMap, HashMap},
     ffi::OsString,
-    io::Read as _,
     path::PathBuf,
-    process::{Command, Stdio},
-    sync::mpsc,
-    thread,
-    time::{Duration, Instant},
+    process::Command,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
 
-/// How often to look whether a program is done.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// The most that is read of what a program says.
 const OUTPUT_BYTES: u64 = 64 * 1024;
 
@@ -78,41 +73,15 @@ impl Answers {
 }
 
 fn ask(question: &Question, time: Duration) -> Option<String> {
-    let until = Instant::now() + time;
-    let mut child = Command::new(&question.program)
+    let mut command = Command::new(&question.program);
+    command
         .args(&question.args)
         .env_clear()
         .envs(&question.env)
         // The current directory may be another person's repository.
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let (sender, output) = mpsc::channel();
-    if let Some(stdout) = child.stdout.take() {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _ = stdout.take(OUTPUT_BYTES).read_to_end(&mut bytes);
-            // Nobody waits any more if it took too long.
-            let _ = sender.send(String::from_utf8_lossy(&bytes).trim().to_owned());
-        });
-    }
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if Instant::now() < until => thread::sleep(LOOK_AGAIN),
-            Ok(None) | Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return None;
-            }
-        }
-    };
-    let left = until.saturating_duration_since(Instant::now());
-    let output = output.recv_timeout(left).ok()?;
-    status.success().then_some(output)
+        .current_dir("/");
+    let output = switchboard_contain::output_within(&mut command, time, OUTPUT_BYTES)?;
+    Some(output.trim().to_owned())
 }
 
 /// The first number of a version such as `v20.1.0`.
@@ -123,6 +92,8 @@ pub(super) fn major(version: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use crate::programs;
 
