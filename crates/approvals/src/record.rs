@@ -127,14 +127,6 @@ impl Status {
     pub const fn waits(self) -> bool {
         self.is_open() && !matches!(self, Self::Generating)
     }
-
-    /// Whether it was decided, by a person and not by time.
-    pub const fn is_decided(self) -> bool {
-        matches!(
-            self,
-            Self::Approved | Self::Rejected | Self::Accepted | Self::Declined | Self::Cancelled
-        )
-    }
 }
 
 impl fmt::Display for Status {

@@ -216,7 +216,7 @@ fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
 }
 
 /// Notes malformed references under these keys.
-fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
+pub(crate) fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
     for key in keys {
         if let Some(member) = block.0.get(key) {
             check_references(&member.node, problems);

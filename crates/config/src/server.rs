@@ -12,7 +12,7 @@ use crate::model::{
     CommandLine, Container, Guard, Inherit, Remote, RemoteKind, Server, Start, Transport, Trust,
 };
 use crate::network::Network;
-use crate::read::{Block, check_references, texts};
+use crate::read::{Block, references, texts};
 
 /// Keys that go with some ways to reach a server and not with others.
 const COMPANIONS: [(&str, &[Way]); 6] = [
@@ -379,14 +379,6 @@ fn tools(block: Block<'_, '_>, problems: &mut Problems) -> ToolFilter {
         filter.deny.extend(block.texts(key).unwrap_or_default());
     }
     filter
-}
-
-fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
-    for key in keys {
-        if let Some(member) = block.0.get(key) {
-            check_references(&member.node, problems);
-        }
-    }
 }
 
 fn inherit(block: Block<'_, '_>, problems: &mut Problems) -> Inherit {
