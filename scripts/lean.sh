@@ -7,7 +7,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 left_out='switchboard-memory|switchboard-recall|matrixmultiply'
-if cargo tree --package switchboard --no-default-features --edges normal --prefix none | grep -E "^($left_out) "; then
+crates=$(cargo tree --package switchboard --no-default-features --edges normal --prefix none)
+if grep -E "^($left_out) " <<<"$crates"; then
     echo "error: a build without features depends on these crates" >&2
     exit 1
 fi

@@ -39,15 +39,15 @@ pub fn run(home: &Home) -> Result<(), Error> {
     while !is_gone(home, &before)? {
         if started.elapsed() > patience {
             progress.clear();
-            return Err(Error::new(format!(
-                "the gateway (process {}) has not stopped within {} s",
-                before.pid,
-                patience.as_secs()
-            ))
-            .hint(format!(
-                "`kill -9 {}` ends it; its servers end with it",
-                before.pid
-            )));
+            let (pid, seconds) = (before.pid, patience.as_secs());
+            let error = Error::new(format!(
+                "the gateway (process {pid}) has not stopped within {seconds} s"
+            ));
+            // Another version may not say its process; `kill -9 0` would end those of the user.
+            return Err(match pid {
+                0 => error,
+                _ => error.hint(format!("`kill -9 {pid}` ends it; its servers end with it")),
+            });
         }
         progress.show();
         thread::sleep(LOOK_AGAIN);

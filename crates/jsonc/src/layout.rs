@@ -60,7 +60,7 @@ impl<'a> Layout<'a> {
         Self {
             newline: if text.contains("\r\n") { "\r\n" } else { "\n" },
             unit: if is_indent { indent } else { UNIT },
-            one_line: first.is_some() && !text.trim().contains('\n'),
+            one_line: first.is_some() && !text.trim().contains(['\n', '\r']),
         }
     }
 

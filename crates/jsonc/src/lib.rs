@@ -92,7 +92,7 @@ pub fn not_an_object(node: &Node<'_>, keys: &[&str]) -> Error {
 /// Puts members into the object under these keys: those that it has get the new value, the others follow its last.
 /// Objects on the way are made where they are missing or null. No two of the members have one name.
 pub fn put(text: &str, keys: &[&str], members: &[(&str, Tree<'_>)]) -> Result<String, Error> {
-    edit(text, |text| {
+    let changed = edit(text, |text| {
         let root = read(text)?;
         let layout = Layout::of(text, root.as_ref());
         let Some(mut node) = root.as_ref() else {
@@ -126,7 +126,28 @@ pub fn put(text: &str, keys: &[&str], members: &[(&str, Tree<'_>)]) -> Result<St
             node = &member.value;
             depth += 1;
         }
-    })
+    })?;
+    check_put(&changed, keys, members)?;
+    Ok(changed)
+}
+
+/// Checks that the members are where they were put, and not in a comment.
+fn check_put(changed: &str, keys: &[&str], members: &[(&str, Tree<'_>)]) -> Result<(), Error> {
+    let root = read(split_mark(changed).1)?;
+    let node = keys.iter().try_fold(root.as_ref(), |node, key| {
+        Some(member(node?.as_object()?, key).map(|member| &member.value))
+    });
+    let object = node.flatten().and_then(|node| node.as_object());
+    match members
+        .iter()
+        .find(|(key, _)| object.is_none_or(|object| member(object, key).is_none()))
+    {
+        None => Ok(()),
+        Some((key, _)) => Err(Error {
+            at: 0,
+            message: format!("`{key}` cannot be put into this text; format the file first"),
+        }),
+    }
 }
 
 /// Removes the member under the last of these keys, if it is there. Comments above it stay.
@@ -426,6 +447,14 @@ mod tests {
         let mut whole = whole.chars();
         let mut part = part.chars().filter(|c| !c.is_whitespace());
         part.all(|c| whole.any(|other| other == c))
+    }
+
+    #[test]
+    fn line_that_ends_in_a_lone_carriage_return_swallows_nothing() {
+        let text = "{\"s\":{// none yet\r},\"z\":{\"rules\":[1]\r}}";
+        let put = put(text, &["s"], &[("a", Tree::Leaf("1".to_owned()))]).unwrap();
+        assert_eq!(at(&put, &KEYS), Some("1"), "{put:?}");
+        assert_eq!(at(&put, &["z", "rules"]), Some("[1]"), "{put:?}");
     }
 
     proptest! {

@@ -37,7 +37,7 @@ const LINES: &[(&str, &str)] = &[
 
 pub(super) const RULES: &[Rule] = &[CLOCK, THREAD, SOCKET];
 
-/// The store keeps time itself: its thread waits, and notes when things happened. `clients` names a backup after the
+/// The store keeps time itself: its thread waits, and notes when things happened. `client-configs` names a backup after the
 /// time at which it is made.
 const CLOCK: Rule = Rule {
     crates: PURE,
