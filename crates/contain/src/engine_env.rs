@@ -35,7 +35,7 @@ const HEEDED: [&str; 4] = [
 const NEEDED: [&str; 1] =
     ["ALL_PROXY HTTPS_PROXY HTTP_PROXY NO_PROXY http_proxy https_proxy no_proxy LANG"];
 
-/// Whether an environment variable means something to the engine's command itself, or to the loader that
+/// Tests if an environment variable means something to the engine's command itself, or to the loader that
 /// starts it, so that it cannot be handed on through its environment.
 ///
 /// By whole names, since a value that is not handed on so is seen by all in the list of processes: many a key

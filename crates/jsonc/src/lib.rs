@@ -131,13 +131,17 @@ pub fn put(text: &str, keys: &[&str], members: &[(&str, Tree<'_>)]) -> Result<St
     Ok(changed)
 }
 
+/// The value under these keys.
+fn under<'a, 'b>(root: Option<&'b Node<'a>>, keys: &[&str]) -> Option<&'b Node<'a>> {
+    keys.iter().try_fold(root?, |node, key| {
+        Some(&member(node.as_object()?, key)?.value)
+    })
+}
+
 /// Checks that the members are where they were put, and not in a comment.
 fn check_put(changed: &str, keys: &[&str], members: &[(&str, Tree<'_>)]) -> Result<(), Error> {
     let root = read(split_mark(changed).1)?;
-    let node = keys.iter().try_fold(root.as_ref(), |node, key| {
-        Some(member(node?.as_object()?, key).map(|member| &member.value))
-    });
-    let object = node.flatten().and_then(|node| node.as_object());
+    let object = under(root.as_ref(), keys).and_then(|node| node.as_object());
     match members
         .iter()
         .find(|(key, _)| object.is_none_or(|object| member(object, key).is_none()))
@@ -157,10 +161,7 @@ pub fn remove(text: &str, keys: &[&str], comment: Comment) -> Result<String, Err
         let Some((last, parents)) = keys.split_last() else {
             return Ok(Vec::new());
         };
-        let parent = parents.iter().try_fold(root.as_ref(), |node, key| {
-            Some(member(node?.as_object()?, key).map(|member| &member.value))
-        });
-        let Some(Node::Object(object)) = parent.flatten() else {
+        let Some(Node::Object(object)) = under(root.as_ref(), parents) else {
             return Ok(Vec::new());
         };
         let mut names = object.properties.iter().map(|member| member.name.as_str());
@@ -436,10 +437,7 @@ mod tests {
     fn at<'t>(text: &'t str, keys: &[&str]) -> Option<&'t str> {
         let (_, text) = split_mark(text);
         let root = read(text).unwrap();
-        let mut node = root.as_ref()?;
-        for key in keys {
-            node = &member(node.as_object()?, key)?.value;
-        }
+        let node = under(root.as_ref(), keys)?;
         Some(&text[node.start()..node.end()])
     }
 

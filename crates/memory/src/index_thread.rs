@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use switchboard_embed::Quantised;
 use switchboard_recall::{Document, Library};
 use switchboard_store::{
@@ -155,7 +155,7 @@ impl IndexThread {
 
     /// Starts to make the library, unless it is there.
     pub(crate) fn wake(&self) {
-        let mut orders = self.shared.orders();
+        let mut orders = self.shared.orders.lock();
         if orders.is_some() {
             return;
         }
@@ -179,12 +179,12 @@ impl IndexThread {
     /// Lets the library go; it is made again when somebody needs it.
     pub(crate) fn rest(&self) {
         // Without a sender the thread ends.
-        self.shared.orders().take();
+        self.shared.orders.lock().take();
     }
 
     /// Tells what the store has committed. It never waits.
     pub(crate) fn tell(&self, news: News) {
-        let Some(orders) = &*self.shared.orders() else {
+        let Some(orders) = &*self.shared.orders.lock() else {
             return;
         };
         let (bytes, waiting) = (news.bytes(), &self.shared.waiting);
@@ -208,7 +208,7 @@ impl IndexThread {
                 drop(answer.send(question(library)));
             }
         };
-        let sent = match &*self.shared.orders() {
+        let sent = match &*self.shared.orders.lock() {
             Some(orders) => orders.try_send(Order::Question(Box::new(question))).is_ok(),
             None => false,
         };
@@ -239,10 +239,6 @@ impl fmt::Debug for IndexThread {
 }
 
 impl Shared {
-    fn orders(&self) -> MutexGuard<'_, Option<SyncSender<Order>>> {
-        self.orders.lock()
-    }
-
     /// What the thread does.
     fn keep(&self, orders: &Receiver<Order>) {
         let mut library = self.try_load();
@@ -277,7 +273,7 @@ impl Shared {
             }
         }
         // Unless another thread has begun meanwhile.
-        if self.orders().is_none() {
+        if self.orders.lock().is_none() {
             self.state.send_replace(IndexState::Resting);
             self.bytes.store(0, Relaxed);
         }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use switchboard_embed::{Embedder, Role};
 use switchboard_store::{
     Status, Store, StoreError,
@@ -87,12 +87,12 @@ impl Memory {
 
     /// Other settings from now on.
     pub fn set(&self, settings: Settings) {
-        *self.lock() = settings;
+        *self.inner.settings.lock() = settings;
     }
 
     /// Another model may be wanted than before.
     pub fn model_changed(&self) {
-        if *self.inner.connections() > 0 {
+        if *self.inner.connections.lock() > 0 {
             self.inner.backfill.nudge();
         }
     }
@@ -116,7 +116,7 @@ impl Memory {
     pub fn problem(&self) -> Option<(Arc<str>, Arc<str>)> {
         if let Some(Error::Failed {
             message, action, ..
-        }) = &*self.damage()
+        }) = &*self.inner.damage.lock()
         {
             return Some((Arc::clone(message), Arc::clone(action)));
         }
@@ -135,15 +135,10 @@ impl Memory {
         }
     }
 
-    fn damage(&self) -> MutexGuard<'_, Option<Error>> {
-        let damage = &self.inner.damage;
-        damage.lock()
-    }
-
     /// What is in memory is made anew of the store.
     fn renew(&self) {
-        *self.damage() = None;
-        let connections = self.inner.connections();
+        *self.inner.damage.lock() = None;
+        let connections = self.inner.connections.lock();
         self.inner.index.rest();
         if *connections > 0 {
             self.inner.index.wake();
@@ -152,17 +147,12 @@ impl Memory {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        *self.lock()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Settings> {
-        let settings = &self.inner.settings;
-        settings.lock()
+        *self.inner.settings.lock()
     }
 
     /// Somebody connects: what makes it quick is made ready.
     pub(crate) fn begin(&self) {
-        let mut connections = self.inner.connections();
+        let mut connections = self.inner.connections.lock();
         *connections += 1;
         self.inner.index.wake();
         self.inner.backfill.nudge();
@@ -170,7 +160,7 @@ impl Memory {
 
     /// Somebody leaves. After the last one what can be made again is let go.
     pub(crate) fn end(&self) {
-        let mut connections = self.inner.connections();
+        let mut connections = self.inner.connections.lock();
         *connections = connections.saturating_sub(1);
         if *connections == 0 {
             self.inner.backfill.rest();
@@ -194,7 +184,7 @@ impl Memory {
         let is_damage = matches!(error, StoreError::Damaged { .. });
         let mut trouble = Error::from(error);
         if is_damage {
-            *self.damage() = Some(trouble.clone());
+            *self.inner.damage.lock() = Some(trouble.clone());
         }
         if let Error::Failed { retried, .. } = &mut trouble
             && matches!(
@@ -251,7 +241,7 @@ impl Memory {
                         index.tell(news);
                     }
                 }
-                if is_new && *inner.connections() > 0 {
+                if is_new && *inner.connections.lock() > 0 {
                     inner.backfill.nudge();
                 }
             });
@@ -327,13 +317,6 @@ fn news(change: &MemoryChange, made: &Made) -> Option<News> {
         },
         _ => return None,
     })
-}
-
-impl Inner {
-    fn connections(&self) -> MutexGuard<'_, usize> {
-        let connections = &self.connections;
-        connections.lock()
-    }
 }
 
 impl fmt::Debug for Memory {

@@ -15,7 +15,8 @@ pub(super) async fn repair(
 ) -> Result<Json<RepairedMemory>, Problem> {
     let Some(memory) = &admin.core.deps().memory else {
         let detail = "this build of Switchboard has no memory";
-        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail)
+            .hint("use a build with the feature `memory`, which is on by default"));
     };
     let salvaged = memory.repair(wish.discard).await?;
     Ok(Json(RepairedMemory {

@@ -36,7 +36,7 @@ pub(super) fn content(
 fn unfit(problems: &[FieldError]) -> Error {
     let list: Vec<String> = problems.iter().map(sentence).collect();
     let message = format!("the answer does not fit: {}", list.join("; "));
-    Error::usage(message).hint("nothing was sent; mend it and try again")
+    Error::usage(message).hint("nothing was sent; correct the values and try again")
 }
 
 fn sentence(problem: &FieldError) -> String {

@@ -89,8 +89,7 @@ fn by_oneself(home: &Home, args: &Repair) -> Result<Option<RepairedMemory>, Erro
     }
     home.create()?;
     let Ok(lock) = Lock::take(home)? else {
-        return Err(Error::new("somebody else uses the memory at this moment")
-            .hint("run the command again"));
+        return Err(Error::new("another program is using the memory").hint("run the command again"));
     };
     let done = runtime::block_on(async {
         let store = Store::open(home.database());

@@ -8,8 +8,7 @@ use switchboard_test_support::{Home, pipe::Pipe, until, with};
 
 /// Speaks 2025-06-18. Its tools ask the client and return what it did; it says that a resource has changed before it
 /// answers that it watches it, and logs the level that it is given. A call that comes before the answer waits. Beside a file
-/// with its name and `.slow` it starts
-/// slowly.
+/// with its name and `.slow` it starts slowly.
 const ASKING: &str = r#"#!/bin/sh
 [ -e "$0.slow" ] && sleep 3
 say() { printf '%s\n' "$1"; }
