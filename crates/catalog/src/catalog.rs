@@ -144,22 +144,13 @@ impl Catalog {
         nearest::nearest(wrong, names)
     }
 
-    /// Differs when the tools of the direct view do.
-    pub fn tools_hash(&self) -> u64 {
-        self.list(Kind::Tool).hash
-    }
-
-    /// Differs when the prompts of the direct view do.
-    pub fn prompts_hash(&self) -> u64 {
-        self.list(Kind::Prompt).hash
-    }
-
-    /// Differs when the resources of the direct view, or their templates, do.
-    pub fn resources_hash(&self) -> u64 {
-        Digest::new()
-            .add_number(self.list(Kind::Resource).hash)
-            .add_number(self.list(Kind::Template).hash)
-            .finish()
+    /// Three numbers that differ when the tools of the direct view, its prompts, or its resources with their templates do.
+    pub fn hashes(&self) -> [u64; 3] {
+        let of = |kind| self.list(kind).hash;
+        let resources = Digest::new()
+            .add_number(of(Kind::Resource))
+            .add_number(of(Kind::Template));
+        [of(Kind::Tool), of(Kind::Prompt), resources.finish()]
     }
 
     fn merge(parts: Vec<Arc<ServerPart>>) -> Self {

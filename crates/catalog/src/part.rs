@@ -157,22 +157,13 @@ impl ServerPart {
         nearest::nearest(wrong, names)
     }
 
-    /// Differs when the tools do.
-    pub fn tools_hash(&self) -> u64 {
-        self.list(Kind::Tool).hash
-    }
-
-    /// Differs when the prompts do.
-    pub fn prompts_hash(&self) -> u64 {
-        self.list(Kind::Prompt).hash
-    }
-
-    /// Differs when the resources or their templates do.
-    pub fn resources_hash(&self) -> u64 {
-        Digest::new()
-            .add_number(self.list(Kind::Resource).hash)
-            .add_number(self.list(Kind::Template).hash)
-            .finish()
+    /// Three numbers that differ when the tools, the prompts, or the resources with their templates do.
+    pub fn hashes(&self) -> [u64; 3] {
+        let of = |kind| self.list(kind).hash;
+        let resources = Digest::new()
+            .add_number(of(Kind::Resource))
+            .add_number(of(Kind::Template));
+        [of(Kind::Tool), of(Kind::Prompt), resources.finish()]
     }
 
     /// Differs when the tools that merged views list do.

@@ -30,28 +30,21 @@ impl ListFingerprints {
         let catalog = core.live_catalog.catalog();
         match view {
             View::All(_) => {
-                // The menu is the same whatever there is behind it.
-                let tools = if menu::is_shown(core, view) {
-                    MENU
-                } else {
-                    catalog.tools_hash()
-                };
                 let look = |hash| Look { hash, announced: 0 };
+                let [mut tools, prompts, resources] = catalog.hashes().map(look);
+                // The menu is the same whatever there is behind it.
+                if menu::is_shown(core, view) {
+                    tools = look(MENU);
+                }
                 Self {
-                    tools: look(tools),
-                    prompts: look(catalog.prompts_hash()),
-                    resources: look(catalog.resources_hash()),
+                    tools,
+                    prompts,
+                    resources,
                 }
             }
             View::Server(name) => {
                 let part = catalog.server(name);
-                let hashes = part.map_or([0; 3], |part| {
-                    [
-                        part.tools_hash(),
-                        part.prompts_hash(),
-                        part.resources_hash(),
-                    ]
-                });
+                let hashes = part.map_or([0; 3], |part| part.hashes());
                 let announced = core.live_catalog.announced(name);
                 // Templates are announced with resources.
                 let kinds = [Kind::Tool, Kind::Prompt, Kind::Resource];

@@ -11,7 +11,7 @@ use switchboard_text::hex;
 
 use crate::{
     error::{Error, shortened},
-    remember::{self, Named, new_id},
+    remember::{self, Named, Store, new_id},
     scope::{self, Scoped, time},
     service::Memory,
     times,
@@ -145,17 +145,8 @@ enum Line {
 #[derive(Debug, Deserialize)]
 struct MemoryLine {
     id: Option<String>,
-    content: Arc<str>,
     #[serde(flatten)]
-    scope: Scoped,
-    memory_type: Option<Arc<str>>,
-    importance: Option<f32>,
-    valid_from: Option<String>,
-    valid_until: Option<String>,
-    learned_at: Option<String>,
-    #[serde(default)]
-    entities: Vec<Named>,
-    metadata: Option<Map<String, Value>>,
+    memory: Store,
     reason: Option<Arc<str>>,
     superseded_by: Option<Arc<str>>,
 }
@@ -219,21 +210,15 @@ impl Importing<'_> {
             None => new_id(now)?,
         };
         let mut version = NewVersion {
-            kind: line.memory_type.unwrap_or_else(|| remember::KIND.into()),
-            importance: line.importance.unwrap_or(remember::IMPORTANCE),
-            metadata: remember::spelled(line.metadata.as_ref())?,
-            valid_from: time("valid_from", line.valid_from.as_deref())?,
-            valid_until: time("valid_until", line.valid_until.as_deref())?,
-            learned_at: time("learned_at", line.learned_at.as_deref())?.unwrap_or(now),
             reason: line.reason,
             superseded_by: line.superseded_by,
-            ..remember::fresh(Arc::clone(&given), line.scope.scope(), line.content, now)
+            ..line.memory.version(Arc::clone(&given), now)?
         };
         remember::check(&version)?;
         check_kind(&version.kind)?;
         let mentions = self
             .memory
-            .mentions(&version.content, &line.entities, now)?;
+            .mentions(&version.content, &line.memory.entities, now)?;
         match self.known.get_mut(&*given) {
             Some(Some(known)) => {
                 let was = known.follow(&mut version)?;

@@ -48,7 +48,7 @@ pub(crate) struct Store {
     valid_until: Option<String>,
     learned_at: Option<String>,
     #[serde(default)]
-    entities: Vec<Named>,
+    pub(crate) entities: Vec<Named>,
     metadata: Option<Map<String, Value>>,
 }
 
@@ -76,6 +76,22 @@ pub(crate) struct Invalidate {
     reason: Option<Arc<str>>,
     superseded_by: Option<Arc<str>>,
     valid_until: Option<String>,
+}
+
+impl Store {
+    /// The first version of a memory with this id, learned now unless it says when.
+    pub(crate) fn version(&self, id: Arc<str>, now: i64) -> Result<NewVersion, Error> {
+        let kind = self.memory_type.clone();
+        Ok(NewVersion {
+            kind: kind.unwrap_or_else(|| KIND.into()),
+            importance: self.importance.unwrap_or(IMPORTANCE),
+            metadata: spelled(self.metadata.as_ref())?,
+            valid_from: time("valid_from", self.valid_from.as_deref())?,
+            valid_until: time("valid_until", self.valid_until.as_deref())?,
+            learned_at: time("learned_at", self.learned_at.as_deref())?.unwrap_or(now),
+            ..fresh(id, self.scope.scope(), Arc::clone(&self.content), now)
+        })
+    }
 }
 
 /// One memory by its id.
@@ -119,17 +135,9 @@ impl NewTime {
 impl Memory {
     pub(crate) async fn store_memory(&self, wish: Store) -> Result<Value, Error> {
         let now = times::now();
-        let version = NewVersion {
-            kind: wish.memory_type.unwrap_or_else(|| KIND.into()),
-            importance: wish.importance.unwrap_or(IMPORTANCE),
-            metadata: spelled(wish.metadata.as_ref())?,
-            valid_from: time("valid_from", wish.valid_from.as_deref())?,
-            valid_until: time("valid_until", wish.valid_until.as_deref())?,
-            learned_at: time("learned_at", wish.learned_at.as_deref())?.unwrap_or(now),
-            ..fresh(new_id(now)?, wish.scope.scope(), wish.content, now)
-        };
+        let id = new_id(now)?;
+        let version = wish.version(Arc::clone(&id), now)?;
         check(&version)?;
-        let id = Arc::clone(&version.id);
         let mentions = self.mentions(&version.content, &wish.entities, now)?;
         let added = MemoryChange::Add { version, mentions };
         let made = self.write(vec![added]).await?;

@@ -457,12 +457,7 @@ impl LiveCatalog {
             (None, None) => false,
             (Some(shown), Some(part)) => {
                 let seen = |part: &ServerPart| {
-                    let lists = [
-                        part.tools_hash(),
-                        part.listed_tools_hash(),
-                        part.prompts_hash(),
-                        part.resources_hash(),
-                    ];
+                    let lists = (part.hashes(), part.listed_tools_hash());
                     // Whatever is no list is told in handshakes.
                     let about = Offers {
                         tools: Vec::new(),

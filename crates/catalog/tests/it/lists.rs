@@ -169,13 +169,6 @@ fn the_next_catalog_shares_what_did_not_change() {
 
 #[test]
 fn each_list_tells_when_it_changed() {
-    let hashes = |catalog: &Catalog| {
-        [
-            catalog.tools_hash(),
-            catalog.prompts_hash(),
-            catalog.resources_hash(),
-        ]
-    };
     let offers = Offers {
         prompts: vec![named("p")],
         resources: vec![raw(r#"{"uri":"u:1"}"#)],
@@ -183,19 +176,16 @@ fn each_list_tells_when_it_changed() {
         ..tools(["x", "y"])
     };
     let base = Catalog::from_parts([part("a", offers.clone())]);
-    let before = hashes(&base);
+    let before = base.hashes();
     let changed = |change: &dyn Fn(&mut Offers)| {
         let mut offers = offers.clone();
         change(&mut offers);
         let next = base.with("a", Some(part("a", offers)));
-        let after = hashes(&next);
+        let after = next.hashes();
         let (old, new) = (base.server("a").unwrap(), next.server("a").unwrap());
-        let own = [
-            old.tools_hash() != new.tools_hash(),
-            old.prompts_hash() != new.prompts_hash(),
-            old.resources_hash() != new.resources_hash(),
-        ];
-        let direct = [0, 1, 2].map(|at| before[at] != after[at]);
+        let differing = |old: [u64; 3], new: [u64; 3]| [0, 1, 2].map(|at| old[at] != new[at]);
+        let own = differing(old.hashes(), new.hashes());
+        let direct = differing(before, after);
         assert_eq!(own, direct);
         direct
     };
@@ -215,13 +205,13 @@ fn each_list_tells_when_it_changed() {
 
     // A server that offers nothing changes nothing.
     let more = base.with("b", Some(part("b", Offers::default())));
-    assert_eq!(hashes(&more), before);
+    assert_eq!(more.hashes(), before);
     // The same tools under another server's name are other tools.
     let other = Catalog::from_parts([part("b", offers)]);
-    assert_ne!(other.tools_hash(), base.tools_hash());
+    assert_ne!(other.hashes()[0], base.hashes()[0]);
     assert_eq!(
-        Catalog::default().tools_hash(),
-        Catalog::from_parts([]).tools_hash()
+        Catalog::default().hashes()[0],
+        Catalog::from_parts([]).hashes()[0]
     );
 }
 
@@ -254,7 +244,7 @@ fn compact_list_hides_nothing_from_look_ups() {
         r#"{"tools":[{"name":"one__b","description":"short","inputSchema":{"type":"object"}},{"name":"two__z","inputSchema":{"type":"object"}}]}"#
     );
     assert_eq!(catalog.count(Kind::Tool), 2);
-    assert_ne!(catalog.tools_hash(), plain.tools_hash());
+    assert_ne!(catalog.hashes()[0], plain.hashes()[0]);
     let part = catalog.server("one").unwrap();
     assert_eq!(part.page(Kind::Tool, None).unwrap().items().count(), 3);
     assert_eq!(catalog.tool("one__a").unwrap().name, "a");

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use switchboard_terminal::visible::{visible, visible_line};
+use switchboard_terminal::visible::{pretty, visible, visible_line};
 use switchboard_wire::Raw;
 
 /// What is shown first. The rest follows as it stands.
@@ -21,11 +21,10 @@ pub(super) fn readable(definition: &Raw) -> String {
     });
     let mut out = String::new();
     for (name, value) in members {
-        let mut said = String::new();
-        match value.to_text() {
-            Some(text) => said.push_str(&visible(&text)),
-            None => write_json(&mut said, &value, 0),
-        }
+        let said = match value.to_text() {
+            Some(text) => visible(&text),
+            None => pretty(&value),
+        };
         // Writing to a string cannot fail.
         let _ = writeln!(out, "  {}", visible_line(&name));
         for line in said.split('\n') {
@@ -33,50 +32,6 @@ pub(super) fn readable(definition: &Raw) -> String {
         }
     }
     out
-}
-
-fn write_json(out: &mut String, value: &Raw, depth: usize) {
-    if let Some(members) = value.members() {
-        let members = members.iter().map(|(name, value)| (Some(name), value));
-        write_all(out, ['{', '}'], members, depth);
-    } else if let Some(elements) = value.elements() {
-        let elements = elements.iter().map(|value| (None, value));
-        write_all(out, ['[', ']'], elements, depth);
-    } else if let Some(text) = value.to_text() {
-        write_text(out, &text);
-    } else {
-        out.push_str(value.as_str());
-    }
-}
-
-fn write_all<'a>(
-    out: &mut String,
-    [open, close]: [char; 2],
-    members: impl Iterator<Item = (Option<&'a String>, &'a Raw)>,
-    depth: usize,
-) {
-    out.push(open);
-    let mut is_empty = true;
-    for (name, value) in members {
-        out.push_str(if is_empty { "\n" } else { ",\n" });
-        is_empty = false;
-        out.extend(std::iter::repeat_n("  ", depth + 1));
-        if let Some(name) = name {
-            write_text(out, name);
-            out.push_str(": ");
-        }
-        write_json(out, value, depth + 1);
-    }
-    if !is_empty {
-        out.push('\n');
-        out.extend(std::iter::repeat_n("  ", depth));
-    }
-    out.push(close);
-}
-
-fn write_text(out: &mut String, text: &str) {
-    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-    let _ = write!(out, "\"{}\"", visible_line(&text));
 }
 
 #[cfg(test)]
@@ -102,7 +57,7 @@ mod tests {
   inputSchema
       {
         "properties": {
-          "a⟨U+202E⟩": {
+          "a\u202e": {
             "enum": [
               "x",
               "\"y\n"
