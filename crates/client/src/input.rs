@@ -10,7 +10,7 @@ use crate::{
     join::join_all,
 };
 
-/// The first and the longest pause before a request is repeated whose server only asked for a pause.
+/// The first and the longest pause before repeating a request whose server only asked for a pause.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
@@ -166,7 +166,7 @@ impl InputRequired {
         &self.requests
     }
 
-    /// Returns the time to wait before the `n`th repetition of a request whose server only asked for a pause.
+    /// Returns the delay before the `n`th repetition of a request whose server only asked for a pause.
     pub fn pause(n: u32) -> Duration {
         PAUSE.saturating_mul(2_u32.saturating_pow(n)).min(PAUSE_MAX)
     }

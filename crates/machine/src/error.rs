@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc, time::Duration};
 pub enum CallError {
     /// The transport did not accept the message, or too many calls were in flight. Try again later.
     Backpressure {
-        /// Number of times that the message was offered to the transport; 0 if it was rejected before.
+        /// Number of times that the message was offered to the transport; 0 if it was rejected earlier.
         attempts: u32,
     },
     /// The deadline passed. The server may or may not have processed the call.

@@ -132,8 +132,8 @@ pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
                 .iter()
                 .any(|version| version == Revision::LATEST.as_str())
             {
-                // The server names the revision of the request that it just rejected, as a server may do that
-                // is still starting.
+                // The server names the revision of the request that it just rejected, as a server that is
+                // still starting may do.
                 return Verdict::Discover;
             }
             offer_legacy(&supported, Revision::LATEST)
@@ -198,7 +198,7 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome, is_probed
 }
 
 /// Judges the failure of a transport to carry a request of the handshake. The response of a proxy that is
-/// overloaded or has lost its server does not tell the era of the server.
+/// overloaded or has lost its server does not reveal the era of the server.
 pub(crate) fn judge_failure(probe: bool, is_probed: bool, failure: &RequestFailure) -> Verdict {
     let refused = || Verdict::Refused {
         permanent: false,

@@ -19,7 +19,7 @@ pub struct Settings {
     /// needed.
     pub era: Option<Era>,
     /// The longest time that a call takes, including waits and retries. It is only used to compute
-    /// [`tombstone_ttl`](Self::tombstone_ttl); each call has its own timeout.
+    /// [`tombstone_ttl`](Settings::tombstone_ttl); each call has its own timeout.
     pub request_timeout: Duration,
     /// Time limit for opening the transport and the handshake together.
     pub handshake_timeout: Duration,

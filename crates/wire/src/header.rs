@@ -290,7 +290,7 @@ impl ParamHeaders {
     }
 
     /// Returns the name of the first header that disagrees with the arguments of a call. `header`
-    /// looks up the headers of the request. For servers, which must reject such a request.
+    /// looks up the headers of the request. Servers must reject a request with such a header.
     ///
     /// Arguments of the wrong type are left to the tool to reject.
     pub fn disagreement<'h>(

@@ -1,6 +1,7 @@
 //! The limits of this crate and the reason for each.
 
-/// The largest frame that is read, in bytes without its line end. A frame of exactly this size is accepted.
+/// The largest frame that is read, in bytes without its line end. A frame of exactly this size is accepted,
+/// and one more byte is rejected.
 pub const FRAME_BYTES: usize = 16 * 1024 * 1024;
 
 /// The deepest nesting of arrays and objects in a frame. `serde_json` parses no deeper, so every frame that

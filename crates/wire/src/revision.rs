@@ -13,7 +13,7 @@ use std::fmt;
 /// assert!(revision < Revision::LATEST);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)] // The names say it all.
+#[allow(missing_docs)] // The variants are named after their dates.
 pub enum Revision {
     V2024_11_05,
     V2025_03_26,

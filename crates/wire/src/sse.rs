@@ -33,7 +33,7 @@ pub struct SseEvent {
     /// The event type; `None` if the stream named none, which WHATWG calls `message`.
     pub event: Option<String>,
     /// The `data` lines joined with line feeds, as sent. The JSON layer checks the UTF-8, so that
-    /// no byte is silently replaced before.
+    /// no byte is silently replaced before that.
     pub data: Bytes,
     /// The id that this event carried. An empty id differs from none: it resets the resume point.
     pub id: Option<String>,

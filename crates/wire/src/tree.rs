@@ -153,8 +153,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Returns a canonical text, which is the same for all values with the same meaning: members are sorted, and
-    /// `1` and `1.0` are spelled alike. It is meant for comparison and is not valid JSON.
+    /// Returns a canonical text, which is the same for all values with the same meaning: members are sorted,
+    /// and `1` and `1.0` are spelled alike. It is meant for comparison and is not valid JSON.
     pub fn canonical(&self) -> Result<String, Twice> {
         let mut out = String::new();
         self.write_canonical(&mut out)?;

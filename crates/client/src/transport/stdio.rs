@@ -180,7 +180,7 @@ struct StdioTransport {
     guard: Option<Box<dyn ProcessGuard>>,
     splitter: Splitter,
     outgoing: BytesMut,
-    /// The requests in `outgoing`. Each is sent once this many bytes have been written.
+    /// The requests in `outgoing`. Each is sent once the number of bytes before its id has been written.
     unwritten: VecDeque<(u64, u64)>,
     /// Requests that the server has not received and will not receive.
     unsent: VecDeque<u64>,

@@ -150,7 +150,7 @@ async fn cancellation_reason_survives_an_immediate_drop() {
     drop(call);
     let cancelled = peer.expect("notifications/cancelled").await;
     assert_eq!(cancelled["params"]["reason"], "the client left");
-    // It is sent once, and there are no remains.
+    // It is sent once, and nothing is left behind.
     client.notify("n", None).await.unwrap();
     peer.expect("n").await;
     assert_eq!(client.counters().cancelled, 1);

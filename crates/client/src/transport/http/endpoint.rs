@@ -1,7 +1,7 @@
 //! The URL of a server, and the requests to it.
 //!
 //! All requests go to one origin, the configured one: a redirect or a URL from the server is accepted only if
-//! it has the same origin. Credentials can therefore not be lured away.
+//! it has the same origin. A server can therefore not redirect credentials.
 
 use std::{
     fmt,

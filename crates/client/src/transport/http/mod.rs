@@ -41,7 +41,7 @@ pub(super) use headers::Standing;
 use super::{Connect, Connecting, Transport};
 use session::HttpTransport;
 
-/// The most requests in flight. This is more than a connection has calls: a request that was
+/// The most requests in flight. The limit is higher than that of calls, because a request that was
 /// answered still counts while the rest of its stream is read.
 const IN_FLIGHT: usize = 2_048;
 
