@@ -23,9 +23,9 @@ pub struct Throttle {
 /// Events that were counted but not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Their number.
+    /// Number of events.
     pub events: u64,
-    /// Their size in bytes.
+    /// Total size of the events, in bytes.
     pub bytes: u64,
 }
 

@@ -35,7 +35,7 @@ pub enum Era {
 /// The elicitation that a server may request from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Elicitation {
-    /// Nothing.
+    /// No elicitation.
     None,
     /// A form to fill in.
     Form,
