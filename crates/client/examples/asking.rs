@@ -1,4 +1,4 @@
-//! Calls a tool of a server that asks back: for a person's answer, and for a model's words.
+//! Calls a tool of a server that requests input from the user and from a model.
 //!
 //! ```text
 //! cargo run --example asking -- TOOL JSON COMMAND [ARG…]
@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Value = serde_json::from_str(arguments)?;
     let client = Client::builder("asking", "1.0")
         .roots([Root::new("file:///tmp")])
-        // Reading a terminal blocks, so it is done where blocking is allowed.
+        // Reading from a terminal blocks, so it runs on a thread for blocking work.
         .on_elicitation(|question| async move {
             let answer = tokio::task::spawn_blocking(move || ask(&question)).await;
             Ok(answer
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Ok(SamplingResult::text("none", words))
         })
         .connect(Stdio::new(Command::new(command).args(rest)));
-    // A person may take minutes, and the call waits for the person.
+    // The call waits for the user, who may take minutes.
     let call = client.call_tool(tool, arguments);
     let result = call.timeout(Duration::from_mins(5)).await?;
     writeln!(io::stdout(), "{}", result.text())?;
@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fills in a form line by line; an empty line takes the default.
+/// Fills in a form line by line; an empty line keeps the default.
 fn ask(question: &ElicitationRequest) -> Option<Map<String, Value>> {
     let mut answers = question.defaults();
     let properties = question

@@ -1,4 +1,4 @@
-//! Lists the tools of a stdio server, and calls one if asked to.
+//! Lists the tools of a stdio server, or calls one.
 //!
 //! ```text
 //! cargo run --example tools -- [--call TOOL JSON] COMMAND [ARG…]

@@ -1,4 +1,4 @@
-//! Everything about a client that is settled before it connects.
+//! The builder of a client: everything that is configured before it connects.
 
 use std::{
     fmt,
@@ -45,7 +45,7 @@ use crate::{
 /// let client = Client::builder("my-agent", "1.0")
 ///     .roots([Root::new("file:///projects/mine")])
 ///     .on_elicitation(|question| async move {
-///         // Ask a person; here, take what the form starts out with.
+///         // Ask the user; here, accept the defaults of the form.
 ///         Ok(ElicitationAnswer::accept(question.defaults()))
 ///     })
 ///     .on_notification(|news| println!("{}", news.method))
@@ -56,23 +56,23 @@ use crate::{
 pub struct ClientBuilder {
     settings: Settings,
     handlers: Handlers,
-    /// What to declare in place of what follows from the handlers.
+    /// The capabilities to declare instead of the ones that follow from the handlers.
     capabilities: Option<Raw>,
     /// The name of the server in logs.
     label: Option<String>,
 }
 
-/// The one row of ids of this process.
+/// The ids of all requests of this process.
 static IDS: LazyLock<Ids> = LazyLock::new(Ids::new);
 
-/// Sets connections apart in their jitter; nothing secret hangs on it.
+/// Makes the jitter of connections differ. It need not be secret.
 static SEED: AtomicU64 = AtomicU64::new(0);
 
-/// How many notifications and requests of the server wait for their handlers.
+/// The most notifications of the server that wait for their handler, and the most requests.
 const NOTIFICATIONS_DEPTH: usize = 1_024;
 const REQUESTS_DEPTH: usize = 256;
 
-/// The most calls that wait to be taken in, however many may be in flight.
+/// The most calls that wait for the driver, even if more may be in flight.
 const CALLS_DEPTH: usize = 65_536;
 
 impl ClientBuilder {
@@ -89,7 +89,7 @@ impl ClientBuilder {
         }
     }
 
-    /// Answers the server's requests for a model's words.
+    /// Handles the server's requests for completions by a model.
     pub fn on_sampling<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(Lossless<SamplingRequest>) -> Fut + Send + Sync + 'static,
@@ -99,8 +99,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Answers the server's questions to a person: forms to fill in. The deadline of the call that
-    /// the server asks for goes on while the person thinks: see [`Call::timeout`](crate::Call::timeout).
+    /// Handles the server's requests for user input with a form. The deadline of the call that the server
+    /// asks for continues while the user responds: see [`Call::timeout`](crate::Call::timeout).
     pub fn on_elicitation<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(Lossless<ElicitationRequest>) -> Fut + Send + Sync + 'static,
@@ -110,8 +110,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Answers the server's wish that a person opens an address. To accept is to say that the person
-    /// has seen the address and agreed to it.
+    /// Handles the server's requests to open a URL. Accepting means that the user has seen the URL and agreed
+    /// to open it.
     pub fn on_url_elicitation<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(Lossless<UrlElicitationRequest>) -> Fut + Send + Sync + 'static,
@@ -121,13 +121,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Tells the server where we work. [`Client::set_roots`] changes it later.
+    /// Declares the directories that the client works in. [`Client::set_roots`] changes them later.
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         self.handlers.roots = Some(RwLock::new(roots.into_iter().collect()));
         self
     }
 
-    /// Answers every other request of the server, in raw JSON.
+    /// Handles all other requests of the server, as raw JSON.
     pub fn on_request<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(String, Option<Raw>) -> Fut + Send + Sync + 'static,
@@ -139,13 +139,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Answers every request of the server but `ping`, in raw JSON, in place of all other handlers:
-    /// those that an older server sends, and those that a newer one puts into the results of typed
-    /// calls. The future is dropped when the server withdraws its request. Say what can be answered
-    /// with [`capabilities`](Self::capabilities).
+    /// Handles all requests of the server except `ping`, as raw JSON, in place of all other handlers: the
+    /// requests that an older server sends, and the ones that a newer server puts into the results of typed
+    /// calls. The future is dropped if the server cancels its request. Declare the supported requests with
+    /// [`capabilities`](Self::capabilities).
     ///
-    /// The function runs on the connection when a request has been read, before anything that the server sent after
-    /// it is: no call that the server answers later has its answer yet. It must not block. The future runs elsewhere.
+    /// The function runs on the connection's task as soon as a request has been read, before any later
+    /// message of the server is read: no call that the server answers later has its response yet. It must not
+    /// block. The future runs on another task.
     pub fn on_asked<F, Fut>(mut self, handler: F) -> Self
     where
         F: Fn(Asked) -> Fut + Send + Sync + 'static,
@@ -155,22 +156,22 @@ impl ClientBuilder {
         self
     }
 
-    /// Declares these capabilities, whatever the revision, in place of those that follow from the
-    /// handlers. An object; anything else declares nothing.
+    /// Declares these capabilities for all revisions, instead of the ones that follow from the handlers. The
+    /// value must be an object; any other value declares nothing.
     pub fn capabilities(mut self, capabilities: Raw) -> Self {
         let object = Some(capabilities).filter(Raw::is_object);
         self.capabilities = Some(object.unwrap_or_else(Raw::empty_object));
         self
     }
 
-    /// Takes the server's notifications: changed lists, updated resources, log messages. They come
-    /// one after another, in order; a slow handler delays the next of them and nothing else. It may
-    /// block. If more than 1,024 wait for it, the newest are dropped and counted.
+    /// Handles the server's notifications: changed lists, updated resources, log messages. They are passed
+    /// one after another, in order; a slow handler delays only the notifications after it. It may block. If
+    /// more than 1,024 notifications are queued, the newest are dropped and counted.
     ///
-    /// A server of 2026-07-28 tells of changed lists on a stream that has to be opened, and can be
-    /// lost. Whenever it is opened and there was none just before, every list that was ever asked for
-    /// is told to have changed, because it may have: a list may be fetched once more than needed, and
-    /// no change is missed.
+    /// A server of 2026-07-28 reports changed lists on a stream that must be opened, and can be lost.
+    /// Whenever a stream is opened that does not directly replace an open one, the handler receives a change
+    /// notification for every list that was ever requested, because it may have changed: a list may be
+    /// fetched once more than necessary, but no change is missed.
     pub fn on_notification(
         mut self,
         handler: impl Fn(Notification) + Send + Sync + 'static,
@@ -179,8 +180,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Takes reports about a server that breaks the protocol, such as lines on its standard output that
-    /// are not JSON-RPC: the first ten, and then one per ten seconds. The handler must not block.
+    /// Handles reports of protocol violations by the server, such as lines on its standard output that are
+    /// not JSON-RPC: the first ten, and then one report per ten seconds. The handler must not block.
     pub fn on_violation(
         mut self,
         handler: impl Fn(&Violation<'_>) + Send + Sync + 'static,
@@ -189,60 +190,60 @@ impl ClientBuilder {
         self
     }
 
-    /// Names the server in logs. By default that is its command or address.
+    /// Sets the name of the server in logs. The default is its command or URL.
     pub fn label(mut self, name: &str) -> Self {
         self.label = Some(name.to_owned());
         self
     }
 
-    /// How long a call may take unless it says otherwise. 30 seconds by default.
+    /// Sets the default timeout of calls. 30 seconds by default.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.settings.request_timeout = timeout;
         self
     }
 
-    /// How long starting the server and the handshake may take together. 10 seconds by default.
+    /// Sets the time limit for starting the server and the handshake together. 10 seconds by default.
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.settings.handshake_timeout = timeout;
         self
     }
 
-    /// How long to wait for a server that keeps silent when asked in the newest revision, before it
-    /// is asked in an older one. 2 seconds by default; over HTTP, where every request is answered,
-    /// at least half of [`handshake_timeout`](Self::handshake_timeout).
+    /// Sets the time to wait for a response to a request in the newest revision, before the client falls back
+    /// to an older one. 2 seconds by default; over HTTP, where every request has a response, at least half of
+    /// [`handshake_timeout`](Self::handshake_timeout).
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.settings.probe_timeout = timeout;
         self
     }
 
-    /// The first and the longest wait between attempts to connect; it doubles in between. 1 and 30
-    /// seconds by default.
+    /// Sets the first and the longest delay between attempts to connect; the delay doubles with each attempt.
+    /// 1 and 30 seconds by default.
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.settings.backoff_base = first;
         self.settings.backoff_max = longest;
         self
     }
 
-    /// The most calls at a time; one more fails at once. 1,024 by default.
+    /// Sets the most concurrent calls; any further call fails immediately. 1,024 by default.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
         self.settings.in_flight_max = calls;
         self
     }
 
-    /// The newest protocol revision to offer. The newest of all by default.
+    /// Sets the newest protocol revision to offer. The latest revision by default.
     pub fn newest_revision(mut self, revision: Revision) -> Self {
         self.settings.newest = revision;
         self
     }
 
-    /// What is known of the server from an earlier connection ([`Client::era`]), so that it need
-    /// not be probed again.
+    /// Sets the era of the server, known from an earlier connection ([`Client::era`]), so that it is not
+    /// probed again.
     pub fn known_era(mut self, era: Era) -> Self {
         self.settings.era = Some(era);
         self
     }
 
-    /// Starts to connect, in the background, and returns at once.
+    /// Starts to connect in the background, and returns immediately.
     ///
     /// # Panics
     ///
@@ -268,7 +269,7 @@ impl ClientBuilder {
         let counters = Arc::new(Counters::default());
         let (calls_sender, calls) = mpsc::channel(settings.in_flight_max.clamp(1, CALLS_DEPTH));
         // Unbounded, because `Drop` sends here and cannot wait. Each message belongs to a call, a request of
-        // the server or a stop by the caller: the first two are bounded, and each has one message or two.
+        // the server or a stop by the caller: the first two are bounded, and each causes one message or two.
         let (control_sender, control) = mpsc::unbounded_channel();
         let (notifications_sender, notifications) = mpsc::channel(NOTIFICATIONS_DEPTH);
         let (requests_sender, requests) = mpsc::channel(REQUESTS_DEPTH);

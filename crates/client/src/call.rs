@@ -1,4 +1,4 @@
-//! [`Call`]: a request that can be shaped before it is awaited.
+//! [`Call`]: a request that can be configured before it is awaited.
 
 use std::{
     borrow::Cow,
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 use crate::{Error, connection::Handle, model::FromAnswer, pending::Reason, round::Round};
 
-/// A request to the server. Shape it, then await it.
+/// A request to the server. Configure it, then await it.
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -37,19 +37,17 @@ pub struct Call<T> {
     handle: Handle,
     request: Result<Request, Error>,
     options: Options,
-    /// Whether what the server asks in a result is answered by the handlers. Raw calls hand it back.
+    /// The handlers provide the input that the server asks for in a result. Raw calls return such results.
     asks_back: bool,
     answer: PhantomData<fn() -> T>,
 }
 
-/// What is asked.
 pub(crate) struct Request {
     pub(crate) method: Cow<'static, str>,
     pub(crate) params: Option<Raw>,
     pub(crate) headers: Headers,
 }
 
-/// How it is asked.
 pub(crate) struct Options {
     pub(crate) timeout: Option<Duration>,
     pub(crate) extend_cap: Option<Duration>,
@@ -61,18 +59,18 @@ pub(crate) struct Options {
     pub(crate) on_log: Option<Hearer>,
 }
 
-/// Takes what the server says of a call on the way.
+/// A handler for the progress or log messages of a call.
 pub(crate) type Hearer = Box<dyn FnMut(Raw) + Send>;
 
-/// How far a call has come.
+/// The progress of a call.
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct Progress {
-    /// So much is done.
+    /// The amount done so far.
     pub progress: f64,
-    /// Of so much, if the server knows.
+    /// The total amount, if the server knows it.
     pub total: Option<f64>,
-    /// What it is doing.
+    /// A description of the current work.
     pub message: Option<String>,
 }
 
@@ -97,7 +95,7 @@ impl<T> Call<T> {
         }
     }
 
-    /// A call of any method but that of tools, which may need headers.
+    /// Creates a call of any method except `tools/call`, which may need headers.
     pub(crate) fn of(
         handle: &Handle,
         method: impl Into<Cow<'static, str>>,
@@ -113,40 +111,40 @@ impl<T> Call<T> {
         Self::new(handle.clone(), request)
     }
 
-    /// Lets the handlers answer what the server asks in its results.
+    /// Lets the handlers provide the input that the server asks for in its results.
     pub(crate) fn asking_back(mut self) -> Self {
         self.asks_back = true;
         self
     }
 
-    /// How long the call may take altogether, from when it is first polled: the wait for the
-    /// connection, retries, and the time that handlers take to answer the server's questions. A
-    /// call that asks a person wants minutes.
+    /// Sets the time limit of the whole call, measured from when it is first polled. It includes the wait for
+    /// the connection, retries, and the time that handlers take to provide input. Allow several minutes for a
+    /// call that may ask the user for input.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self
     }
 
-    /// When the call has to be answered, in place of how long it may take.
+    /// Sets a deadline instead of a timeout.
     pub fn deadline(self, deadline: std::time::Instant) -> Self {
         self.timeout(deadline.saturating_duration_since(std::time::Instant::now()))
     }
 
-    /// Lets the call take as long as it takes.
+    /// Removes the time limit.
     pub fn no_timeout(mut self) -> Self {
         self.options.timeout = None;
         self
     }
 
-    /// Lets each progress report move the deadline to a full timeout from then, but never further
-    /// than `cap` from the start of the call.
+    /// Lets each progress notification move the deadline to a full timeout from then, but never further than
+    /// `cap` from the start of the call.
     pub fn extend_on_progress(mut self, cap: Duration) -> Self {
         self.options.extend_cap = Some(cap);
         self
     }
 
-    /// Asks for progress. The handler runs where the call is awaited, in the order in which the
-    /// server reported, always before the call ends.
+    /// Requests progress notifications. The handler runs where the call is awaited, in the order of the
+    /// notifications, and always before the call ends.
     pub fn on_progress(self, mut handler: impl FnMut(Progress) + Send + 'static) -> Self {
         self.on_raw_progress(move |params| {
             if let Ok(progress) = params.read_owned() {
@@ -155,52 +153,53 @@ impl<T> Call<T> {
         })
     }
 
-    /// Asks for progress, and takes the parameters of each notification as they came, but for the
-    /// token, which is this library's own.
+    /// Requests progress notifications, and receives the parameters of each as they arrived. The progress
+    /// token in them was chosen by this library.
     pub fn on_raw_progress(mut self, handler: impl FnMut(Raw) + Send + 'static) -> Self {
         self.options.on_progress = Some(Box::new(handler));
         self
     }
 
-    /// Takes the parameters of the log messages that belong to this call, as they came, in order with
-    /// its progress and always before the call ends: those on the call's own stream, or over a
-    /// transport without such streams those that come while no other request is under way. All
-    /// others go to [`on_notification`](crate::ClientBuilder::on_notification). A caller that falls
-    /// 1,024 messages behind loses the newest, which are counted.
+    /// Handles the log messages that belong to this call. The handler receives their parameters as they
+    /// arrived, in order with the progress notifications, and always before the call ends. A log message
+    /// belongs to the call if it arrives on the call's own stream, or, over a transport without such streams,
+    /// while no other request is in flight. All others go to
+    /// [`on_notification`](crate::ClientBuilder::on_notification). If the caller falls 1,024 messages behind,
+    /// the newest are dropped and counted.
     pub fn on_raw_log(mut self, handler: impl FnMut(Raw) + Send + 'static) -> Self {
         self.options.on_log = Some(Box::new(handler));
         self
     }
 
-    /// Fails at once, in place of waiting, if the connection is not ready.
+    /// Fails immediately, instead of waiting, if the connection is not ready.
     pub fn fail_fast(mut self) -> Self {
         self.options.fail_fast = true;
         self
     }
 
-    /// A number of the caller's choice to know the call by: what the server asks on the stream of
-    /// this call, or in its result, comes to [`on_asked`](crate::ClientBuilder::on_asked) with it.
-    /// Nothing of it is sent.
+    /// Sets a number to identify the call by: [`on_asked`](crate::ClientBuilder::on_asked) receives it with
+    /// the requests that the server sends on the stream of this call, or in its result. It is not sent to the
+    /// server.
     pub fn tag(mut self, tag: u64) -> Self {
         self.options.tag = Some(tag);
         self
     }
 
-    /// Sends a W3C trace parent along, so that the server's work shows in the trace.
+    /// Sends a W3C trace parent, so that the server's work appears in the trace.
     pub fn traceparent(mut self, traceparent: &str) -> Self {
         self.options.trace = Some(Raw::string(traceparent));
         self
     }
 
-    /// If the call is dropped before it is answered, the server is told the reason that stands here by
-    /// then, if one does.
+    /// Sets a cell for the reason of a cancellation. If the call is dropped before its response arrives, and
+    /// the cell is set by then, the reason is sent to the server.
     pub fn reason(mut self, reason: &Reason) -> Self {
         self.options.reason = Some(Arc::clone(reason));
         self
     }
 
-    /// The call as a future that can be cancelled from elsewhere. Like every future, it is sent
-    /// when it is first polled.
+    /// Converts the call into a future that can be cancelled from elsewhere. Like every future, it only
+    /// starts when it is first polled.
     pub fn cancellable(self) -> InFlight<T>
     where
         T: FromAnswer,
@@ -254,7 +253,7 @@ impl<T> fmt::Debug for Call<T> {
     }
 }
 
-/// A call under way. Dropping it withdraws the call.
+/// A call in flight. Dropping it cancels the call.
 #[must_use = "a call is only sent when it is awaited"]
 pub struct Answering<T>(Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>);
 
@@ -272,7 +271,7 @@ impl<T> fmt::Debug for Answering<T> {
     }
 }
 
-/// A call under way that can be cancelled from elsewhere. Dropping it withdraws the call.
+/// A call in flight that can be cancelled from elsewhere. Dropping it cancels the call.
 #[must_use = "a call is only sent when it is awaited"]
 pub struct InFlight<T> {
     answering: Answering<T>,
@@ -280,7 +279,7 @@ pub struct InFlight<T> {
 }
 
 impl<T> InFlight<T> {
-    /// A handle that cancels the call from elsewhere.
+    /// Returns a handle that cancels the call.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
     }
@@ -311,21 +310,21 @@ struct Cancellation {
 }
 
 impl Canceller {
-    /// Cancels the call: the server is told why, also if the call is dropped without being polled
-    /// again; the caller gets [`CallError::Cancelled`](crate::CallError::Cancelled). Does nothing if
-    /// the call has ended.
+    /// Cancels the call. The server receives the reason, even if the call is dropped without being polled
+    /// again; the caller gets [`CallError::Cancelled`](crate::CallError::Cancelled). Does nothing if the call
+    /// has ended.
     pub fn cancel(&self, reason: &str) {
-        // Of two reasons the first stands.
+        // The first of two reasons wins.
         let _ = self.0.reason.set(Arc::from(reason));
         self.0.rung.notify_one();
     }
 
-    /// Where it says why.
+    /// Returns the cell for the reason.
     pub(crate) fn reason(&self) -> Reason {
         Arc::clone(&self.0.reason)
     }
 
-    /// Waits for the call to be cancelled, and gives the reason.
+    /// Waits until the call is cancelled, and returns the reason.
     pub(crate) async fn cancelled(&self) -> Arc<str> {
         loop {
             if let Some(reason) = self.0.reason.get() {

@@ -26,16 +26,16 @@ use crate::{
 
 /// A connection to one MCP server.
 ///
-/// Clones share the connection. Frames sent through one clone never overtake each other on their way
-/// to the transport; those of different clones may. (Over HTTP every message is a request of its
-/// own, and the network keeps no order.) When the last clone is dropped, and the last call made
-/// through one, the connection stops.
+/// Clones share the connection. Frames sent through one clone never overtake each other on their way to the
+/// transport, but frames of different clones may. (Over HTTP every message is a separate request, and the
+/// network does not preserve their order.) The connection stops when the last clone, and the last call made
+/// through one, is dropped.
 pub struct Client {
     handle: Handle,
 }
 
 impl Client {
-    /// Connects with the defaults, in the background, and returns at once.
+    /// Connects with the default settings in the background, and returns immediately.
     ///
     /// # Panics
     ///
@@ -44,70 +44,70 @@ impl Client {
         Self::builder(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).connect(connect)
     }
 
-    /// A client that calls itself `name` of this `version`.
+    /// Returns a builder for a client with this `name` and `version`.
     pub fn builder(name: &str, version: &str) -> ClientBuilder {
         ClientBuilder::new(name, version)
     }
 
-    /// Where the connection stands.
+    /// Returns the current state of the connection.
     pub fn state(&self) -> State {
         self.handle.shared.state.borrow().clone()
     }
 
-    /// A watch on where the connection stands. Do not hold on to what it lends across an `await`: the
-    /// connection could not tell its next state.
+    /// Returns a receiver for the state of the connection. Do not hold a borrow of its value across an
+    /// `await`: the connection could not publish its next state.
     pub fn watch_state(&self) -> watch::Receiver<State> {
         self.handle.shared.state.clone()
     }
 
-    /// Waits for the connection to be ready. Calls do that by themselves; this is for those who
-    /// want to know, or need what the server said of itself. Waits through losses and attempts;
-    /// fails when the connection has failed for good or is stopped.
+    /// Waits for the connection to become ready. Calls do this by themselves; use it to wait explicitly, or
+    /// to get the capabilities and instructions of the server. Keeps waiting while the connection is lost and
+    /// reopened; fails if the connection has failed permanently or is stopped.
     pub async fn ready(&self) -> Result<Arc<Session>, CallError> {
         self.handle.shared.ready().await
     }
 
-    /// Which kind of server it is, while the connection is ready: worth keeping for
-    /// [`ClientBuilder::known_era`].
+    /// Returns the era of the server while the connection is ready. It can be passed to
+    /// [`ClientBuilder::known_era`] later.
     pub fn era(&self) -> Option<Era> {
         self.handle.shared.era()
     }
 
-    /// What happened so far, in numbers.
+    /// Returns the counters of the connection.
     pub fn counters(&self) -> CounterValues {
         self.handle.shared.counters.values()
     }
 
-    /// Connects at once if the connection waits to, or has failed. Does nothing otherwise.
+    /// Connects immediately if the connection is in backoff, or has failed. Does nothing otherwise.
     pub fn restart(&self) {
         self.handle.shared.control(Control::Restart);
     }
 
-    /// Ends the connection. Every waiting call gets [`CallError::Shutdown`]; the server is given
-    /// time to leave, in the background. Stopping twice is the same as stopping once. A program that
-    /// is about to exit waits for [`closed`](Self::closed), too: with the runtime goes the background,
-    /// and a server that has not left by then is ended.
+    /// Stops the connection. Every waiting call ends with [`CallError::Shutdown`], and the server gets time
+    /// to exit in the background. Stopping twice has no further effect. A program that is about to exit
+    /// should also wait for [`closed`](Self::closed): the background work ends with the runtime, and a server
+    /// that has not exited by then is killed.
     pub async fn stop(&self) {
         let (sender, stopped) = oneshot::channel();
         self.handle.shared.control(Control::Stop(sender));
-        // An error means that it has ended already.
+        // An error means that the connection has already ended.
         let _ = stopped.await;
     }
 
-    /// Waits until the connection is over and its server has left: a child process at most as long as
-    /// [its grace](crate::stdio::Command::grace). The connection itself is over at most 100 ms after a
+    /// Waits until the connection has ended and its server has exited. A child process gets at most [its
+    /// grace period](crate::stdio::Command::grace). The connection itself ends at most 100 ms after a
     /// [`stop`](Self::stop).
     pub async fn closed(&self) {
         let mut state = self.handle.shared.state.clone();
-        // The task holds the other end of the watch, and lets go of it when it ends.
+        // The driver task holds the sender of this channel, and drops it when it ends.
         while state.changed().await.is_ok() {}
         self.handle.shared.connect.ended().await;
     }
 
-    /// Sends any request, and hands back the raw result: also one that asks for input, which the
-    /// typed calls have the handlers answer. A tool call whose headers are out of date is repeated
-    /// with new ones, as a typed one is. Members of `_meta` that are given here stand, but for the
-    /// protocol version and the progress token.
+    /// Sends any request and returns the raw result, including one that asks for input, which the typed calls
+    /// pass to the handlers. A tool call whose headers are out of date is repeated with new ones, like a
+    /// typed one. Members of `_meta` in `params` are kept, except for the protocol version and the progress
+    /// token.
     pub fn request(
         &self,
         method: impl Into<Cow<'static, str>>,
@@ -126,7 +126,7 @@ impl Client {
         Call::new(self.handle.clone(), request)
     }
 
-    /// Sends any notification. Done when the transport has it.
+    /// Sends any notification. Completes when the transport has accepted it.
     pub async fn notify(
         &self,
         method: impl Into<Cow<'static, str>>,
@@ -150,13 +150,13 @@ impl Client {
         Ok(())
     }
 
-    /// The tools of the server. Over HTTP, tools whose header parameters break the rules of the
-    /// protocol are left out, as it demands.
+    /// Lists the tools of the server. Over HTTP, tools whose header parameters break the rules of the
+    /// protocol are left out, as the protocol requires.
     pub fn tools(&self) -> Pages<Tool> {
         Pages::new(self.handle.clone())
     }
 
-    /// Calls a tool. A tool that ran and failed is no [`Error`]: see [`CallToolResult::is_error`].
+    /// Calls a tool. A tool that ran and failed is not an [`Error`]: see [`CallToolResult::is_error`].
     pub fn call_tool(
         &self,
         name: impl Into<String>,
@@ -173,12 +173,12 @@ impl Client {
         Call::new(self.handle.clone(), request).asking_back()
     }
 
-    /// The prompts of the server.
+    /// Lists the prompts of the server.
     pub fn prompts(&self) -> Pages<Prompt> {
         Pages::new(self.handle.clone())
     }
 
-    /// Fills in a prompt. Its arguments are strings.
+    /// Renders a prompt. Its arguments are strings.
     pub fn get_prompt(
         &self,
         name: impl Into<String>,
@@ -188,12 +188,12 @@ impl Client {
         Call::of(&self.handle, method::PROMPTS_GET, params).asking_back()
     }
 
-    /// The resources of the server.
+    /// Lists the resources of the server.
     pub fn resources(&self) -> Pages<Resource> {
         Pages::new(self.handle.clone())
     }
 
-    /// The families of resources of the server.
+    /// Lists the resource templates of the server.
     pub fn resource_templates(&self) -> Pages<ResourceTemplate> {
         Pages::new(self.handle.clone())
     }
@@ -204,7 +204,7 @@ impl Client {
         Call::of(&self.handle, method::RESOURCES_READ, Ok(Some(params))).asking_back()
     }
 
-    /// Asks how an argument could go on. `context` holds the arguments that are already filled in.
+    /// Completes an argument. `context` contains the arguments that are already known.
     pub fn complete(
         &self,
         of: &CompletionRef,
@@ -223,24 +223,24 @@ impl Client {
         Call::of(&self.handle, method::COMPLETE, params)
     }
 
-    /// Asks for `notifications/resources/updated` whenever this resource changes, now and after
-    /// every reconnect.
+    /// Subscribes to a resource: the server sends `notifications/resources/updated` whenever it changes. The
+    /// subscription is renewed after every reconnect.
     pub async fn subscribe(&self, uri: &str) -> Result<(), Error> {
         self.change(Change::Subscribe(uri.to_owned())).await
     }
 
-    /// Takes that back.
+    /// Cancels a subscription.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), Error> {
         self.change(Change::Unsubscribe(uri.to_owned())).await
     }
 
-    /// Asks for log messages of this level and above, now and after every reconnect.
+    /// Sets the lowest level of log messages to receive, now and after every reconnect.
     pub async fn set_log_level(&self, level: LogLevel) -> Result<(), Error> {
         self.change(Change::Level(level)).await
     }
 
-    /// Changes the roots, and tells a server that wants to know. Only for a client that was
-    /// [built with roots](ClientBuilder::roots).
+    /// Replaces the roots, and notifies the server if it needs that. Only for a client that was [built with
+    /// roots](ClientBuilder::roots).
     pub async fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         let Some(own) = &self.handle.shared.handlers.roots else {
             return Err(Error::NotOffered {
@@ -250,12 +250,12 @@ impl Client {
         *own.write() = roots.into_iter().collect();
         match self.ready().await?.revision.era() {
             Era::Legacy => self.notify(method::ROOTS_CHANGED, None).await,
-            // A server of 2026-07-28 asks when it needs them.
+            // A server of 2026-07-28 requests the roots when it needs them.
             Era::Modern => Ok(()),
         }
     }
 
-    /// A client for a user.
+    /// Creates a client for a user of the library.
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
             handle: Handle::new(shared),
@@ -264,7 +264,7 @@ impl Client {
 
     async fn change(&self, change: Change) -> Result<(), Error> {
         let (sender, done) = oneshot::channel();
-        // The task of the subscriptions ends only with the connection.
+        // The subscriptions task ends only with the connection.
         let stopped = || Error::from(CallError::Shutdown { sent: true });
         let changing = async {
             self.handle
@@ -287,10 +287,10 @@ impl Client {
     }
 }
 
-/// What the parameters of a raw request can be given as: JSON as it is to be sent, a
-/// [`Value`](serde_json::Value), or `None`.
+/// A type that can be used as the parameters of a raw request: JSON text, a [`Value`](serde_json::Value), or
+/// `None`.
 pub trait IntoParams {
-    /// The parameters as JSON.
+    /// Converts the value to JSON.
     fn into_params(self) -> Option<Raw>;
 }
 
@@ -308,7 +308,7 @@ impl IntoParams for Option<Raw> {
 
 impl IntoParams for serde_json::Value {
     fn into_params(self) -> Option<Raw> {
-        // A value has only names that are strings, so that it can always be written.
+        // All keys of a `Value` are strings, so it can always be serialized.
         Raw::from_value(&self).ok()
     }
 }
@@ -329,7 +329,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// `{"name": …, "arguments": …}`, without arguments if there are none.
+/// Returns `{"name": …, "arguments": …}`, or only the name if there are no arguments.
 fn named_params(name: &str, arguments: &impl Serialize) -> Result<Raw, Error> {
     let name = ("name", Raw::string(name));
     let arguments = to_raw(arguments, "the arguments")?;

@@ -30,28 +30,28 @@ use crate::{
 pub(crate) struct Handle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) lane: u64,
-    /// Held by what belongs to a user, so that the connection ends with the last of them.
+    /// Held by the handles of the library's users, so that the connection ends with the last of them.
     user: Option<Arc<User>>,
 }
 
-/// The hold of users on the connection. The library's own tasks have none.
+/// Keeps the connection open for the users of the library. The library's own tasks have none.
 struct User(mpsc::UnboundedSender<Control>);
 
 impl Drop for User {
     fn drop(&mut self) {
-        // An error means that the connection is over already.
+        // An error means that the connection has already ended.
         let _ = self.0.send(Control::Abandoned);
     }
 }
 
-/// A change to what is asked of the server now and after every reconnect.
+/// A change to the subscriptions or the log level, which are restored after every reconnect.
 pub(crate) enum Change {
     Subscribe(String),
     Unsubscribe(String),
     Level(LogLevel),
 }
 
-/// Where the caller of a [`Change`] waits.
+/// Reports the result of a [`Change`] to its caller.
 pub(crate) type Done = oneshot::Sender<Result<(), Error>>;
 
 /// The state that all handles share.
@@ -65,13 +65,13 @@ pub(crate) struct Shared {
     pub(crate) ids: Ids,
     pub(crate) request_timeout: Duration,
     pub(crate) connect: Arc<dyn Connect>,
-    /// Which arguments of which tool travel as headers, too: known from the list of tools.
+    /// The arguments of each tool that are also sent as headers, known from the list of tools.
     pub(crate) param_headers: RwLock<HashMap<String, ParamHeaders>>,
-    /// Which lists somebody may hold.
+    /// The lists that were requested.
     pub(crate) asked_for: AskedFor,
-    /// The level for revisions that want it with each request.
+    /// The log level, for revisions that send it with each request.
     pub(crate) log_level: RwLock<Option<Raw>>,
-    /// Tells of items of lists that cannot be used.
+    /// Limits the warnings about list items that cannot be used.
     pub(crate) left_out: Limited,
 }
 
@@ -81,7 +81,7 @@ static LANES: AtomicU64 = AtomicU64::new(0);
 const PARAM_HEADERS_MAX: usize = 10_000;
 
 impl Handle {
-    /// A handle for a user.
+    /// Creates a handle for a user of the library.
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let user = Arc::new(User(shared.control.clone()));
         Self {
@@ -90,7 +90,7 @@ impl Handle {
         }
     }
 
-    /// A handle for the library's own use, which does not keep the connection from ending.
+    /// Creates a handle for internal use, which does not keep the connection open.
     pub(crate) fn internal(shared: Arc<Shared>) -> Self {
         Self {
             shared,
@@ -99,7 +99,7 @@ impl Handle {
         }
     }
 
-    /// Another handle of the same user, with an order of its own.
+    /// Creates another handle of the same user, with its own order of frames.
     pub(crate) fn new_lane(&self) -> Self {
         Self {
             user: self.user.clone(),
@@ -115,7 +115,7 @@ impl Shared {
         told: Option<mpsc::Sender<Told>>,
         tag: Option<u64>,
     ) -> Result<Pending, CallError> {
-        // JSON-RPC would allow an array; MCP has objects only, and some servers answer nothing else.
+        // JSON-RPC allows an array, but MCP uses only objects, and some servers do not respond to others.
         if call
             .params
             .as_ref()
@@ -138,7 +138,7 @@ impl Shared {
     }
 
     pub(crate) fn control(&self, control: Control) {
-        // An error means that the connection is over, and with it everything to be controlled.
+        // An error means that the connection has ended, and there is nothing left to control.
         let _ = self.control.send(control);
     }
 
@@ -146,7 +146,7 @@ impl Shared {
         self.log_level.read().clone()
     }
 
-    /// Waits for the connection to be ready, through losses and attempts.
+    /// Waits for the connection to become ready, through losses and reconnects.
     pub(crate) async fn ready(&self) -> Result<Arc<Session>, CallError> {
         let mut state = self.state.clone();
         let settled = |state: &State| {
@@ -167,7 +167,7 @@ impl Shared {
         }
     }
 
-    /// The session, if the connection is ready.
+    /// Returns the session, if the connection is ready.
     pub(crate) fn session(&self) -> Option<Arc<Session>> {
         match &*self.state.borrow() {
             State::Ready(session) => Some(Arc::clone(session)),
@@ -175,14 +175,15 @@ impl Shared {
         }
     }
 
-    /// The kind of server, if the connection is ready.
+    /// Returns the era of the server, if the connection is ready.
     pub(crate) fn era(&self) -> Option<Era> {
         self.session().map(|session| session.revision.era())
     }
 
-    /// Remembers which arguments of a tool travel as headers. `false` for a tool that cannot be used.
+    /// Remembers the arguments of a tool that are sent as headers. Returns `false` for a tool that cannot be
+    /// used.
     pub(crate) fn learn_param_headers(&self, tool: &str, schema: &Raw) -> bool {
-        // Only where requests have headers, and only since the revision that gives them a meaning.
+        // Only transports with headers need this, and only revisions that define these headers.
         if !self.connect.carries_headers() || self.era() != Some(Era::Modern) {
             return true;
         }
@@ -205,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// The headers that a call of a tool with these parameters carries.
+    /// Returns the headers of a tool call with these parameters.
     pub(crate) fn param_headers(&self, params: Option<&Raw>) -> Result<Headers, Error> {
         let known = self.param_headers.read();
         if known.is_empty() {

@@ -1,4 +1,5 @@
-//! The driver: one task a connection. It carries events in and actions out, and decides nothing.
+//! The driver: one task per connection. It passes events to the machine and carries out its
+//! actions; it makes no decisions.
 
 use std::{
     future::{Future, poll_fn},
@@ -31,34 +32,34 @@ pub(crate) struct Submission {
     pub(crate) caller: Caller,
 }
 
-/// Where a caller waits.
+/// The channels to a caller.
 pub(crate) struct Caller {
     pub(crate) reply: oneshot::Sender<Result<Reply, CallError>>,
-    /// What the server says of the call on the way, if that is wanted. A caller that does not read
-    /// loses the newest.
+    /// Receives the progress and log messages of the call, if the caller wants them. If it does not
+    /// read them, the newest are dropped.
     pub(crate) told: Option<mpsc::Sender<Told>>,
-    /// What the caller knows the call by.
+    /// The caller's identifier for the call.
     pub(crate) tag: Option<u64>,
 }
 
-/// What the server says of a call on the way: the parameters of the notification.
+/// A progress or log message of a call: the parameters of the notification.
 pub(crate) enum Told {
     Progress(Raw),
     Log(Raw),
 }
 
-/// A message about a request of the server, for the task that answers them.
+/// A message about a request of the server, for the task that responds to them.
 pub(crate) enum ServerRequest {
     Received {
         epoch: u64,
         id: Id,
         answering: Answering,
     },
-    /// The server no longer wants an answer.
+    /// The server no longer waits for a response.
     Cancelled { id: Id },
 }
 
-/// What needs no admission, because each of them belongs to something admitted before.
+/// Messages that need no admission, because each belongs to something that was admitted before.
 pub(crate) enum Control {
     CallerGone(u64),
     Cancel {
@@ -88,16 +89,16 @@ pub(crate) struct Driver {
     pub(crate) started: Instant,
 }
 
-/// Where what the server says goes, by its kind. All are bounded: what finds no room is counted and
-/// dropped, and a request among it answered so.
+/// The channels for the messages of the server, by kind. All are bounded: a message that does not
+/// fit is dropped and counted, and a request is also answered with an error.
 pub(crate) struct Outlets {
     pub(crate) notifications: mpsc::Sender<Notification>,
     pub(crate) requests: mpsc::Sender<ServerRequest>,
-    /// That a listen stream is open.
+    /// Receives the acknowledgement of a listen stream.
     pub(crate) acknowledged: mpsc::Sender<Notification>,
 }
 
-/// What a pass of the loop found to do.
+/// The work found in one pass of the loop.
 enum Turn {
     Calls,
     Control(Control),
@@ -119,7 +120,7 @@ enum Link {
     },
 }
 
-/// How many calls are taken in before the transport is looked at again: enough to fill one write.
+/// The most calls accepted before the transport is polled again: enough to fill one write.
 const CALLS_PER_TURN: usize = 64;
 
 impl Driver {
@@ -151,15 +152,15 @@ impl Driver {
         };
         let mut batch = Vec::new();
         let mut timer = Timer::default();
-        // Whoever had the last turn waits for the other, so that neither a flood of calls nor a
-        // flood of frames can starve the rest.
+        // Calls and frames take turns, so that neither a flood of calls nor a flood of frames can
+        // starve the other.
         let mut link_first = false;
         loop {
             hands.carry_out();
             if hands.exited {
                 break;
             }
-            // A time too far to be told is a time that never comes.
+            // A time that is too far away to be represented never comes.
             let due = [hands.machine.next_timeout(), hands.violations.due()];
             let due = due
                 .into_iter()
@@ -190,7 +191,7 @@ impl Driver {
                     }
                 }
                 Turn::Control(control) => {
-                    // What is controlled may still be on its way here.
+                    // The call that the message refers to may still be in the queue.
                     while let Ok(submission) = calls.try_recv() {
                         hands.submit(submission);
                     }
@@ -203,7 +204,7 @@ impl Driver {
             hands.sum_up(Throttle::summary);
         }
         hands.sum_up(Throttle::take);
-        // Whoever comes now, or came while the end was decided, is answered by the closed queue.
+        // Calls that arrive now, or arrived during the shutdown, are rejected by the closed queue.
         calls.close();
         while let Ok(submission) = calls.try_recv() {
             let _ = submission
@@ -214,7 +215,7 @@ impl Driver {
     }
 }
 
-/// Everything the driver holds, and the one place where actions are carried out.
+/// The state of the driver, and the place where actions are carried out.
 struct Hands {
     machine: Machine,
     connect: Arc<dyn Connect>,
@@ -222,7 +223,7 @@ struct Hands {
     state: watch::Sender<State>,
     counters: Arc<switchboard_machine::Counters>,
     handlers: Arc<Handlers>,
-    /// Bounds the reports of violations.
+    /// Limits the reports of violations.
     violations: Throttle,
     started: Instant,
     link: Link,
@@ -238,7 +239,7 @@ impl Hands {
     }
 
     fn submit(&mut self, Submission { id, call, caller }: Submission) {
-        // A caller that left before its call got here has nothing to wait for.
+        // The caller left before its call arrived here, so there is no one to reply to.
         if !caller.reply.is_closed() {
             let span = telemetry::request_span(id, &call.method);
             self.callers.insert(id, (caller, span));
@@ -403,7 +404,7 @@ impl Hands {
         }
     }
 
-    /// Hands on a request of the server, or answers it if there is no room.
+    /// Passes on a request of the server, or rejects it if the queue is full.
     fn ask(&mut self, epoch: u64, request: Request, via: Option<u64>) {
         let caller = via.and_then(|id| self.callers.get(&id));
         let asked = Asked {
@@ -480,8 +481,8 @@ impl Hands {
                 transport,
             } if *epoch == closing => {
                 transport.close();
-                // While the connection ends, the transport is polled for the rest of its close.
-                // In every other case nobody waits for that.
+                // While the connection is shutting down, the transport is polled until it has
+                // closed. In all other cases, there is no need to wait for that.
                 if matches!(*self.state.borrow(), State::Closing) {
                     *armed = true;
                 } else {
@@ -494,14 +495,14 @@ impl Hands {
     }
 }
 
-/// The one timer of the task, which is set anew only when it has to ring earlier than it would.
+/// The timer of the task, which is reset only if it has to fire earlier than it would.
 #[derive(Default)]
 struct Timer {
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Timer {
-    /// Ready when `due` has come. May also be ready without that, which does no harm.
+    /// Ready when `due` has passed. May also be ready earlier, which does no harm.
     fn poll(&mut self, cx: &mut Context<'_>, due: Option<Instant>) -> Poll<()> {
         let Some(due) = due else {
             return Poll::Pending;
@@ -512,8 +513,8 @@ impl Timer {
         if sleep.deadline() > due || sleep.is_elapsed() {
             sleep.as_mut().reset(due);
         }
-        // The clock counts, not only the ring: a task that always has something else to do may
-        // never be rung.
+        // The clock is checked in addition to the timer: a task that always has other work may
+        // never be woken by it.
         if due <= Instant::now() {
             return Poll::Ready(());
         }

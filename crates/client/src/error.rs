@@ -1,56 +1,56 @@
-//! Why something did not work, as a value.
+//! The error type of the crate.
 
 use switchboard_machine::{CallError, ErrorKind};
 use switchboard_wire::ErrorObject;
 
-/// Why a call did not give what was asked for.
+/// The reason why a call did not return the requested value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The call ended without an answer of the server.
+    /// The call ended without a response from the server.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The server answered with an error.
+    /// The server responded with an error.
     #[error("the server answered: {0}")]
     Server(ErrorObject),
-    /// The server answered, but not in a way that the method allows.
+    /// The server responded, but the response is not valid for the method.
     #[error("the answer to `{method}` cannot be read")]
     UnexpectedAnswer {
-        /// What was asked.
+        /// The method of the call.
         method: String,
-        /// What the reader said.
+        /// The error of the parser.
         #[source]
         source: serde_json::Error,
     },
-    /// The server went on asking for input, or for pages, beyond any reason.
+    /// The server kept asking for input, or returning pages, without end.
     #[error("the answer to `{method}` has no end: {reason}")]
     Endless {
-        /// What was asked.
+        /// The method of the call.
         method: String,
-        /// In which way.
+        /// A description of the loop.
         reason: &'static str,
     },
-    /// The server needs input that this client has no handler for, or whose handler refused.
+    /// The server needs input for which this client has no handler, or whose handler refused.
     #[error("the server needs input for `{method}` that it did not get: {reason}")]
     InputRefused {
-        /// What was asked.
+        /// The method of the call.
         method: String,
-        /// Why it was not given.
+        /// The reason why there is no input.
         reason: String,
     },
-    /// What was handed in cannot be sent.
+    /// An argument cannot be sent.
     #[error("{what} cannot be written as JSON")]
     InvalidArgument {
-        /// Which part.
+        /// The argument.
         what: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: switchboard_wire::RawError,
     },
-    /// The server does not offer what was asked for.
+    /// The server does not offer the requested feature.
     #[error("the server does not offer {what}")]
     NotOffered {
-        /// What was asked for.
+        /// The requested feature.
         what: String,
     },
 }
@@ -63,7 +63,7 @@ impl Error {
         }
     }
 
-    /// What kind of trouble this is.
+    /// Returns the category of the error.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Call(error) => error.kind(),
@@ -74,8 +74,8 @@ impl Error {
         }
     }
 
-    /// Whether the same call may well succeed a little later. It says nothing of whether the
-    /// server has acted already.
+    /// Returns `true` if the same call may succeed a little later. The server may already have
+    /// processed the call.
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Call(error) => error.is_retryable(),

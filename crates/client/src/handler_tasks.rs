@@ -1,4 +1,4 @@
-//! The tasks that run the handlers, away from the connection, so that none of them can hold it up.
+//! The tasks that run the handlers, separate from the connection, so that no handler can block it.
 
 use std::{
     collections::HashMap,
@@ -17,8 +17,8 @@ use crate::{
     handlers::Handlers,
 };
 
-/// Answers the server's requests, side by side (the connection bounds their number), until the
-/// connection is over.
+/// Responds to the server's requests concurrently, until the connection has ended. The connection
+/// limits their number.
 pub(crate) async fn answer_requests(
     mut requests: mpsc::Receiver<ServerRequest>,
     control: mpsc::UnboundedSender<Control>,
@@ -51,8 +51,8 @@ pub(crate) async fn answer_requests(
     }
 }
 
-/// Hands notifications to their handler, one after another, until the connection is over. The
-/// handler may block: it runs where that does no harm.
+/// Passes notifications to their handler, one after another, until the connection has ended. The
+/// handler may block: it runs on a thread for blocking work.
 pub(crate) async fn deliver_notifications(
     mut notifications: mpsc::Receiver<Notification>,
     handlers: Arc<Handlers>,
@@ -71,7 +71,7 @@ pub(crate) async fn deliver_notifications(
                 tell(&handlers, news);
             }
         });
-        // It catches its panics; an error means that the runtime is going down.
+        // Panics are caught; an error means that the runtime is shutting down.
         let _ = told.await;
     }
 }

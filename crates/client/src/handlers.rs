@@ -1,4 +1,4 @@
-//! Who answers when the server asks: one set of handlers for both ways of asking.
+//! The handlers for the requests of the server: one set for both ways of requesting input.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use switchboard_wire::{ErrorObject, Notification, Raw, code, method};
 
 use crate::model::{Lossless, Root};
 
-/// What a handler gives, some time later.
+/// The future of a handler.
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<Raw, ErrorObject>> + Send>>;
 pub(crate) type RequestHandler = Box<dyn Fn(Option<Raw>) -> Answering + Send + Sync>;
 type OtherHandler = Box<dyn Fn(String, Option<Raw>) -> Answering + Send + Sync>;
@@ -22,7 +22,7 @@ type AskedHandler = Box<dyn Fn(Asked) -> Answering + Send + Sync>;
 type NotificationHandler = Box<dyn Fn(Notification) + Send + Sync>;
 type ViolationHandler = Box<dyn Fn(&Violation<'_>) + Send + Sync>;
 
-/// Something that the server asks, as it came.
+/// A request of the server, as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Asked {
@@ -30,41 +30,41 @@ pub struct Asked {
     pub method: String,
     /// The parameters.
     pub params: Option<Raw>,
-    /// The [tag](crate::Call::tag) of the call on which the server asks, if the transport can tell
-    /// which one that is, and the call is under way.
+    /// The [tag](crate::Call::tag) of the call that the request belongs to, if the transport can tell which
+    /// one it is, and the call is in flight.
     pub tag: Option<u64>,
-    /// It came on the stream of a request, or in its result. If so and there is no tag, that request has none or
-    /// is over; if not, nothing says to which request it belongs.
+    /// The request arrived on the stream of a call, or in its result. If it did and there is no tag, that
+    /// call has none or has ended; if it did not, the call that it belongs to is unknown.
     pub of_request: bool,
-    /// What the server calls the question: its id, or the key that it asks under, if that is a string.
+    /// The server's name for the request: its id, or its key among the input requests, if that is a string.
     pub name: Option<String>,
 }
 
-/// A report about a server that breaks the protocol. Reports come at a bounded rate.
+/// A report of protocol violations by the server. Reports are sent at a limited rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Violation<'a> {
     /// One violation.
     #[non_exhaustive]
     Frame {
-        /// What the server did.
+        /// The violation.
         reason: &'a str,
-        /// The frame, if it cannot be read as JSON-RPC.
+        /// The frame, if it cannot be parsed as JSON-RPC.
         frame: Option<&'a [u8]>,
     },
     /// Violations since the last report that were only counted.
     #[non_exhaustive]
     More {
-        /// Their number.
+        /// Number of violations.
         count: u64,
-        /// The size of their frames.
+        /// Size of their frames, in bytes.
         bytes: u64,
     },
 }
 
 #[derive(Default)]
 pub(crate) struct Handlers {
-    /// Goes ahead of all others.
+    /// Takes precedence over all others.
     pub(crate) asked: Option<AskedHandler>,
     pub(crate) sampling: Option<RequestHandler>,
     pub(crate) elicitation: Option<RequestHandler>,
@@ -76,15 +76,15 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
-    /// Answers a request of the server, in whichever way it came. A handler that panics answers
-    /// with an error, and harms nobody else.
+    /// Responds to a request of the server, whichever way it arrived. A handler that panics responds with an
+    /// error, and does not affect anything else.
     pub(crate) async fn answer(&self, asked: Asked) -> Result<Raw, ErrorObject> {
         calmly(self.begin(asked)?).await
     }
 
-    /// Takes in a request of the server that has just been read: the next frame is read after this. The handler of
-    /// everything is called here, so that it sees what is under way at this point; the others when the answer is
-    /// first polled.
+    /// Accepts a request of the server that has just been read, before the next frame is read. The `asked`
+    /// handler is called here, so that it sees the calls in flight at this point; the other handlers are
+    /// called when the future is first polled.
     pub(crate) fn take_in(self: &Arc<Self>, asked: Asked) -> Answering {
         let handlers = Arc::clone(self);
         if self.asked.is_none() {
@@ -96,7 +96,7 @@ impl Handlers {
         }
     }
 
-    /// Tells of a violation. A handler that panics harms nobody else.
+    /// Reports a violation. A handler that panics does not affect anything else.
     pub(crate) fn violated(&self, what: &Violation<'_>) {
         if let Some(handler) = &self.violation
             && catch_unwind(AssertUnwindSafe(|| handler(what))).is_err()
@@ -105,7 +105,7 @@ impl Handlers {
         }
     }
 
-    /// Finds whoever answers, and has it begin.
+    /// Finds the handler and calls it.
     fn begin(&self, asked: Asked) -> Result<Answering, ErrorObject> {
         if let Some(handler) = &self.asked {
             return calm(|| handler(asked));
@@ -132,14 +132,14 @@ impl Handlers {
         }
     }
 
-    /// What these handlers can do, as the older revisions spell it.
+    /// Returns the capabilities of these handlers, in the format of the older revisions.
     pub(crate) fn legacy_capabilities(&self) -> Raw {
         let changes = || Raw::object([("listChanged", Raw::from(true))]);
         let roots = self.roots.is_some().then(|| ("roots", changes()));
         Raw::object(self.asking_capabilities().chain(roots))
     }
 
-    /// What these handlers can do, as 2026-07-28 spells it.
+    /// Returns the capabilities of these handlers, in the format of 2026-07-28.
     pub(crate) fn modern_capabilities(&self) -> Raw {
         let roots = self.roots.is_some().then(|| ("roots", Raw::empty_object()));
         Raw::object(self.asking_capabilities().chain(roots))
@@ -165,7 +165,7 @@ impl fmt::Debug for Handlers {
     }
 }
 
-/// A handler in raw JSON from an ordinary async function.
+/// Makes a raw JSON handler of a typed async function.
 pub(crate) fn typed<Q, A, F, Fut>(handler: F) -> RequestHandler
 where
     Q: serde::de::DeserializeOwned + Send + 'static,
@@ -186,7 +186,7 @@ where
     })
 }
 
-/// Whether a question to a person is one about an address, not a form.
+/// Returns `true` if an elicitation asks to open a URL, not to fill in a form.
 fn asks_for_url(params: Option<&Raw>) -> bool {
     let mode = params.and_then(|params| params.member("mode")?.to_text());
     mode.as_deref() == Some("url")
@@ -196,7 +196,7 @@ fn to_raw(value: &impl serde::Serialize) -> Result<Raw, ErrorObject> {
     Raw::from_value(value).map_err(|error| ErrorObject::new(code::INTERNAL, error.to_string()))
 }
 
-/// Awaits an answer. A panic is an error.
+/// Awaits a handler. A panic becomes an error.
 async fn calmly(mut answering: Answering) -> Result<Raw, ErrorObject> {
     poll_fn(|cx| {
         calm(|| answering.as_mut().poll(cx)).unwrap_or_else(|error| Poll::Ready(Err(error)))

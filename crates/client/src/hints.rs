@@ -1,21 +1,21 @@
-//! How long a result may be kept, and for whom.
+//! The time for which a result may be cached, and for whom.
 
 use std::time::Duration;
 
 use switchboard_wire::Raw;
 
-/// What a server of 2026-07-28 says of how long a result may be kept. Older ones say nothing.
+/// The caching hints of a result from a server of 2026-07-28. Older servers send none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheHints {
-    /// For so long.
+    /// Time for which the result may be cached.
     pub ttl: Duration,
-    /// For anyone; if not, only for who asked.
+    /// The result may be shared; otherwise it is only for the client that requested it.
     pub public: bool,
 }
 
 impl CacheHints {
-    /// What this result says, if it does.
+    /// Reads the hints of a result, if it has any.
     ///
     /// ```
     /// use switchboard_client::{CacheHints, Raw};
@@ -36,7 +36,7 @@ impl CacheHints {
         })
     }
 
-    /// What holds for two results together.
+    /// Combines the hints of two results. The stricter ones apply.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -46,5 +46,5 @@ impl CacheHints {
     }
 }
 
-/// Nothing is kept for longer than this, whatever a server says.
+/// The longest time for which a result is cached, regardless of the server's hint.
 const TTL_MAX: Duration = Duration::from_hours(24);

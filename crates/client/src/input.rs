@@ -1,4 +1,4 @@
-//! Results that ask back: how a server of 2026-07-28 gets input in the middle of a request.
+//! Results that ask for input: the way in which a server of 2026-07-28 gets input during a request.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -10,59 +10,59 @@ use crate::{
     join::join_all,
 };
 
-/// The first and the longest pause before repeating a request whose server only asked for one.
+/// The first and the longest pause before repeating a request whose server only asked for a pause.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// What kind of result it is.
+/// The kind of a result.
 #[derive(Debug)]
 pub(crate) enum ResultKind {
-    /// The end of the call.
+    /// The final result of the call.
     Complete,
-    /// A question.
+    /// A request for input.
     InputRequired(InputRequired),
-    /// Something that this client did not ask for and cannot read.
+    /// A kind that this client did not ask for and cannot interpret.
     Unknown(String),
 }
 
-/// A result that asks for input: what [`Client::request`](crate::Client::request) may hand back, and the
-/// typed calls have answered by the handlers.
+/// A result that asks for input. [`Client::request`](crate::Client::request) may return one; the typed calls
+/// pass it to the handlers.
 #[derive(Debug)]
 pub struct InputRequired {
     requests: Vec<(String, Raw)>,
     state: Option<Raw>,
 }
 
-/// A result that may ask for input, and that programs would read in different ways.
+/// A result that may ask for input, but is ambiguous: programs would interpret it in different ways.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnclearInput {
-    /// A member stands there twice, or in another letter case.
+    /// A member occurs twice, or in another letter case.
     #[error("its input requests are ambiguous: {0}")]
     Ambiguous(#[from] RawError),
-    /// There are more than [`InputRequired::QUESTIONS_MAX`].
+    /// There are more than [`InputRequired::QUESTIONS_MAX`] input requests.
     #[error(
         "it asks more than {} questions at a time",
         InputRequired::QUESTIONS_MAX
     )]
     TooMany,
-    /// A member is not of the kind that the protocol wants.
+    /// A member does not have the type that the protocol requires.
     #[error("its input requests cannot be read: {what} has to be {kind}")]
     Shape {
         /// The member.
         what: &'static str,
-        /// The kind that it has to be of.
+        /// The type that it must have.
         kind: &'static str,
     },
 }
 
-/// The members of a result with which a server asks for input.
+/// The members with which a result asks for input.
 const MEMBERS: [&str; 3] = ["resultType", "inputRequests", "requestState"];
 
 impl ResultKind {
-    /// Reads the kind of a result, and what it asks.
+    /// Reads the kind of a result, and its input requests.
     pub(crate) fn of(result: &Raw) -> Result<Self, UnclearInput> {
-        // Most results do not say, and many are large: a search is far cheaper than a parse.
+        // Most results have no kind, and many are large: a search is far cheaper than parsing.
         static RESULT_TYPE: Name = Name::new("resultType");
         let names_requests = InputRequired::may_be_in(result);
         if !names_requests && !result.may_name(&RESULT_TYPE) {
@@ -87,7 +87,7 @@ impl ResultKind {
     }
 }
 
-/// The questions in a result, each under its key: a method and its parameters.
+/// Returns the input requests in a result, each with its key: a method and its parameters.
 fn requests_in(result: &Raw) -> Result<Vec<(String, Raw)>, UnclearInput> {
     let shape = |what, kind| UnclearInput::Shape { what, kind };
     let [kind, requests, state] = MEMBERS;
@@ -129,14 +129,14 @@ fn is_string(value: &Raw) -> bool {
 }
 
 impl InputRequired {
-    /// How often a server may ask questions in one call.
+    /// The most rounds of input that a server may request in one call.
     pub const ROUNDS_MAX: u32 = 10;
-    /// How often a server may ask for a pause in one call. The deadline of the call is there, too.
+    /// The most pauses that a server may request in one call. The deadline of the call applies as well.
     pub const PAUSES_MAX: u32 = 100;
-    /// The most questions at a time.
+    /// The most input requests in one result.
     pub const QUESTIONS_MAX: usize = 64;
 
-    /// The questions in this result, if it is one that waits for answers.
+    /// Returns the input requests of this result, if it waits for input.
     pub fn of(result: &Raw) -> Result<Option<Self>, UnclearInput> {
         Ok(match ResultKind::of(result)? {
             ResultKind::InputRequired(asked) => Some(asked),
@@ -144,14 +144,15 @@ impl InputRequired {
         })
     }
 
-    /// Tests if a result, or a value in it, may have questions, in any spelling that some reader takes for them.
-    /// `false` is certain, and costs a search in the bytes.
+    /// Tests if a result, or a value in it, may contain input requests, in any spelling that some parser
+    /// accepts. `false` is certain, and costs one search over the bytes.
     pub fn may_be_in(result: &Raw) -> bool {
         static INPUT_REQUESTS: Name = Name::any_case("inputRequests");
         result.may_name(&INPUT_REQUESTS)
     }
 
-    /// The questions in a result of any kind: that of a task waits for no answers, and has them, too.
+    /// Returns the input requests in a result of any kind. The result of a task may contain some, although it
+    /// does not wait for input.
     pub fn requests_in(result: &Raw) -> Result<Vec<(String, Raw)>, UnclearInput> {
         if Self::may_be_in(result) {
             requests_in(result)
@@ -160,22 +161,22 @@ impl InputRequired {
         }
     }
 
-    /// What is asked, each under its key: a method and its parameters.
+    /// Returns the input requests, each with its key: a method and its parameters.
     pub fn questions(&self) -> &[(String, Raw)] {
         &self.requests
     }
 
-    /// How long to wait before a request is repeated whose server only asked for that, the `n`th time.
+    /// Returns the delay before the `n`th repetition of a request whose server only asked for a pause.
     pub fn pause(n: u32) -> Duration {
         PAUSE.saturating_mul(2_u32.saturating_pow(n)).min(PAUSE_MAX)
     }
 
-    /// Whether the server has no question, and only wants to be asked again later.
+    /// Returns `true` if the server asks for no input, and only wants the request to be repeated later.
     pub fn is_pause(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// Asks the handlers, all questions at a time, and gives the answers by their keys.
+    /// Passes all input requests to the handlers concurrently, and returns their responses by key.
     pub(crate) async fn gather(
         &self,
         asked_by: &str,
@@ -205,7 +206,7 @@ impl InputRequired {
         Ok(Raw::object(answers?))
     }
 
-    /// The parameters of the call, with these answers and the state that belongs to them.
+    /// Returns the parameters of the call with these responses and the state that belongs to them.
     pub fn answered(&self, params: Option<&Raw>, answers: &Raw) -> Result<Raw, Error> {
         let set = |params: Raw, name: &str, value: &Raw| {
             params
@@ -245,14 +246,14 @@ mod tests {
         assert!(of(r#"{"resultType":"complete"}"#).unwrap().is_none());
         assert!(of("{}").unwrap().is_none());
         assert!(of(r#"{"inputRequests":null}"#).unwrap().is_none());
-        // Only members of the result itself ask.
+        // Only members of the result itself count.
         let inner = r#"{"structuredContent":{"inputRequests":[]},"resultType":"complete"}"#;
         assert!(of(inner).unwrap().is_none());
     }
 
-    /// Readers differ in which member of two they take, and some ignore letter case.
+    /// Parsers differ in which of two members they use, and some ignore letter case.
     #[test]
-    fn ambiguous_questions_are_refused() {
+    fn ambiguous_input_requests_are_rejected() {
         let asks = r#"{"method":"sampling/createMessage","params":{}}"#;
         let other = r#"{"method":"roots/list"}"#;
         for members in [

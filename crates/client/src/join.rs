@@ -1,11 +1,11 @@
-//! Waiting for several things at a time.
+//! Waiting for several futures at a time.
 
 use std::{
     future::{Future, poll_fn},
     task::Poll,
 };
 
-/// Waits for all of them, side by side, and gives what they gave, in their order.
+/// Runs all futures concurrently and returns their results in order.
 pub(crate) async fn join_all<T>(
     futures: impl IntoIterator<Item = impl Future<Output = T>>,
 ) -> Vec<T> {

@@ -1,21 +1,22 @@
-//! An MCP client whose connection is an explicit state machine.
+//! A Model Context Protocol (MCP) client whose connection is an explicit state machine.
 //!
 #![doc = include_str!("../README.md")]
 //!
-//! # What to expect
+//! # Guarantees
 //!
-//! * [`Client::connect`] returns at once. A call made before the connection is ready waits for it,
-//!   up to the call's own deadline; after a loss the connection is opened again by itself, with
-//!   subscriptions and log level as they were. [`Client::state`] tells where it stands.
-//! * Every call ends: with an answer, or with an [`Error`] that says why, within its deadline
-//!   (30 s unless [set](Call::timeout)). Dropping its future withdraws it.
-//! * All five protocol revisions are spoken; which one is settled with the server by itself.
+//! * [`Client::connect`] returns immediately. A call made before the connection is ready waits for
+//!   it, up to the call's own deadline. A lost connection is reopened automatically, and
+//!   subscriptions and log level are restored. [`Client::state`] returns the current state.
+//! * Every call ends within its deadline (30 s unless [set](Call::timeout)), with a response or
+//!   with an [`Error`] that gives the reason. Dropping its future cancels it.
+//! * All five protocol revisions are supported; the client negotiates one with the server.
 //! * Nothing is lost: each typed value keeps [the JSON it was read from](Lossless::raw), and
-//!   [`Client::request`] hands back raw JSON altogether.
-//! * A server may ask back ([sampling](ClientBuilder::on_sampling),
-//!   [elicitation](ClientBuilder::on_elicitation), [roots](ClientBuilder::roots)); handlers serve
-//!   old servers, which send requests, and new ones, which ask through their results, alike.
-//! * [`Client::stop`] answers every waiting call and is done within 100 ms whatever the server does.
+//!   [`Client::request`] returns raw JSON.
+//! * A server may request input ([sampling](ClientBuilder::on_sampling),
+//!   [elicitation](ClientBuilder::on_elicitation), [roots](ClientBuilder::roots)). The same
+//!   handlers serve older servers, which send requests, and newer ones, which ask in their results.
+//! * [`Client::stop`] ends every waiting call and completes within 100 ms, regardless of the
+//!   server.
 
 mod builder;
 mod call;

@@ -1,4 +1,4 @@
-//! The lists of a server that may change, and which of them somebody may be holding.
+//! The lists of a server that may change, and a record of the ones that were requested.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -8,11 +8,11 @@ use switchboard_wire::method;
 pub(crate) struct List {
     /// The capability it belongs to.
     pub(crate) capability: &'static str,
-    /// What a listen stream calls its changes.
+    /// The name of its changes in the filter of a listen stream.
     pub(crate) wish: &'static str,
-    /// The notification that it has changed.
+    /// The notification that the list has changed.
     pub(crate) changed: &'static str,
-    /// What fetches it.
+    /// The methods that fetch the list.
     methods: &'static [&'static str],
 }
 
@@ -37,15 +37,15 @@ pub(crate) const LISTS: [List; 3] = [
     },
 ];
 
-/// Which lists have been asked for, ever: from then on somebody may hold what is out of date.
+/// The lists that were ever requested. From then on, a caller may hold an outdated copy.
 ///
-/// Set before the request is handed to the connection, so that whoever hears of something that the
-/// connection did after it sees it set.
+/// A flag is set before the request is passed to the connection, so that it is visible to any code
+/// that observes a later event of the connection.
 #[derive(Debug, Default)]
 pub(crate) struct AskedFor([AtomicBool; LISTS.len()]);
 
 impl AskedFor {
-    /// A request of this method is about to be made.
+    /// Records that a request of this method is about to be made.
     pub(crate) fn note(&self, method: &str) {
         for (list, asked) in LISTS.iter().zip(&self.0) {
             if list.methods.contains(&method) {
@@ -54,7 +54,7 @@ impl AskedFor {
         }
     }
 
-    /// The lists that have been asked for.
+    /// Returns the lists that were requested.
     pub(crate) fn lists(&self) -> impl Iterator<Item = &'static List> {
         let all = LISTS.iter().zip(&self.0);
         all.filter(|(_, asked)| asked.load(Relaxed))

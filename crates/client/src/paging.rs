@@ -1,4 +1,4 @@
-//! [`Pages`]: a list of the server, page after page, as one stream.
+//! [`Pages`]: a paginated list of the server as one stream.
 
 use std::{
     collections::VecDeque,
@@ -17,15 +17,15 @@ use crate::{
 
 /// A list of the server as a stream. Pages are fetched as they are needed.
 ///
-/// A member of an item that is not as the protocol wants it counts as not given. An item without a name, or that is no
-/// object, is left out, with a warning, and costs no more than itself.
+/// An optional member of an item that is invalid counts as absent. An item that is not an object, or lacks a
+/// required member such as its name, is left out with a warning; the other items are not affected.
 #[must_use = "a list is only fetched when it is polled"]
 pub struct Pages<T> {
     handle: Handle,
     page: Option<Answering<Raw>>,
     items: VecDeque<Lossless<T>>,
     next: Next,
-    /// The cursor of the page under way.
+    /// The cursor of the page that is being fetched.
     asked: Option<Raw>,
     fetched: usize,
     hints: Option<CacheHints>,
@@ -37,7 +37,7 @@ enum Next {
     Nothing,
 }
 
-/// More pages than this are no list but a trap.
+/// The most pages of one list. A server that returns more is assumed to loop.
 const PAGES_MAX: usize = 10_000;
 
 impl<T: Listed> Pages<T> {
@@ -53,17 +53,18 @@ impl<T: Listed> Pages<T> {
         }
     }
 
-    /// How long what has been fetched so far may be kept, if the server says.
+    /// Returns the caching hints for the pages fetched so far, if the server sent any.
     pub fn hints(&self) -> Option<CacheHints> {
         self.hints
     }
 
-    /// The next item. (With `StreamExt` of the `futures` crates in scope, all of its methods work, too.)
+    /// Returns the next item. With `StreamExt` of the `futures` crates in scope, all of its methods work,
+    /// too.
     pub async fn next(&mut self) -> Option<Result<Lossless<T>, Error>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// The whole list.
+    /// Fetches the whole list.
     pub async fn all(mut self) -> Result<Vec<Lossless<T>>, Error> {
         let mut all = Vec::new();
         while let Some(item) = self.next().await {
@@ -112,7 +113,7 @@ impl<T: Listed> Pages<T> {
             (Some(known), Some(hints)) => Some(known.and(hints)),
             (known, hints) => known.or(hints),
         };
-        // An empty cursor is a cursor; only none, or null, ends the list.
+        // An empty cursor is valid; only an absent or null cursor ends the list.
         self.next = match page.member("nextCursor") {
             Some(cursor) if cursor.as_str() != "null" => Next::After(cursor),
             _ => Next::Nothing,

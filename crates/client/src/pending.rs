@@ -1,4 +1,4 @@
-//! A request under way: the caller's end of it.
+//! The caller's side of a request in flight.
 
 use std::{
     future::Future,
@@ -12,16 +12,16 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::Control;
 
-/// Why a call is withdrawn, once that is known.
+/// The reason why a call is cancelled, once it is known.
 pub type Reason = Arc<OnceLock<Arc<str>>>;
 
-/// Waits for the reply to one request. Dropping it before withdraws the request.
+/// Waits for the reply to one request. Dropping it earlier cancels the request.
 pub(crate) struct Pending {
     id: u64,
     reply: oneshot::Receiver<Result<Reply, CallError>>,
     control: mpsc::UnboundedSender<Control>,
     replied: bool,
-    /// Where the caller says why it withdraws the request.
+    /// The reason for the cancellation, set by the caller.
     reason: Option<Reason>,
 }
 
@@ -40,7 +40,7 @@ impl Pending {
         }
     }
 
-    /// Has the server told the reason that stands here, if it is dropped.
+    /// Sets the reason to send to the server if this is dropped.
     pub(crate) fn because(mut self, reason: Option<Reason>) -> Self {
         self.reason = reason;
         self
@@ -50,7 +50,7 @@ impl Pending {
         self.id
     }
 
-    /// Whether the reply is there, and nobody has looked at it.
+    /// Returns `true` if the reply has arrived but has not been read.
     pub(crate) fn is_over(&self) -> bool {
         !self.reply.is_empty()
     }
@@ -62,7 +62,7 @@ impl Future for Pending {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let reply = std::task::ready!(Pin::new(&mut self.reply).poll(cx));
         self.replied = true;
-        // The driver ends only in a stop, after it has replied to every call.
+        // The driver ends only when the client is stopped, after it has replied to every call.
         Poll::Ready(reply.unwrap_or(Err(CallError::Shutdown { sent: true })))
     }
 }

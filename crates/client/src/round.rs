@@ -1,4 +1,4 @@
-//! One call from its first request to its result: the requests that it takes, under one deadline.
+//! A call from its first request to its result: all its requests share one deadline.
 
 use std::{
     future::{Future, poll_fn},
@@ -23,8 +23,7 @@ use crate::{
     model::Tool,
 };
 
-/// Requests under one deadline: the call itself, and its repetitions with the input that the
-/// server asked for.
+/// The requests of a call: the call itself, and its repetitions with the input that the server asked for.
 pub(crate) struct Round {
     handle: Handle,
     options: Options,
@@ -34,7 +33,7 @@ pub(crate) struct Round {
     cancelled: Option<Canceller>,
 }
 
-/// How much of what the server says of a call is kept for a caller that does not look.
+/// The most progress and log messages that are queued for a caller that does not poll.
 const PROGRESS_DEPTH: usize = 1_024;
 /// The most messages handled in one poll: a fraction of tokio's budget for a task.
 const HEARD_AT_ONCE: usize = 32;
@@ -60,8 +59,8 @@ impl Round {
     }
 
     pub(crate) async fn run(mut self, mut request: Request) -> Result<Raw, Error> {
-        // Every repetition is the call itself with something added, never with what an earlier
-        // one added.
+        // Every repetition consists of the original parameters plus new ones, never of the additions of an
+        // earlier repetition.
         let params = request.params.clone();
         let (mut questions, mut pauses, mut headers_renewed) = (0, 0, false);
         loop {
@@ -71,10 +70,11 @@ impl Round {
                         && request.method == method::TOOLS_CALL
                         && !headers_renewed =>
                 {
-                    // What we knew of the tool's parameters is out of date.
+                    // The known header parameters of the tool are out of date.
                     headers_renewed = true;
                     let tools = Pages::<Tool>::new(self.handle.clone());
-                    // Boxed, as all that few calls come to, so that the others carry no room for it.
+                    // Rare futures are boxed, so that the future of a common call does not reserve space for
+                    // them.
                     Box::pin(self.within_deadline(tools.all())).await??;
                     request.headers = self.handle.shared.param_headers(params.as_ref())?;
                     continue;
@@ -118,7 +118,7 @@ impl Round {
         }
     }
 
-    /// Sends the request once, and waits for its answer.
+    /// Sends the request once, and waits for the response.
     async fn once(&mut self, request: &Request) -> Result<Raw, Error> {
         let extend = self.options.timeout.zip(self.options.extend_cap);
         let wants_progress = self.options.on_progress.is_some() || extend.is_some();
@@ -163,7 +163,7 @@ impl Round {
                     return;
                 }
             };
-            // The same rule as the connection's own, for what comes after this request.
+            // The same rule as in the connection, for the requests after this one.
             if let (Some((by, cap)), Some(deadline)) = (extend, deadline.as_mut())
                 && let Some(moved) = Instant::now().checked_add(by)
                 && let Some(last) = started.checked_add(cap)
@@ -178,8 +178,8 @@ impl Round {
             let reply = Pin::new(&mut pending).poll(cx);
             if let Some(told) = &mut told {
                 hear_some(cx, told, &mut hear);
-                // It was sent before the answer, so that all of it is there by now, even if the
-                // task has used up its turn.
+                // The messages were sent before the response, so all of them are here by now, even if the
+                // task has used up its budget.
                 while reply.is_ready()
                     && let Ok(told) = told.try_recv()
                 {
@@ -203,7 +203,7 @@ impl Round {
             },
             Ok(Reply::Sent) => Ok(Raw::empty_object()),
             Err(CallError::Timeout { sent, reason, .. }) => {
-                // From the start of the call, not of its last request.
+                // Measured from the start of the call, not of its last request.
                 let after = started.elapsed();
                 Err(CallError::Timeout {
                     after,
@@ -216,7 +216,7 @@ impl Round {
         }
     }
 
-    /// Waits for something else than an answer, within the deadline and until cancelled.
+    /// Waits for work other than a response, until the deadline or a cancellation.
     async fn within_deadline<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
         let deadline = self.deadline;
         let overdue = async {
@@ -238,8 +238,8 @@ impl Round {
     }
 }
 
-/// Hears what has been told, but not without an end: a server that never stops talking must not keep the task from
-/// looking at anything else, such as a deadline beside this call.
+/// Handles queued messages, up to a limit: a server that never stops sending must not keep the task from
+/// polling anything else, such as a deadline outside of this call.
 fn hear_some(cx: &mut Context<'_>, told: &mut mpsc::Receiver<Told>, hear: &mut impl FnMut(Told)) {
     for _ in 0..HEARD_AT_ONCE {
         match told.poll_recv(cx) {
@@ -250,7 +250,7 @@ fn hear_some(cx: &mut Context<'_>, told: &mut mpsc::Receiver<Told>, hear: &mut i
     cx.waker().wake_by_ref();
 }
 
-/// Waits for the call to be cancelled, and gives the reason.
+/// Waits until the call is cancelled, and returns the reason.
 async fn until_cancelled(cancelled: Option<&Canceller>) -> Option<Arc<str>> {
     match cancelled {
         Some(cancelled) => Some(cancelled.cancelled().await),

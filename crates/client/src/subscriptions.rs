@@ -1,10 +1,9 @@
-//! Subscriptions and the log level: a task remembers them, and asks the server for them again after
-//! every reconnect.
+//! Subscriptions and the log level: a task remembers them, and renews them after every reconnect.
 //!
-//! Older servers are asked with a request each. A server of 2026-07-28 is asked with one listen
-//! stream that names everything; when a subscription changes, the new stream is opened before the
-//! old one is closed. A stream that was not preceded by another says nothing of the time before it:
-//! lists that may have changed in that time are told to have changed.
+//! Older servers get a request for each. A server of 2026-07-28 gets one listen stream that names
+//! everything; when a subscription changes, the new stream is opened before the old one is closed.
+//! A stream without a predecessor does not cover the time before it, so the lists that may have
+//! changed in that time are reported as changed.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -24,29 +23,30 @@ use crate::{
     pending::Pending,
 };
 
-/// The task, and all that it remembers.
+/// The task and its state.
 pub(crate) struct Subscriptions {
     handle: Handle,
     changes: mpsc::Receiver<(Change, Done)>,
     acknowledged: mpsc::Receiver<Notification>,
     state: watch::Receiver<State>,
-    /// Where changed lists are told, if somebody wants to hear of them.
+    /// Receives the notifications about changed lists, if the client has a handler.
     news: Option<mpsc::Sender<Notification>>,
     uris: BTreeSet<String>,
     level: Option<LogLevel>,
-    /// The connection on which everything has been asked for.
+    /// The session for which everything has been set up.
     established: Option<Arc<Session>>,
     listening: Option<Pending>,
-    /// When to open the listen stream again that was lost or refused, and how often that failed.
+    /// The time at which to reopen a listen stream that was lost or refused, and the number of
+    /// failures.
     listen_at: Option<Instant>,
     failures: u32,
 }
 
-/// The most resources that one client watches.
+/// The most resources that one client may subscribe to.
 const URIS_MAX: usize = 10_000;
-/// How many subscriptions are asked for at a time.
+/// The most subscriptions that are requested concurrently.
 const AT_A_TIME: usize = 64;
-/// The first and the longest wait before opening a listen stream again.
+/// The first and the longest delay before a listen stream is reopened.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const LISTEN_AGAIN_MAX: Duration = Duration::from_mins(1);
 
@@ -72,7 +72,7 @@ impl Subscriptions {
         }
     }
 
-    /// Runs until the connection is over.
+    /// Runs until the connection has ended.
     pub(crate) async fn run(mut self) {
         loop {
             let listen_at = self.listen_at;
@@ -90,7 +90,7 @@ impl Subscriptions {
                 () = ended(&mut self.listening) => self.listen_later(),
                 () = until(listen_at) => {
                     self.listen_at = None;
-                    // If it is not ready, the next connection will see to it.
+                    // If the connection is not ready, this happens on the next one.
                     if let Some(session) = self.handle.shared.session() {
                         self.listen_again(&session).await;
                     }
@@ -99,8 +99,8 @@ impl Subscriptions {
         }
     }
 
-    /// Asks for everything on a new connection, once. What is refused is reported, and the rest
-    /// stands.
+    /// Sets up everything on a new connection, once. A refusal is logged, and the rest is still set
+    /// up.
     async fn establish(&mut self, session: &Arc<Session>) {
         let known = self.established.replace(Arc::clone(session));
         if known.is_some_and(|known| Arc::ptr_eq(&known, session)) {
@@ -134,7 +134,7 @@ impl Subscriptions {
         let listening = self.listen(session).await.map(drop);
         report("listen stream", &listening);
         match listening {
-            // It will not offer later what it does not know now.
+            // A server that does not know the method now will not know it later.
             Err(Error::Server(error)) if error.code == code::METHOD_NOT_FOUND => {}
             Err(_) => self.listen_later(),
             Ok(()) => self.failures = 0,
@@ -148,7 +148,7 @@ impl Subscriptions {
     }
 
     async fn apply(&mut self, change: Change, done: Done) {
-        // The caller has given up waiting for its turn.
+        // The caller has given up while it waited.
         if done.is_closed() {
             return;
         }
@@ -188,7 +188,8 @@ impl Subscriptions {
         if !self.uris.contains(uri) {
             return Ok(());
         }
-        // A server that is not there sends no updates, and is not asked for any when it is back.
+        // A disconnected server sends no updates, and the subscription is not renewed when it is
+        // back.
         let Some(session) = self.handle.shared.session() else {
             self.uris.remove(uri);
             return Ok(());
@@ -217,8 +218,8 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Opens a listen stream for all that is wished, then closes the one before. The resources that
-    /// the server will report on.
+    /// Opens a listen stream for everything that is subscribed to, then closes the previous one.
+    /// Returns the resources that the server will report on.
     async fn listen(&mut self, session: &Session) -> Result<BTreeSet<String>, Error> {
         let filter = self.filter(session);
         if filter.as_str() == "{}" {
@@ -244,7 +245,7 @@ impl Subscriptions {
         let id = Id::from(opening.id());
         let after = self.handle.shared.request_timeout;
         let params = tokio::select! {
-            // What was acknowledged and then ended was acknowledged.
+            // A stream that was acknowledged and then ended counts as acknowledged.
             biased;
             params = acknowledgement(&mut self.acknowledged, &id) => params,
             ended = &mut opening => return Err(refusal(ended)),
@@ -264,7 +265,7 @@ impl Subscriptions {
             .unwrap_or_default())
     }
 
-    /// What to listen for: what is wished, as far as the server offers it.
+    /// Returns the filter of the listen stream: all subscriptions that the server supports.
     fn filter(&self, session: &Session) -> Raw {
         let lists = LISTS.iter().filter(|list| self.hears_of(list, session));
         let lists = lists.map(|list| (list.wish, Raw::from(true)));
@@ -274,14 +275,15 @@ impl Subscriptions {
         Raw::object(lists.chain(uris.map(|uris| ("resourceSubscriptions", uris))))
     }
 
-    /// Whether changes of this list are listened for.
+    /// Returns `true` if the listen stream covers changes of this list.
     fn hears_of(&self, list: &List, session: &Session) -> bool {
         let offer = session.capabilities.member(list.capability);
         let tells = offer.and_then(|offer| offer.member("listChanged"));
         self.news.is_some() && tells.is_some_and(|tells| tells.as_str() == "true")
     }
 
-    /// Nobody listened until now: whoever holds a list is told that it has changed, for it may have.
+    /// Reports every list that was requested as changed, because it may have changed while there
+    /// was no stream.
     fn tell_changes(&self, session: &Session) {
         let Some(news) = &self.news else {
             return;
@@ -299,7 +301,7 @@ impl Subscriptions {
         }
     }
 
-    /// Waits for a connection on which everything asked for so far has been asked for.
+    /// Waits for a connection on which everything so far has been set up.
     async fn ready(&mut self) -> Result<Arc<Session>, Error> {
         let after = self.handle.shared.request_timeout;
         let overdue = CallError::Timeout {
@@ -328,7 +330,7 @@ async fn set_level(handle: &Handle, level: LogLevel) -> Result<(), Error> {
     asking.fail_fast().await.map(drop)
 }
 
-/// Waits for the end of a listen stream, for ever if there is none.
+/// Waits for the end of a listen stream, forever if there is none.
 async fn ended(listening: &mut Option<Pending>) {
     match listening {
         Some(stream) => {
@@ -339,7 +341,7 @@ async fn ended(listening: &mut Option<Pending>) {
     }
 }
 
-/// Waits for a time, for ever if there is none.
+/// Waits until a time, forever if there is none.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
@@ -347,7 +349,7 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Waits for the word that the listen stream of this id is open.
+/// Waits for the acknowledgement of the listen stream with this id.
 async fn acknowledgement(acknowledged: &mut mpsc::Receiver<Notification>, id: &Id) -> Raw {
     while let Some(news) = acknowledged.recv().await {
         if let Some(params) = news.params
@@ -359,7 +361,7 @@ async fn acknowledgement(acknowledged: &mut mpsc::Receiver<Notification>, id: &I
     std::future::pending().await
 }
 
-/// Why a listen stream did not open.
+/// Returns the reason why a listen stream did not open.
 fn refusal(ended: Result<Reply, CallError>) -> Error {
     match ended {
         Err(error) => error.into(),

@@ -1,4 +1,4 @@
-//! What a connection records, under names that stay.
+//! The spans and events that a connection records. Their names are stable.
 //!
 //! | event (target `switchboard::connection`) | level | fields |
 //! |---|---|---|
@@ -12,16 +12,16 @@
 //! | `protocol.violation` | warn | `reason`, `missed`, `missed_bytes` |
 //! | `notification.received` | trace | `method` |
 //!
-//! All of them happen inside the span `connection` with the field `server`; those of a request also
-//! inside the span `request` (trace) with the fields `id` and `method`. Payloads are never recorded.
-//! The same facts are counted, see [`Client::counters`](crate::Client::counters).
+//! All events occur inside the span `connection` with the field `server`; the events of a request also inside
+//! the span `request` (trace) with the fields `id` and `method`. Payloads are never recorded. The same events
+//! are counted, see [`Client::counters`](crate::Client::counters).
 //!
-//! A server can break the protocol as often as it likes: `protocol.violation` is recorded ten times, and
+//! A server can violate the protocol any number of times: `protocol.violation` is recorded ten times, and
 //! then once per ten seconds with the number and size of the frames in between.
 //!
-//! Other targets: `switchboard::transport` (what a transport met), `switchboard::list` (what was left
-//! out of a list), `switchboard::handler` (handlers that panicked), `switchboard::stderr` (what a
-//! server writes there).
+//! Other targets: `switchboard::transport` (events of a transport), `switchboard::list` (items left out of a
+//! list), `switchboard::handler` (handlers that panicked), `switchboard::stderr` (output of a server to its
+//! standard error).
 
 use switchboard_machine::Telemetry;
 
@@ -62,7 +62,7 @@ pub(crate) fn emit(what: &Telemetry) {
         Telemetry::Busy { attempts } => {
             tracing::debug!(name: "transport.busy", target: TARGET, attempts, "transport.busy");
         }
-        // Recorded by `violation`, at a bounded rate.
+        // Recorded by `violation`, at a limited rate.
         Telemetry::Violation { .. } => {}
         Telemetry::Notification { method } => {
             tracing::trace!(name: "notification.received", target: TARGET, method, "notification.received");

@@ -1,4 +1,4 @@
-//! Log lines that a peer can cause, at a bounded rate.
+//! Rate limits for log lines that a peer can cause.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use parking_lot::Mutex;
 use switchboard_machine::Moment;
 pub use switchboard_machine::{Missed, Throttle};
 
-/// Reports this many events one by one, see [`EVERY`].
+/// The number of events that are reported one by one, see [`EVERY`].
 pub const BURST: u32 = 10;
 /// The time between two reports once the burst is used up.
 pub const EVERY: Duration = Duration::from_secs(10);
 
-/// A log line that may be repeated without end: the first ten are written, then one per ten seconds,
-/// which says how many were left out.
+/// A log line that may repeat without end: the first ten are written, then one per ten seconds, with the
+/// number of lines that were left out.
 #[derive(Debug)]
 pub struct Limited {
     started: Instant,
@@ -29,8 +29,8 @@ impl Default for Limited {
 }
 
 impl Limited {
-    /// Calls `report` with the number of events left out since the last report, unless it is too early
-    /// for another.
+    /// Calls `report` with the number of events left out since the last report, unless another report would
+    /// exceed the rate.
     pub fn report(&self, report: impl FnOnce(u64)) {
         let now = Moment::after_start(self.started.elapsed());
         let missed = {

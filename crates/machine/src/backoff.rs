@@ -1,11 +1,11 @@
-//! How long to wait before the next attempt to connect.
+//! The delay before the next attempt to connect.
 
 use std::time::Duration;
 
 use crate::random::Random;
 
-/// Doubling delays. The number of failures is kept, not the last delay, so that jitter never
-/// compounds.
+/// Exponential backoff. It stores the number of failures and not the last delay, so that jitter
+/// does not accumulate.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     base: Duration,
@@ -24,7 +24,7 @@ impl Backoff {
         }
     }
 
-    /// Counts a failure and gives the delay that follows it.
+    /// Counts a failure and returns the delay that follows it.
     pub(crate) fn next(&mut self, random: &mut Random) -> Duration {
         let doubled = self
             .base
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_double_to_the_maximum_and_start_over_after_a_success() {
+    fn delays_double_to_the_maximum_until_reset() {
         let (base, max) = (Duration::from_secs(1), Duration::from_secs(30));
         let mut random = Random::new(7);
         let mut backoff = Backoff::new(base, max);

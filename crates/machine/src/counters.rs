@@ -1,10 +1,10 @@
-//! What happened on a connection, in numbers that anyone may read at any time.
+//! Counters for the events of a connection. They can be read at any time.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// Live counters. The machine adds, everybody reads.
+        /// Live counters. Only the machine increments them.
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[$doc])* pub $name: Counter,)+
@@ -18,7 +18,7 @@ macro_rules! counters {
         }
 
         impl Counters {
-            /// Reads all of them.
+            /// Returns the current values of all counters.
             pub fn values(&self) -> CounterValues {
                 CounterValues { $($name: self.$name.get(),)+ }
             }
@@ -27,27 +27,28 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Calls taken in.
+    /// Calls received from callers.
     calls,
-    /// Calls answered by the server, with a result or an error.
+    /// Calls answered by the server, with a result or an error, and notifications that were sent.
     answered,
-    /// Calls that failed on our side: deadline, loss, backpressure, stop.
+    /// Calls that ended without a response: timeout, cancellation, lost connection, backpressure, shutdown.
     failed,
     /// Calls whose deadline passed.
     timeouts,
-    /// Calls withdrawn by their caller.
+    /// Calls cancelled by their caller.
     cancelled,
-    /// Times the transport was busy.
+    /// Times that the transport was busy.
     busy,
-    /// Frames offered again after that.
+    /// Frames offered again after the transport was busy.
     retries,
-    /// Calls and notifications given up because the transport stayed busy or too many were in flight.
+    /// Calls and notifications that failed because the transport stayed busy or too many calls were in
+    /// flight.
     backpressure,
-    /// Answers to calls that had already ended.
+    /// Responses to calls that had already ended.
     late,
-    /// Answers to calls that were never made.
+    /// Responses to calls that were never made, or without a readable id.
     unknown,
-    /// Events of a transport that had already been given up.
+    /// Events of a transport that had already been abandoned.
     stale,
     /// Frames that were not JSON-RPC.
     malformed,
@@ -57,27 +58,27 @@ counters! {
     violations,
     /// Notifications received.
     notifications,
-    /// Messages of the server dropped because a bounded queue was full.
+    /// Messages dropped because a bounded queue was full, or because their receiver was gone.
     dropped,
-    /// Requests received.
+    /// Requests received from the server.
     server_requests,
-    /// Changes of state.
+    /// State transitions.
     transitions,
-    /// Times the connection became ready.
+    /// Times that the connection became ready.
     ready,
 }
 
-/// One number that only grows.
+/// A number that only grows.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds one.
+    /// Increments the counter.
     pub fn add(&self) {
         self.0.fetch_add(1, Relaxed);
     }
 
-    /// Reads it.
+    /// Returns the current value.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }

@@ -1,76 +1,76 @@
-//! How a call can end without an answer.
+//! The ways in which a call can end without a response.
 
 use std::{fmt, sync::Arc, time::Duration};
 
-/// How a call ended without an answer of the server.
+/// The reason why a call ended without a response from the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The transport did not take the message, or too many calls were in flight. Try again later.
+    /// The transport did not accept the message, or too many calls were in flight. Try again later.
     Backpressure {
-        /// How often the message was offered; 0 if it was turned away before.
+        /// Number of times that the message was offered to the transport; 0 if it was rejected earlier.
         attempts: u32,
     },
-    /// The deadline passed. The server may or may not have acted.
+    /// The deadline passed. The server may or may not have processed the call.
     Timeout {
-        /// How long the call had been under way.
+        /// Time since the start of the call.
         after: Duration,
-        /// Whether the server had been sent it.
+        /// The call was sent to the server.
         sent: bool,
-        /// What stood in its way, if that is known: why the last attempt to connect failed.
+        /// The reason why the last attempt to connect failed, if that delayed the call.
         reason: Option<Arc<str>>,
     },
-    /// The connection went down while the call was under way.
+    /// The connection was lost while the call was in flight.
     ConnectionLost {
-        /// Why.
+        /// The cause.
         reason: Arc<str>,
-        /// Whether the server may have been sent it, and may have acted.
+        /// The server may have received and processed the call.
         sent: bool,
     },
-    /// The transport could not carry this one call; the connection stands.
+    /// The transport could not carry this one call; the connection is still up.
     RequestFailed(RequestFailure),
-    /// The call was not to wait, and the connection was not ready.
+    /// The connection was not ready, and the call was made with [`fail_fast`](crate::Call::fail_fast).
     NotReady {
-        /// The name of the state it was in.
+        /// The name of the state of the connection.
         state: &'static str,
     },
-    /// The connection has failed for good and waits for a restart.
+    /// The connection has failed permanently and waits for a restart.
     Failed {
-        /// Why.
+        /// The cause.
         reason: Arc<str>,
     },
-    /// The caller withdrew the call.
+    /// The caller cancelled the call.
     Cancelled,
-    /// The server ended the call without an answer (2026-07-28, listen streams).
+    /// The server ended the call without a response (2026-07-28, listen streams).
     CancelledByServer,
-    /// The client is stopping or has stopped.
+    /// The client is shutting down or has shut down.
     Shutdown {
-        /// Whether the server may have been sent it, and may have acted.
+        /// The server may have received and processed the call.
         sent: bool,
     },
-    /// The parameters cannot be sent: they are not an object, or name `_meta` twice.
+    /// The parameters cannot be sent: they are not an object, or contain `_meta` twice.
     InvalidParams {
-        /// What is wrong.
+        /// The fault in the parameters.
         reason: Arc<str>,
     },
 }
 
-/// Why a transport could not carry one request.
+/// The reason why a transport could not carry one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestFailure {
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// What happened, in words of our own.
+    /// Description of the failure, without text from the server.
     pub message: Arc<str>,
-    /// The beginning of what the server said, for people only. It may hold anything, also secrets.
+    /// The beginning of the server's message, for the user only. It may contain anything, including secrets.
     pub said: Option<Arc<str>>,
-    /// Whether the server may have got it, and may have acted.
+    /// The server may have received and processed the request.
     pub sent: bool,
-    /// Whether the server says how to authenticate (`WWW-Authenticate`).
+    /// The server asked for authentication (`WWW-Authenticate`).
     pub challenged: bool,
 }
 
-/// With what the server said.
+/// Includes the server's message.
 impl fmt::Display for RequestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
@@ -81,30 +81,30 @@ impl fmt::Display for RequestFailure {
     }
 }
 
-/// What kind of trouble an error is.
+/// The category of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Between us and the server: try again.
+    /// A failure between the client and the server; a retry may help.
     Transport,
-    /// It took too long.
+    /// The operation took too long.
     Timeout,
-    /// The connection was not in the state that was asked for.
+    /// The connection was not in the required state.
     State,
-    /// Withdrawn.
+    /// The operation was cancelled.
     Cancelled,
-    /// The client is stopping.
+    /// The client is shutting down.
     Shutdown,
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     Protocol,
-    /// The server answered with an error.
+    /// The server responded with an error.
     Server,
-    /// The caller asked for something that cannot be.
+    /// The caller requested something that is not possible.
     Usage,
 }
 
 impl CallError {
-    /// What kind of trouble this is.
+    /// Returns the category of the error.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Backpressure { .. } | Self::ConnectionLost { .. } | Self::RequestFailed(_) => {
@@ -120,8 +120,8 @@ impl CallError {
 }
 
 impl CallError {
-    /// Whether the same call may well succeed a little later. It says nothing of whether the server
-    /// has acted already.
+    /// Returns `true` if the same call may succeed a little later. The server may already have processed the
+    /// call; see [`is_unsent`](Self::is_unsent).
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::RequestFailed(RequestFailure {
@@ -143,8 +143,8 @@ impl CallError {
 }
 
 impl CallError {
-    /// Whether it is certain that the server has not got the call: to send it again cannot make it act
-    /// twice.
+    /// Returns `true` if it is certain that the server has not received the call, so that sending it again
+    /// cannot make the server process it twice.
     pub const fn is_unsent(&self) -> bool {
         match self {
             Self::ConnectionLost { sent, .. }

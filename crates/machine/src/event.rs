@@ -1,4 +1,4 @@
-//! What goes into the machine and what comes out of it.
+//! The input and output of the machine.
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
@@ -10,273 +10,272 @@ use crate::{
     handshake::Session,
 };
 
-/// Something that happened.
+/// An input of the machine: something that happened.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// The transport can carry frames.
     TransportUp {
-        /// Which transport.
+        /// The transport.
         epoch: u64,
     },
     /// The transport ended, or could not be opened.
     TransportDown {
-        /// Which transport.
+        /// The transport.
         epoch: u64,
-        /// Why.
+        /// The cause.
         down: Down,
     },
     /// A frame arrived.
     Frame {
-        /// Over which transport.
+        /// The transport over which it arrived.
         epoch: u64,
         /// The frame.
         frame: Bytes,
-        /// The request on whose own stream it came, where the transport can tell.
+        /// The request on whose own stream it arrived, if the transport can tell.
         via: Option<u64>,
     },
     /// A frame over the limit arrived and was not read.
     FrameTooLarge {
-        /// Over which transport.
+        /// The transport over which it arrived.
         epoch: u64,
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The transport took a request and could not carry it through, yet stands.
+    /// The transport accepted a request but could not deliver it. The transport is still up.
     RequestFailed {
-        /// Over which transport.
+        /// The transport.
         epoch: u64,
-        /// Which request.
+        /// The request.
         id: u64,
-        /// Why.
+        /// The cause.
         failure: RequestFailure,
     },
-    /// What became of an [`Action::Send`].
+    /// The result of an [`Action::Send`].
     SendResult {
-        /// Which one.
+        /// The ticket of the action.
         ticket: u64,
-        /// What became of it.
+        /// The result.
         outcome: SendOutcome,
     },
-    /// Somebody wants something of the server.
+    /// A caller makes a call.
     Call {
-        /// The id of the request, drawn from the machine's [`Ids`](crate::Ids). Used once.
+        /// The id of the request, drawn from the machine's [`Ids`](crate::Ids). Must not be reused.
         id: u64,
-        /// What.
+        /// The call.
         call: Call,
     },
-    /// The caller no longer waits, and will not look at a reply.
+    /// The caller no longer waits, and will not receive a reply.
     CallerGone {
-        /// Which call.
+        /// The call.
         id: u64,
     },
-    /// The caller withdraws the call, and waits for the reply that says so.
+    /// The caller cancels the call, and waits for the reply that confirms it.
     Cancel {
-        /// Which call.
+        /// The call.
         id: u64,
-        /// Why, for the server's log.
+        /// The reason, for the server's log.
         reason: Option<Arc<str>>,
     },
-    /// The owner answers a request of the server.
+    /// The owner of the connection responds to a request of the server.
     Answer {
-        /// Over which transport the request came.
+        /// The transport over which the request arrived.
         epoch: u64,
-        /// Which request.
+        /// The id of the request.
         id: Id,
-        /// The answer.
+        /// The result or the error.
         answer: Result<Raw, ErrorObject>,
     },
     /// Time has passed.
     Tick,
-    /// Connect again now: the connection had failed, or should not wait any longer.
+    /// Connect again now, after the connection has failed or during backoff.
     Restart,
-    /// End.
+    /// Shut down the connection.
     Stop,
 }
 
-/// Something to do.
+/// An output of the machine: something to do.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// Open a transport and report [`Event::TransportUp`] or [`Event::TransportDown`].
     Open {
-        /// What to call it.
+        /// The epoch that identifies the transport.
         epoch: u64,
     },
-    /// Close the transport without waiting. No event of it is wanted any more, but one that comes
-    /// does no harm.
+    /// Close the transport without waiting. Its later events are not needed, but they do no harm.
     Close {
-        /// Which one.
+        /// The transport.
         epoch: u64,
     },
     /// Offer a frame to the transport and report [`Event::SendResult`] at once.
     Send {
-        /// How to report it.
+        /// The ticket to report the result with.
         ticket: u64,
         /// The frame.
         outgoing: Outgoing,
     },
-    /// Report the next frame of the transport, one only.
+    /// Report the next frame of the transport, but only one.
     Arm {
-        /// Which transport.
+        /// The transport.
         epoch: u64,
     },
-    /// The handshake is done: the transport may want to know the revision.
+    /// The handshake is done. The transport may need to know the revision.
     Negotiated {
-        /// Which transport.
+        /// The transport.
         epoch: u64,
-        /// What was agreed on.
+        /// The session that was negotiated.
         session: Arc<Session>,
     },
-    /// The call has ended. Given exactly once for each call, unless the caller is gone.
+    /// A call has ended. Emitted exactly once for each call, unless the caller is gone.
     Reply {
-        /// Which call.
+        /// The call.
         id: u64,
-        /// How.
+        /// The outcome.
         outcome: Result<Reply, CallError>,
     },
-    /// The server tells how far a call has come.
+    /// The server reports the progress of a call.
     Progress {
-        /// Which call.
+        /// The call.
         id: u64,
         /// The parameters of the notification.
         params: Raw,
     },
-    /// The server logs something that belongs to a call.
+    /// The server sent a log message that belongs to a call.
     Log {
-        /// Which call.
+        /// The call.
         id: u64,
         /// The parameters of the notification.
         params: Raw,
     },
-    /// The server says or asks something.
+    /// A notification or request of the server to handle.
     Deliver(Inbound),
-    /// Tell whoever watches the state.
+    /// Publish the new state.
     State(State),
-    /// Record what happened.
+    /// Record an event.
     Emit(Telemetry),
-    /// Tell the caller of stop. Always ahead of every other action of a stop.
+    /// Notify the caller that requested the stop. Precedes all other actions of a stop.
     Stopped(Stopped),
-    /// The connection is over: end the task.
+    /// The connection has ended; end its task.
     Exit,
 }
 
-/// Something wanted of the server.
+/// A request or notification to send to the server.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// A request, or a notification, which is answered as soon as the transport has it.
+    /// The kind of call. A notification is complete as soon as the transport has accepted it.
     pub kind: CallKind,
     /// The method.
     pub method: Cow<'static, str>,
     /// The parameters.
     pub params: Option<Raw>,
-    /// Who calls. Frames of one caller never overtake each other.
+    /// The caller. Frames of one caller never overtake each other.
     pub lane: u64,
-    /// How long it may take; without end if `None`.
+    /// The time limit; unlimited if `None`.
     pub timeout: Option<Duration>,
-    /// Progress may move the deadline.
+    /// Lets progress notifications move the deadline.
     pub extend: Option<Extend>,
-    /// Ask for progress.
+    /// Request progress notifications.
     pub progress: bool,
-    /// Take the log messages that belong to this request: those on its own stream, and where the
-    /// transport has none, those that come while no other request is under way.
+    /// Receive the log messages that belong to this request: the ones on its own stream, or, if the transport
+    /// has no such streams, the ones that arrive while no other request is in flight.
     pub logs: bool,
-    /// Do not wait for the connection to become ready.
+    /// Fail instead of waiting for the connection to become ready.
     pub fail_fast: bool,
-    /// The log level of this request, where the revision has one for each.
+    /// The log level of this request, for revisions that set it per request.
     pub log_level: Option<Raw>,
     /// The W3C trace parent of this request.
     pub trace: Option<Raw>,
-    /// HTTP headers that belong to this request.
+    /// HTTP headers for this request.
     pub headers: Headers,
 }
 
-/// HTTP header names and values that belong to one request.
+/// HTTP header names and values for one request.
 pub type Headers = Arc<[(String, String)]>;
 
-/// Whether an answer is wanted.
+/// The kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallKind {
-    /// It is.
+    /// A message that expects a response.
     Request,
-    /// It is not.
+    /// A message that expects no response.
     Notification,
 }
 
-/// How progress moves a deadline.
+/// The way in which progress notifications move a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extend {
-    /// The new deadline is this long after the progress.
+    /// The new deadline, measured from the progress notification.
     pub by: Duration,
-    /// But never later than this long after the call.
+    /// The latest possible deadline, measured from the start of the call.
     pub cap: Duration,
 }
 
-/// How a call ended well.
+/// The success of a call.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// The server answered, with a result or an error.
+    /// The server responded, with a result or an error.
     Answered(Response),
-    /// The transport has the notification.
+    /// The transport has accepted the notification.
     Sent,
 }
 
-/// A frame to send, and what a transport may need to know of it.
+/// A frame to send, with the metadata that transports need.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
     /// The message, without a line end.
     pub frame: Bytes,
-    /// What it is.
+    /// The kind of message.
     pub kind: OutgoingKind,
-    /// HTTP headers that belong to it.
+    /// HTTP headers for this frame.
     pub headers: Headers,
 }
 
-/// What a frame to send is.
+/// The kind of a frame to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutgoingKind {
     /// A request.
     Request {
-        /// Its id.
+        /// The id of the request.
         id: u64,
-        /// Its method.
+        /// The method of the request.
         method: Cow<'static, str>,
     },
     /// A notification.
     Notification {
-        /// Its method.
+        /// The method of the notification.
         method: Cow<'static, str>,
     },
-    /// The notification that withdraws a request. A transport with another way to say so uses that.
+    /// The notification that cancels a request. A transport with another way to cancel a request uses that.
     Cancel {
-        /// The request.
+        /// The id of the request.
         id: u64,
     },
-    /// An answer to a request of the server.
+    /// A response to a request of the server.
     Answer,
 }
 
-/// What became of a frame that was offered to a transport.
+/// The result of offering a frame to a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendOutcome {
-    /// It will be sent.
+    /// The frame will be sent.
     Accepted,
-    /// The buffer is full; offer it again later.
+    /// The buffer is full; offer the frame again later.
     Busy,
-    /// The transport is gone.
+    /// The transport has ended.
     Closed,
 }
 
-/// Why a transport ended.
+/// The end of a transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Down {
-    /// What to make of it.
+    /// The kind of end.
     pub kind: DownKind,
-    /// What happened, in words of our own.
+    /// Description of the cause, without text from the server.
     pub message: Arc<str>,
-    /// The beginning of what the server said, for people only. It may hold anything, also secrets.
+    /// The beginning of the server's message, for the user only. It may contain anything, including secrets.
     pub said: Option<Arc<str>>,
 }
 
-/// With what the server said.
+/// Includes the server's message.
 impl fmt::Display for Down {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
@@ -287,78 +286,78 @@ impl fmt::Display for Down {
     }
 }
 
-/// What to make of the end of a transport.
+/// The kind of a transport's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DownKind {
-    /// The server was there and left: an older one does so when it is probed.
+    /// The server was reachable and disconnected. An older one may do so when it is probed.
     Closed,
     /// The server could not be reached.
     Unreachable,
-    /// Trying again will not help: the command does not exist, the credentials are refused.
+    /// A retry will not help, for example because the command does not exist or the credentials are rejected.
     Permanent,
 }
 
-/// What the server says or asks.
+/// A message of the server.
 #[derive(Debug, Clone)]
 pub enum Inbound {
-    /// It tells something.
+    /// A notification.
     Notification {
-        /// What.
+        /// The notification.
         notification: Notification,
-        /// The request on whose own stream it came, where the transport can tell.
+        /// The request on whose own stream it arrived, if the transport can tell.
         via: Option<u64>,
     },
-    /// It asks something; answer with [`Event::Answer`].
+    /// A request. Respond with [`Event::Answer`].
     Request {
-        /// Over which transport.
+        /// The transport over which it arrived.
         epoch: u64,
-        /// What.
+        /// The request.
         request: Request,
-        /// The request on whose own stream it came, where the transport can tell.
+        /// The request on whose own stream it arrived, if the transport can tell.
         via: Option<u64>,
     },
-    /// It no longer wants the answer to that.
+    /// The server no longer needs the response to a request, or the connection has ended.
     RequestCancelled {
-        /// The request.
+        /// The id of the request.
         id: Id,
     },
 }
 
-/// The state of a connection, for whoever watches it.
+/// The state of a connection.
 #[derive(Debug, Clone)]
 pub enum State {
     /// The transport is being opened.
     Starting,
-    /// The handshake is under way.
+    /// The handshake is in progress.
     Initializing,
-    /// Calls go through.
+    /// Calls are sent.
     Ready(Arc<Session>),
     /// Waiting before the next attempt.
     Backoff {
-        /// How many attempts have failed in a row.
+        /// Number of consecutive failed attempts.
         failures: u32,
-        /// How long it waits.
+        /// The delay before the next attempt.
         delay: Duration,
-        /// Why the last one failed, in words of our own.
+        /// Description of the last failure, without text from the server.
         reason: Arc<str>,
-        /// The beginning of what the server said: why it refused, or text in place of JSON-RPC. It may hold
-        /// anything, also secrets.
+        /// The beginning of the server's output: the reason for its refusal, or text that is not JSON-RPC. It
+        /// may contain anything, including secrets.
         wrote: Option<Arc<str>>,
     },
-    /// Given up until a restart, because trying again would not help.
+    /// Failed until a restart, because a retry would not help.
     Failed {
-        /// Why, in words of our own.
+        /// Description of the failure, without text from the server.
         reason: Arc<str>,
-        /// The beginning of what the server said: why it refused, or text in place of JSON-RPC. It may hold
-        /// anything, also secrets.
+        /// The beginning of the server's output: the reason for its refusal, or text that is not JSON-RPC. It
+        /// may contain anything, including secrets.
         wrote: Option<Arc<str>>,
     },
-    /// Stopping or stopped.
+    /// Shutting down or shut down.
     Closing,
 }
 
 impl State {
-    /// The name of the state.
+    /// Returns the name of the state.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -387,75 +386,75 @@ impl fmt::Display for State {
     }
 }
 
-/// What the caller of stop is told.
+/// The result of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// The connection ends now.
+    /// The connection is shutting down now.
     Ok,
-    /// It was ending already.
+    /// The connection was already shutting down.
     AlreadyClosing,
 }
 
-/// Something worth recording.
+/// An event to record.
 #[derive(Debug, Clone)]
 pub enum Telemetry {
     /// The state changed.
     Transition {
-        /// From this state,
+        /// The previous state.
         from: &'static str,
-        /// to this one,
+        /// The new state.
         to: &'static str,
-        /// because of this.
+        /// The cause.
         reason: Arc<str>,
     },
-    /// A call was taken in.
+    /// A caller made a call.
     CallStarted {
-        /// Its id.
+        /// The id of the call.
         id: u64,
-        /// Its method.
+        /// The method of the call.
         method: Cow<'static, str>,
     },
-    /// The server answered a call.
+    /// The server responded to a call, or the transport accepted a notification.
     CallAnswered {
-        /// Its id.
+        /// The id of the call.
         id: u64,
-        /// How long it took.
+        /// The duration of the call.
         after: Duration,
     },
-    /// A call ended without an answer.
+    /// A call ended without a response.
     CallFailed {
-        /// Its id.
+        /// The id of the call.
         id: u64,
-        /// How long it took.
+        /// The duration of the call.
         after: Duration,
-        /// How it ended.
+        /// The error.
         error: CallError,
     },
-    /// An answer came for a call that had ended.
+    /// A response arrived for a call that had already ended.
     LateResponse {
-        /// The id.
+        /// The id of the response.
         id: Id,
     },
-    /// An answer came for a call that was never made, or to a request without a readable id.
+    /// A response arrived for a call that was never made, or without a readable id.
     UnknownResponse {
-        /// The id, if there was one.
+        /// The id of the response, if it has one.
         id: Option<Id>,
     },
     /// The transport was busy.
     Busy {
-        /// How often the frame has been offered.
+        /// Number of times that the frame has been offered.
         attempts: u32,
     },
-    /// The peer broke the protocol, and the connection goes on or ends as the reason says.
+    /// The peer violated the protocol. The connection continues or ends, depending on the violation.
     Violation {
-        /// What it did.
+        /// The violation.
         reason: Arc<str>,
-        /// The frame, if it cannot be read as JSON-RPC.
+        /// The frame, if it cannot be parsed as JSON-RPC.
         frame: Option<Bytes>,
     },
-    /// A notification came.
+    /// A notification arrived.
     Notification {
-        /// Its method.
+        /// The method of the notification.
         method: String,
     },
 }

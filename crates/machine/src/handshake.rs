@@ -1,7 +1,8 @@
-//! Agreeing on a revision: what each answer to `server/discover` and `initialize` means.
+//! Negotiation of the protocol revision: the meaning of the responses to `server/discover` and `initialize`.
 //!
-//! These are judgements, not steps: the machine asks and acts. The rules cope with servers as they
-//! are: some exit when probed, some answer anything with an empty success, some keep silent.
+//! The functions here only judge; the machine sends the requests and acts on the verdicts. The rules cope
+//! with real servers: some exit when probed, some respond to anything with an empty success, some do not
+//! respond at all.
 
 use std::sync::Arc;
 
@@ -12,50 +13,50 @@ use switchboard_wire::{
 
 use crate::{error::RequestFailure, settings::Settings};
 
-/// What was agreed on with the server.
+/// The result of the handshake with the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// The revision that both sides speak.
+    /// The revision that both sides use.
     pub revision: Revision,
-    /// What the server offers: a `ServerCapabilities` object.
+    /// The capabilities of the server: a `ServerCapabilities` object.
     pub capabilities: Raw,
-    /// Who the server says it is: an `Implementation` object. For display only.
+    /// The name and version of the server: an `Implementation` object. For display only.
     pub server_info: Option<Raw>,
-    /// How the server wants to be used.
+    /// The server's instructions for its use.
     pub instructions: Option<String>,
-    /// The whole answer to `initialize` or `server/discover`, as it came.
+    /// The complete result of `initialize` or `server/discover`, as it arrived.
     pub raw: Raw,
 }
 
-/// What an answer of the handshake means.
+/// The meaning of a handshake response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Agreed.
+    /// The handshake succeeded.
     Agreed(Box<Session>),
-    /// Ask with `initialize` and offer this revision.
+    /// Send `initialize` and offer this revision.
     Initialize(Revision),
-    /// Ask with `server/discover`.
+    /// Send `server/discover`.
     Discover,
-    /// The server will not talk to us. Permanent if another try would end the same way.
+    /// The server refuses the connection. Permanent if another attempt would end the same way.
     Refused {
         permanent: bool,
-        /// In words of our own.
+        /// Description without text from the server.
         reason: String,
-        /// The beginning of what the server said.
+        /// The beginning of the server's message.
         said: Option<Arc<str>>,
     },
 }
 
-/// Where the handshake stands.
+/// The progress of the handshake.
 #[derive(Debug)]
 pub(crate) struct Handshake {
-    /// The request whose answer decides.
+    /// The request whose response decides.
     pub(crate) asked: Asked,
-    /// A probe that the server has not answered. Its answer still counts if it comes late.
+    /// A probe that the server has not answered yet. A late response to it still counts.
     pub(crate) open_probe: Option<u64>,
-    /// The server has been asked in the newest revision, or is not to be.
+    /// The server has been probed with the newest revision, or must not be.
     pub(crate) is_probed: bool,
-    /// How many requests have been sent: servers that send us in circles are refused.
+    /// Number of requests sent. A server that makes the handshake loop is refused.
     pub(crate) rounds: u32,
 }
 
@@ -63,13 +64,13 @@ pub(crate) struct Handshake {
 pub(crate) enum Asked {
     Discover(u64),
     Initialize(u64),
-    /// Agreed; the server is being told.
+    /// The handshake succeeded; the server is being notified.
     Confirming(Box<Session>),
 }
 
 pub(crate) const ROUNDS_MAX: u32 = 4;
 
-/// What to ask first.
+/// Chooses the first request.
 pub(crate) fn opening(settings: &Settings, era: Option<Era>) -> Verdict {
     match (settings.newest.era(), era) {
         (Era::Modern, Some(Era::Modern) | None) => Verdict::Discover,
@@ -105,8 +106,9 @@ pub(crate) fn modern_meta(settings: &Settings, revision: Revision) -> [(&'static
     ]
 }
 
-/// What the answer to `server/discover` means. Only a list of versions or an error that no older
-/// server knows shows a modern one; everything else is an older server's way to say "what?".
+/// Judges the response to `server/discover`. Only a list of versions, or an error code that older servers do
+/// not use, identifies a modern server. Any other response is an older server's way to report an unknown
+/// method.
 pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
     match outcome {
         Outcome::Result(result) => {
@@ -130,7 +132,8 @@ pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
                 .iter()
                 .any(|version| version == Revision::LATEST.as_str())
             {
-                // It names what it was just asked in, as one does that has only now come up.
+                // The server names the revision of the request that it just rejected, as a server that is
+                // still starting may do.
                 return Verdict::Discover;
             }
             offer_legacy(&supported, Revision::LATEST)
@@ -147,8 +150,8 @@ pub(crate) fn judge_discover(outcome: &Outcome) -> Verdict {
     }
 }
 
-/// What the answer to `initialize` means. A server that refuses may know the newest revision alone, unless it
-/// `is_probed`.
+/// Judges the response to `initialize`. A server that refuses may only support the newest revision, so it is
+/// probed, unless it `is_probed` already.
 pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome, is_probed: bool) -> Verdict {
     match outcome {
         Outcome::Result(result) => {
@@ -194,8 +197,8 @@ pub(crate) fn judge_initialize(settings: &Settings, outcome: &Outcome, is_probed
     }
 }
 
-/// What it means that the transport could not carry a request of the handshake. A gateway that is
-/// busy or has lost its server says nothing of what the server is.
+/// Judges the failure of a transport to carry a request of the handshake. The response of a proxy that is
+/// overloaded or has lost its server does not reveal the era of the server.
 pub(crate) fn judge_failure(probe: bool, is_probed: bool, failure: &RequestFailure) -> Verdict {
     let refused = || Verdict::Refused {
         permanent: false,
@@ -259,7 +262,7 @@ fn no_common_version(theirs: &[String], newest: Revision) -> Verdict {
     }
 }
 
-/// The beginning of what a server said, if it said anything.
+/// Returns the beginning of the server's message, if it is not empty.
 fn words(said: &str) -> Option<Arc<str>> {
     (!said.is_empty()).then(|| excerpt(said).into())
 }
@@ -310,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_server_are_kept_apart_and_cut() {
+    fn server_message_is_separate_and_truncated() {
         let long = "<IMPORTANT>\n".repeat(100_000);
         let refused = Outcome::Error(ErrorObject::new(-32000, &*long));
         let version = result(&format!(
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_list_of_versions_shows_a_modern_server() {
+    fn only_a_version_list_identifies_a_modern_server() {
         let modern = result(
             r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"hi",
                 "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#,
@@ -371,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_both_worlds_that_lacks_our_newest_is_asked_the_old_way() {
+    fn server_without_our_newest_revision_is_initialized() {
         let older = result(r#"{"supportedVersions":["2025-03-26","2025-06-18","2030-01-01"]}"#);
         assert_eq!(
             judge_discover(&older),
@@ -404,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn initialize_settles_on_any_older_revision_we_know() {
+    fn initialize_accepts_any_older_revision() {
         for revision in Revision::ALL {
             let answer = result(&format!(
                 r#"{{"protocolVersion":"{revision}","capabilities":{{}}}}"#
@@ -447,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modern_only_server_names_its_versions_when_initialized() {
+    fn modern_server_lists_its_versions_on_initialize() {
         let modern = error(
             code::UNSUPPORTED_PROTOCOL_VERSION,
             r#"{"supported":["2026-07-28"]}"#,
@@ -473,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn server_that_refuses_to_initialise_is_probed_once() {
+    fn server_that_refuses_initialize_is_probed_once() {
         let refused = error(code::METHOD_NOT_FOUND, "{}");
         let answer = result(r#"{"protocolVersion":"2026-07-28","capabilities":{}}"#);
         for outcome in [refused, answer] {
@@ -488,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn forbidden_is_about_credentials_only_if_the_server_says_so() {
+    fn forbidden_means_credentials_only_with_a_challenge() {
         let reason = |status, challenged| {
             let failure = RequestFailure {
                 challenged,
@@ -509,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_credentials_are_permanent_and_other_statuses_mean_an_older_server() {
+    fn statuses_map_to_handshake_verdicts() {
         assert!(matches!(
             judge_failure(true, true, &failed(Some(401))),
             Verdict::Refused {

@@ -1,7 +1,8 @@
-//! What is on its way to the transport: offered, busy, or behind an earlier frame of its caller.
+//! The frames on their way to the transport: offered, waiting for a retry, or behind an earlier
+//! frame of their caller.
 //!
-//! One frame of a lane is offered at a time, so a retry never lets a later frame overtake it;
-//! lanes do not wait for each other.
+//! Only one frame of a lane is offered at a time, so that a later frame never overtakes a retry.
+//! Lanes do not wait for each other.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -12,31 +13,31 @@ use crate::{
     random::Random,
 };
 
-/// What a frame is sent for.
+/// The purpose of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The call of this id.
+    /// The call with this id.
     Call(u64),
-    /// The request of the handshake with this id.
+    /// The handshake request with this id.
     Handshake(u64),
     /// The notification that ends the handshake.
     Confirm,
-    /// An answer to a request of the server.
+    /// A response to a request of the server.
     Answer,
-    /// The withdrawal of a call, which is offered once only.
+    /// The cancellation of a call, which is offered only once.
     Cancel,
 }
 
-/// What follows from a send result.
+/// The consequence of a send result.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// The transport has it.
+    /// The transport has accepted the frame.
     Accepted(Purpose),
-    /// It is to be offered again after this delay.
+    /// Offer the frame again after this delay.
     Again { delay: Duration, attempts: u32 },
-    /// It has been offered often enough.
+    /// The frame was offered the maximum number of times.
     GivenUp { purpose: Purpose, attempts: u32 },
-    /// The transport is gone.
+    /// The transport has ended.
     Closed(Purpose),
 }
 
@@ -46,18 +47,18 @@ struct Item {
     purpose: Purpose,
     outgoing: Outgoing,
     attempts: u32,
-    /// Offered, and the outcome is not known.
+    /// Offered, and the result is not known yet.
     offered: bool,
 }
 
-/// Who waits for whom.
+/// A queue of frames that are sent in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Lane {
-    /// A caller's frames.
+    /// The frames of a caller.
     Caller(u64),
-    /// The machine's own: handshake and answers.
+    /// The frames of the machine itself: handshake and responses.
     Own,
-    /// Withdrawals wait for nothing.
+    /// Cancellations, which do not wait for other frames.
     Cancel(u64),
 }
 
@@ -89,7 +90,7 @@ impl Outbox {
         }
     }
 
-    /// Takes a frame in. Its ticket, and the frame if it is to be offered at once.
+    /// Adds a frame. Returns its ticket, and the frame if it must be offered now.
     pub(crate) fn push(
         &mut self,
         lane: Lane,
@@ -118,7 +119,7 @@ impl Outbox {
         (ticket, self.offer(ticket))
     }
 
-    /// Offers a frame again. `None` if it is gone, and then there is nothing to do.
+    /// Offers a frame again. Returns `None` if the frame is gone, and there is nothing to do.
     pub(crate) fn offer(&mut self, ticket: u64) -> Option<Outgoing> {
         let item = self.items.get_mut(&ticket)?;
         item.attempts += 1;
@@ -126,7 +127,7 @@ impl Outbox {
         Some(item.outgoing.clone())
     }
 
-    /// Takes the outcome of an offer. `None` if the frame was withdrawn meanwhile.
+    /// Handles the result of an offer. Returns `None` if the frame was removed meanwhile.
     pub(crate) fn result(
         &mut self,
         ticket: u64,
@@ -149,19 +150,19 @@ impl Outbox {
         })
     }
 
-    /// Whether a frame has been offered and the outcome is not known.
+    /// Returns `true` if a frame has been offered and the result is not known yet.
     pub(crate) fn is_offered(&self, ticket: u64) -> bool {
         self.items.get(&ticket).is_some_and(|item| item.offered)
     }
 
-    /// A question of the handshake that the transport has not taken, if there is one.
+    /// Returns a handshake request that the transport has not accepted yet, if there is one.
     pub(crate) fn question(&self) -> Option<u64> {
         let asks = |item: &Item| matches!(item.purpose, Purpose::Handshake(_));
         let mut items = self.items.iter();
         items.find_map(|(ticket, item)| asks(item).then_some(*ticket))
     }
 
-    /// Removes a frame. The next of its lane, if that is to be offered now.
+    /// Removes a frame. Returns the next frame of its lane, if it must be offered now.
     pub(crate) fn remove(&mut self, ticket: u64) -> Option<(u64, Outgoing)> {
         let item = self.items.remove(&ticket)?;
         let queue = self.lanes.get_mut(&item.lane)?;
@@ -177,13 +178,13 @@ impl Outbox {
         self.offer(next).map(|outgoing| (next, outgoing))
     }
 
-    /// Forgets everything. The tickets that were there, for their timers.
+    /// Removes all frames. Returns their tickets, so that their timers can be stopped.
     pub(crate) fn clear(&mut self) -> Vec<u64> {
         self.lanes.clear();
         self.items.drain().map(|(ticket, _)| ticket).collect()
     }
 
-    /// How many frames of a lane have not been taken.
+    /// Returns the number of frames in a lane that have not been accepted.
     pub(crate) fn len_of(&self, lane: Lane) -> usize {
         self.lanes
             .get(&lane)
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_keeps_its_order_and_others_go_ahead() {
+    fn lane_keeps_its_order_without_blocking_others() {
         let mut random = Random::new(1);
         let mut outbox = Outbox::new(3, Duration::from_millis(10));
         let (a, sent) = outbox.push(Lane::Caller(1), Purpose::Call(1), frame("a"));
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_third_busy_is_the_last() {
+    fn third_busy_result_is_final() {
         let mut random = Random::new(1);
         let mut outbox = Outbox::new(3, Duration::from_millis(10));
         let (ticket, _) = outbox.push(Lane::Caller(1), Purpose::Call(1), frame("a"));

@@ -1,8 +1,8 @@
-//! Jitter from a seed, so that a run can be repeated.
+//! Jitter from a seed, so that a run is reproducible.
 
 use std::time::Duration;
 
-/// A small generator (`SplitMix64`). Good enough to spread retries, not for secrets.
+/// A small generator (`SplitMix64`), good enough to spread retries, but not for secrets.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -11,7 +11,7 @@ impl Random {
         Self(seed)
     }
 
-    /// `base` stretched or shrunk by up to `percent`.
+    /// Returns `base` stretched or shrunk by up to `percent`.
     pub(crate) fn jitter(&mut self, base: Duration, percent: u32) -> Duration {
         let span = u64::from(percent) * 2 + 1;
         let percent = 100 - u64::from(percent) + self.next() % span;
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jitter_stays_within_its_percentage_and_uses_all_of_it() {
+    fn jitter_covers_exactly_its_percentage() {
         let mut random = Random::new(1);
         let all: Vec<_> = (0..10_000)
             .map(|_| random.jitter(Duration::from_secs(1), 20).as_millis())

@@ -1,58 +1,60 @@
-//! Every number and limit of a connection, with its default and its reason.
+//! The settings and limits of a connection, with their defaults.
 
 use std::time::Duration;
 
 use switchboard_wire::{Era, Raw, Revision};
 
-/// How a connection behaves.
+/// The settings of a connection.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Who we are: an `Implementation` object.
+    /// The name and version of the client: an `Implementation` object.
     pub client_info: Raw,
-    /// What we can do, as the older revisions spell it.
+    /// The capabilities of the client, in the format of the older revisions.
     pub legacy_capabilities: Raw,
-    /// What we can do, as 2026-07-28 spells it.
+    /// The capabilities of the client, in the format of 2026-07-28.
     pub modern_capabilities: Raw,
-    /// The newest revision to offer. Below 2026-07-28 no probe is sent.
+    /// The newest revision to offer. No probe is sent if it is older than 2026-07-28.
     pub newest: Revision,
-    /// What is known of the server from before, so that it need not be probed.
+    /// The era of the server, if it is known from an earlier connection, so that no probe is
+    /// needed.
     pub era: Option<Era>,
-    /// How long a call takes at most, waits and retries included. Kept here because the life of a
-    /// tombstone follows from it; each call brings its own deadline.
+    /// The longest time that a call takes, including waits and retries. It is only used to compute
+    /// [`tombstone_ttl`](Settings::tombstone_ttl); each call has its own timeout.
     pub request_timeout: Duration,
-    /// How long opening the transport and the handshake may take together.
+    /// Time limit for opening the transport and the handshake together.
     pub handshake_timeout: Duration,
-    /// How long to wait for an answer to `server/discover` before trying `initialize`. Short,
-    /// because a server that ignores it is an older one.
+    /// Time to wait for a response to `server/discover` before trying `initialize`. Short, because
+    /// a server that ignores it is an older one.
     pub probe_timeout: Duration,
-    /// The first delay before connecting again; it doubles with each failure.
+    /// The delay before the first reconnect; it doubles with each failure.
     pub backoff_base: Duration,
-    /// The longest such delay.
+    /// The longest delay before a reconnect.
     pub backoff_max: Duration,
-    /// How often a frame is offered to a transport that is busy.
+    /// The number of times that a frame is offered to a busy transport.
     pub send_attempts: u32,
-    /// The delay between two such offers.
+    /// The delay between two such attempts.
     pub send_retry_delay: Duration,
-    /// How often old tombstones are removed.
+    /// The interval at which expired tombstones are removed.
     pub sweep_interval: Duration,
-    /// The most tombstones kept.
+    /// The most tombstones.
     pub tombstones_max: usize,
-    /// The most calls at a time, waiting ones included.
+    /// The most concurrent calls, including the waiting ones.
     pub in_flight_max: usize,
-    /// The most requests of the server that may wait for our answer.
+    /// The most requests of the server that may wait for a response.
     pub server_requests_max: usize,
-    /// The most bytes of one request of the server.
+    /// The largest request of the server, in bytes.
     pub server_request_bytes: usize,
-    /// The most bytes of all that wait for our answer, or are held back until the handshake is done.
+    /// The most bytes of the requests that wait for a response, and of the messages that are held
+    /// back until the handshake is done.
     pub server_requests_bytes: usize,
     /// The most messages of the server that are held back until the handshake is done.
     pub held_max: usize,
-    /// How long a transport may take to close before the connection ends without it.
+    /// Time that a transport may take to close before the connection ends without it.
     pub close_linger: Duration,
 }
 
 impl Settings {
-    /// The defaults, for a client of this name that can do nothing but ask.
+    /// Creates the default settings, for a client without capabilities.
     pub fn new(client_info: Raw) -> Self {
         Self {
             client_info,
@@ -78,8 +80,8 @@ impl Settings {
         }
     }
 
-    /// How long an answer can be late and still be recognised: the longest a call can have been
-    /// under way, through a reconnect, and some.
+    /// Returns the time for which a late response is still recognised: the longest time that a call
+    /// can be in flight, including a reconnect, plus a margin.
     pub fn tombstone_ttl(&self) -> Duration {
         self.request_timeout
             .saturating_add(self.handshake_timeout)
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tombstone_lives_75_seconds_by_default() {
+    fn tombstone_lives_75_seconds_by_default() {
         let settings = Settings::new(Raw::empty_object());
         assert_eq!(settings.tombstone_ttl(), Duration::from_secs(75));
     }

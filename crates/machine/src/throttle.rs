@@ -1,4 +1,4 @@
-//! Bounds how often a repeated event is reported.
+//! Limits the rate at which a repeated event is reported.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use crate::time::Moment;
 
 /// Reports the first events one by one, and the rest as one summary per interval.
 ///
-/// It is a token bucket: each report costs a token, one comes back per interval. As long as events are
-/// missed, the next report is their summary.
+/// This is a token bucket: each report costs a token, and one token is added per interval. While there are
+/// unreported events, the next report is their summary.
 #[derive(Debug, Clone)]
 pub struct Throttle {
     burst: u32,
     every: Duration,
     tokens: u32,
-    /// When the last token came back.
+    /// Time at which the last token was added.
     refilled: Moment,
     missed: Missed,
-    /// When the first of the missed events happened.
+    /// Time of the first unreported event.
     since: Moment,
 }
 
-/// Events that were counted and not reported.
+/// Events that were counted but not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Their number.
+    /// Number of events.
     pub events: u64,
-    /// Their size in bytes.
+    /// Total size of the events, in bytes.
     pub bytes: u64,
 }
 
 impl Throttle {
-    /// Reports `burst` events at once, and then one line per interval.
+    /// Creates a throttle that reports up to `burst` events at once, and then one summary per `every`.
     pub const fn new(burst: u32, every: Duration) -> Self {
         Self {
             burst,
@@ -45,7 +45,7 @@ impl Throttle {
         }
     }
 
-    /// Takes in an event of this size. `true` says that it is to be reported; otherwise it is counted.
+    /// Registers an event of this size. Returns `true` if it should be reported; otherwise it is counted.
     pub fn admit(&mut self, now: Moment, bytes: u64) -> bool {
         self.refill(now);
         if self.missed.events == 0 && self.tokens > 0 {
@@ -60,19 +60,19 @@ impl Throttle {
         false
     }
 
-    /// The time of the next summary; none if no event was missed.
+    /// Returns the time of the next summary; `None` if there are no unreported events.
     pub fn due(&self) -> Option<Moment> {
         (self.missed.events > 0).then(|| self.since + self.every)
     }
 
-    /// The summary, if one is due.
+    /// Returns the summary, if one is due.
     pub fn summary(&mut self, now: Moment) -> Option<Missed> {
         self.due()
             .filter(|due| *due <= now)
             .and_then(|_| self.take(now))
     }
 
-    /// The summary, due or not: nothing follows.
+    /// Returns the summary even if it is not due yet, for when no more events follow.
     pub fn take(&mut self, now: Moment) -> Option<Missed> {
         self.refill(now);
         let missed = std::mem::take(&mut self.missed);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_that_stands_still_adds_nothing() {
+    fn clock_that_does_not_advance_adds_no_tokens() {
         let mut throttle = Throttle::new(1, EVERY);
         assert!(throttle.admit(at(50_000), 1));
         assert!(!throttle.admit(at(10_000), 1));

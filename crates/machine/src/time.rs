@@ -1,24 +1,24 @@
-//! Time as the machine sees it: handed in, never read.
+//! Time as the machine sees it: passed in by the driver, never read from a clock.
 
 use std::{
     ops::{Add, Sub},
     time::Duration,
 };
 
-/// A point in time, counted from wherever the driver began to count.
+/// A point in time, measured from a start that the driver chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(Duration);
 
 impl Moment {
-    /// The point from which is counted.
+    /// The start, from which time is measured.
     pub const START: Self = Self(Duration::ZERO);
 
-    /// The point this long after the start.
+    /// The point in time at this duration after the start.
     pub const fn after_start(elapsed: Duration) -> Self {
         Self(elapsed)
     }
 
-    /// How long after the start this is.
+    /// Returns the time since the start.
     pub const fn since_start(self) -> Duration {
         self.0
     }
@@ -35,7 +35,7 @@ impl Add<Duration> for Moment {
 impl Sub for Moment {
     type Output = Duration;
 
-    /// How long this is after `earlier`; nothing, if it is not.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     fn sub(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

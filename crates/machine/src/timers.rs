@@ -1,4 +1,4 @@
-//! The timers of one connection, in one ordered set.
+//! The timers of a connection, in one ordered set.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,22 @@ use rustc_hash::FxHashMap;
 
 use crate::time::Moment;
 
-/// What a timer is for. There is at most one timer of each.
+/// The purpose of a timer. There is at most one timer for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Timer {
     /// The handshake takes too long.
     Handshake,
-    /// The server keeps silent about `server/discover`.
+    /// The server does not respond to `server/discover`.
     Probe,
     /// The next attempt to connect is due.
     Backoff,
-    /// Old tombstones may go.
+    /// Expired tombstones can be removed.
     Sweep,
-    /// The transport had its time to close.
+    /// The time for the transport to close has passed.
     Exit,
     /// A call takes too long.
     Deadline(u64),
-    /// A frame that met a busy transport is due again.
+    /// A frame that was offered to a busy transport is due again.
     Retry(u64),
 }
 
@@ -53,7 +53,7 @@ impl Timers {
         self.order.first().map(|(at, _)| *at)
     }
 
-    /// Takes the earliest timer that is due.
+    /// Removes and returns the earliest timer that is due.
     pub(crate) fn pop(&mut self, now: Moment) -> Option<Timer> {
         let (at, timer) = *self.order.first()?;
         if at > now {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timer_set_again_fires_once_at_its_new_time() {
+    fn timer_that_is_reset_fires_once() {
         let at = |seconds| Moment::after_start(Duration::from_secs(seconds));
         let mut timers = Timers::default();
         timers.set(Timer::Backoff, at(5));

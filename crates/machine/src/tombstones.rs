@@ -1,4 +1,4 @@
-//! Ids whose answer nobody waits for any more, so that a late answer is told from a wrong one.
+//! Ids of calls that have ended, to distinguish a late response from one to an unknown request.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -7,13 +7,13 @@ use std::{
 
 use crate::time::Moment;
 
-/// A bounded set of ids, each with an end.
+/// A bounded set of ids, each with an expiry.
 #[derive(Debug)]
 pub(crate) struct Tombstones {
     ttl: Duration,
     max: usize,
     ends: HashMap<u64, Moment>,
-    /// Oldest first. All live equally long, so this is the order of their ends, too.
+    /// The oldest first. All have the same lifetime, so they also expire in this order.
     order: VecDeque<u64>,
 }
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tombstones_end_and_are_bounded() {
+    fn tombstones_expire_and_are_bounded() {
         let at = |seconds| Moment::after_start(Duration::from_secs(seconds));
         let mut tombstones = Tombstones::new(Duration::from_secs(75), 3);
         for id in 0..5 {

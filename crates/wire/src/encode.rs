@@ -1,10 +1,10 @@
-//! Spelling messages: the payload goes out as the bytes it is.
+//! Encoding of messages. Payloads are copied byte for byte.
 
 use bytes::Bytes;
 
 use crate::{ErrorObject, Id, Raw, raw::write_string};
 
-/// A request.
+/// Encodes a request.
 pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Bytes {
     let mut out = open(method.len() + params.map_or(0, |params| params.as_bytes().len()));
     push_member(&mut out, "id", id.raw());
@@ -12,14 +12,14 @@ pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Bytes {
     close(out)
 }
 
-/// A notification.
+/// Encodes a notification.
 pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
     let mut out = open(method.len() + params.map_or(0, |params| params.as_bytes().len()));
     push_method(&mut out, method, params);
     close(out)
 }
 
-/// A response that carries a result.
+/// Encodes a response that carries a result.
 pub fn result(id: &Id, result: &Raw) -> Bytes {
     let mut out = open(result.as_bytes().len());
     push_member(&mut out, "id", id.raw());
@@ -27,7 +27,8 @@ pub fn result(id: &Id, result: &Raw) -> Bytes {
     close(out)
 }
 
-/// A response that carries an error. Without an id if the request could not be read.
+/// Encodes a response that carries an error. Without an id, which is the case if the request could
+/// not be read, the response has `"id": null`.
 pub fn error(id: Option<&Id>, error: &ErrorObject) -> Bytes {
     let mut out = open(error.raw().as_bytes().len());
     match id {

@@ -1,4 +1,4 @@
-//! The lossless envelope: what a frame says to a router, around the bytes as they came.
+//! The lossless envelope: the members that a router reads, around the bytes as they arrived.
 
 use std::ops::Range;
 
@@ -12,60 +12,60 @@ use crate::{
     scan::{self, Members},
 };
 
-/// What one frame carries.
+/// The content of one frame.
 #[derive(Debug, Clone)]
 pub enum Frame {
     /// One message.
     Single(Message),
-    /// A batch, which only 2025-03-26 has. A member that cannot be read spoils itself alone.
+    /// A batch, which only 2025-03-26 allows. A member that cannot be parsed does not affect the others.
     Batch(Vec<Result<Message, EnvelopeError>>),
 }
 
 /// One JSON-RPC message.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// Wants an answer.
+    /// A message that expects a response.
     Request(Request),
-    /// Wants none.
+    /// A message that expects no response.
     Notification(Notification),
-    /// Is one.
+    /// The response to a request.
     Response(Response),
 }
 
-/// A message that wants an answer.
+/// A message that expects a response.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What the answer must carry.
+    /// The id that the response must carry.
     pub id: Id,
-    /// What is asked for.
+    /// The method that is called.
     pub method: String,
-    /// With which parameters: an object or an array.
+    /// The parameters: an object or an array.
     pub params: Option<Raw>,
     frame: Bytes,
     id_at: Range<usize>,
 }
 
-/// A message that wants no answer.
+/// A message that expects no response.
 #[derive(Debug, Clone)]
 pub struct Notification {
-    /// What happened.
+    /// The kind of notification.
     pub method: String,
-    /// The details: an object or an array.
+    /// The parameters: an object or an array.
     pub params: Option<Raw>,
 }
 
-/// An answer.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub struct Response {
-    /// Which request it answers; `None` if its sender could not read the request's id.
+    /// The id of the request; `None` if the peer could not read it.
     pub id: Option<Id>,
-    /// What the answer is.
+    /// The result or the error.
     pub outcome: Outcome,
     frame: Bytes,
     id_at: Option<Range<usize>>,
 }
 
-/// What an answer is.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The request succeeded.
@@ -74,49 +74,49 @@ pub enum Outcome {
     Error(ErrorObject),
 }
 
-/// Why a frame is not JSON-RPC.
+/// The reason why a frame is not JSON-RPC.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvelopeError {
     /// The bytes are not UTF-8.
     #[error("frame is not valid UTF-8 after byte {valid_up_to}")]
     NotUtf8 {
-        /// How many bytes were.
+        /// Number of bytes that were valid.
         valid_up_to: usize,
     },
     /// The text is not JSON.
     #[error("frame is not valid JSON: {reason}")]
     NotJson {
-        /// What the parser said.
+        /// The message of the parser.
         reason: String,
     },
     /// Arrays and objects are nested deeper than [`limits::DEPTH`].
     #[error("frame is nested deeper than {} levels", limits::DEPTH)]
     TooDeep {
-        /// The id of the request that it answers, if that can be told without reading what is nested.
+        /// The id of the request that it answers, if that can be found without parsing the nested values.
         answers: Option<u64>,
     },
     /// The JSON is not a JSON-RPC message.
     #[error("frame is not JSON-RPC 2.0: {reason}")]
     NotJsonRpc {
-        /// Which rule it breaks.
+        /// The rule that it breaks.
         reason: &'static str,
-        /// The id it gives, if that can be read, for whoever has to answer.
+        /// The id of the message, if it can be read, for the error response.
         id: Option<Id>,
     },
-    /// A batch with nothing in it, or more than [`limits::BATCH_MESSAGES`].
+    /// The batch is empty, or has more than [`limits::BATCH_MESSAGES`] messages.
     #[error(
         "batch of {count} messages, allowed are 1 to {}",
         limits::BATCH_MESSAGES
     )]
     BatchSize {
-        /// How many it has.
+        /// Number of messages in it.
         count: usize,
     },
 }
 
 impl Frame {
-    /// Reads a frame. The parts of the message share its memory.
+    /// Parses a frame. The parts of the message share its memory.
     pub fn parse(frame: impl Into<Bytes>) -> Result<Self, EnvelopeError> {
         let frame = frame.into();
         let text = std::str::from_utf8(&frame).map_err(|error| EnvelopeError::NotUtf8 {
@@ -149,12 +149,12 @@ impl Frame {
 
 impl Message {
     fn parse_text(frame: &Bytes, text: &str) -> Result<Self, EnvelopeError> {
-        // Anything else is not tried: serde reads a struct from an array too, its members in their order.
+        // Only objects are tried: serde also reads a struct from an array, with its members in order.
         if text.trim_ascii_start().starts_with('{') {
             match serde_json::from_str::<Careful<'_>>(text) {
                 Ok(careful) => return careful.members().classify(frame),
                 Err(error) if !error.is_data() => return Err(not_json(&error)),
-                // Said at the first thing amiss, so that what follows may still not be JSON.
+                // This error is reported at the first unexpected member, so the rest may still not be JSON.
                 Err(_) => {}
             }
         }
@@ -169,20 +169,20 @@ impl Message {
 }
 
 impl Request {
-    /// The same request under another id: the id is replaced, every other byte stays.
+    /// Returns the request with another id. All other bytes stay the same.
     pub fn with_id(&self, id: &Id) -> Bytes {
         replace(&self.frame, &self.id_at, id)
     }
 
-    /// The frame as it came.
+    /// Returns the frame as it arrived.
     pub fn frame(&self) -> &Bytes {
         &self.frame
     }
 }
 
 impl Response {
-    /// The same answer under another id: the id is replaced, every other byte stays. An answer
-    /// without a readable id is given back as it came.
+    /// Returns the response with another id. All other bytes stay the same. A response without a readable id
+    /// is returned unchanged.
     pub fn with_id(&self, id: &Id) -> Bytes {
         match &self.id_at {
             Some(id_at) => replace(&self.frame, id_at, id),
@@ -190,14 +190,14 @@ impl Response {
         }
     }
 
-    /// The frame as it came.
+    /// Returns the frame as it arrived.
     pub fn frame(&self) -> &Bytes {
         &self.frame
     }
 }
 
 impl EnvelopeError {
-    /// The JSON-RPC error code to answer with.
+    /// Returns the JSON-RPC error code to respond with.
     pub const fn code(&self) -> i64 {
         match self {
             Self::NotUtf8 { .. } | Self::NotJson { .. } | Self::TooDeep { .. } => code::PARSE,
@@ -206,9 +206,9 @@ impl EnvelopeError {
     }
 }
 
-/// The members that JSON-RPC gives a meaning, read with all care: for what the scan leaves alone, and
-/// to say what is wrong. Others pass by unread; the same one twice is an error, because readers
-/// disagree on which of the two counts.
+/// The members that JSON-RPC defines, parsed with a full parser: for messages that the scan does not accept,
+/// and to find the error. Other members are ignored. A duplicate member is an error, because parsers disagree
+/// on which of the two counts.
 #[derive(Deserialize)]
 struct Careful<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -238,7 +238,7 @@ impl<'a> Careful<'a> {
     }
 }
 
-/// Tells `"id": null` from no id at all, which a plain `Option` does not.
+/// Distinguishes `"id": null` from no id at all, which a plain `Option` does not.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -254,7 +254,7 @@ impl Members<'_> {
             let start = offset_in(frame, id);
             start..start + id.len()
         });
-        // Some servers spell out the one of the two that is not there.
+        // Some servers send both members, with a null for the absent one.
         let error = self.error.filter(|error| *error != "null");
         let result = self
             .result
@@ -339,10 +339,10 @@ fn not_json(error: &serde_json::Error) -> EnvelopeError {
     }
 }
 
-/// Whether arrays and objects are nested deeper than the limit. Text that is no JSON may be
-/// misjudged, and is refused by the parser either way.
+/// Returns `true` if arrays and objects are nested deeper than the limit. Text that is not JSON may be
+/// misjudged; the parser rejects it either way.
 fn nested_too_deep(text: &[u8]) -> bool {
-    // Counting is far faster than following, and most frames have few brackets.
+    // Counting is far faster than tracking the depth, and most frames have few brackets.
     let opened = memchr::memchr2_iter(b'{', b'[', text)
         .take(limits::DEPTH + 1)
         .count();
@@ -368,7 +368,8 @@ fn nested_too_deep(text: &[u8]) -> bool {
     false
 }
 
-/// The number of the request that a response answers, by the members of the response alone.
+/// Returns the id of the request that a response answers, if it is a number, by scanning only the members of
+/// the response itself.
 fn answered_by(text: &[u8]) -> Option<u64> {
     if !text.trim_ascii_start().starts_with(b"{") {
         return None;
@@ -399,13 +400,13 @@ fn answered_by(text: &[u8]) -> Option<u64> {
     id
 }
 
-/// The number that a text starts with, if it is a whole one.
+/// Parses the whole number that a text starts with.
 fn leading_number(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|byte| b",} \t\r\n".contains(byte))?;
     std::str::from_utf8(&text[..end]).ok()?.parse().ok()
 }
 
-/// Where the string that starts at `at` ends.
+/// Returns the position after the string whose content starts at `at`.
 fn after_string(text: &[u8], mut at: usize) -> usize {
     while let Some(found) = text
         .get(at..)
@@ -439,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_the_kinds_apart() {
+    fn requests_notifications_and_responses_are_distinguished() {
         assert!(matches!(
             single(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),
             Ok(Message::Request(Request { id, params: None, .. })) if id == Id::from("a")
@@ -459,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_is_not_json_rpc_and_says_why() {
+    fn invalid_json_rpc_is_rejected_with_a_reason() {
         assert_eq!(
             reason(r#"{"id":1,"method":"x"}"#),
             "`jsonrpc` is not \"2.0\""
@@ -500,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_that_stands_for_nothing_is_nothing() {
+    fn null_member_counts_as_absent() {
         assert!(matches!(
             single(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":null}"#),
             Ok(Message::Response(Response {
@@ -519,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_nested_too_deep_names_its_request() {
+    fn response_nested_too_deep_names_its_request() {
         let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
         for (text, expected) in [
             (r#"{"jsonrpc":"2.0","id":7,"result":DEEP}"#, Some(7)),
@@ -540,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_a_bad_request_is_there_to_answer_it() {
+    fn id_of_an_invalid_request_is_reported() {
         let Err(EnvelopeError::NotJsonRpc { id, .. }) = single(r#"{"id":9,"method":"x"}"#) else {
             panic!("accepted");
         };
@@ -548,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn another_id_changes_the_id_and_nothing_else() {
+    fn with_id_changes_only_the_id() {
         let text = r#"{ "x":1e400, "id" : "one" ,"jsonrpc":"2.0","result":{"id":"one","n":1.0}, "y":"\u00e9"}"#;
         let Ok(Message::Response(response)) = single(text) else {
             panic!("no response");
@@ -559,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_is_followed_to_the_limit_and_no_further() {
+    fn nesting_is_accepted_up_to_the_limit() {
         let nested = |depth: usize, open: &str, close: &str| {
             format!(
                 r#"{{"jsonrpc":"2.0","method":"x","params":{}{}}}"#,
@@ -589,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_let_in_a_typed_view_can_read() {
+    fn accepted_frames_fit_typed_views() {
         let text = format!(
             r#"{{"jsonrpc":"2.0","method":"x","params":{}{}}}"#,
             "[".repeat(limits::DEPTH - 1),
@@ -600,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_member_of_a_batch_spoils_itself_alone() {
+    fn invalid_batch_member_does_not_affect_others() {
         let Ok(Frame::Batch(members)) = Frame::parse(
             r#" [{"jsonrpc":"2.0","id":1,"result":{}}, 7, {"jsonrpc":"2.0","method":"a"}]"#,
         ) else {
@@ -622,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_of_the_right_members_is_no_message() {
+    fn array_of_members_is_not_a_message() {
         let Ok(Frame::Batch(members)) = Frame::parse(r#"[["2.0",1,"ping"]]"#) else {
             panic!("no batch");
         };
@@ -633,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_named() {
+    fn garbage_is_rejected_with_its_error() {
         assert_eq!(
             Frame::parse(b"{\"a\":\"\xc3".as_slice()).unwrap_err(),
             EnvelopeError::NotUtf8 { valid_up_to: 6 }

@@ -12,7 +12,7 @@ pub mod code {
     pub const INVALID_REQUEST: i64 = -32600;
     /// No such method.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The parameters do not fit; also an unknown tool or prompt.
+    /// The parameters are invalid; also used for an unknown tool or prompt.
     pub const INVALID_PARAMS: i64 = -32602;
     /// The server failed.
     pub const INTERNAL: i64 = -32603;
@@ -20,14 +20,14 @@ pub mod code {
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
     /// HTTP headers and body disagree (2026-07-28).
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// The request needs a client capability that it did not declare (2026-07-28).
+    /// The request needs a client capability that was not declared (2026-07-28).
     pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
     /// The server does not speak the revision of the request (2026-07-28).
     pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
-    /// A server of 2025-11-25 wants a person to open an address before it does the work.
+    /// A server of 2025-11-25 requires the user to open a URL before it processes the request.
     pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-    /// Whether only a server of 2026-07-28 or later gives this code.
+    /// Returns `true` if only a server of 2026-07-28 or later uses this code.
     pub const fn is_modern(code: i64) -> bool {
         matches!(
             code,
@@ -36,35 +36,35 @@ pub mod code {
     }
 }
 
-/// The member of `data` with the advice.
+/// The member of `data` that holds the hint.
 const HINT: &str = "hint";
 
-/// The error of a response: what a program reads of it, and the object as it was spelled.
+/// The error of a response: the members that programs read, and the object as it was spelled.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ErrorObject {
-    /// What kind of error, see [`code`]; a number of 32 bits. 0 if the peer gave none that can be read.
+    /// The kind of error, see [`code`]; a number of 32 bits. 0 if the peer sent none that can be read.
     pub code: i64,
-    /// What to tell a person. Empty if the peer gave none.
+    /// The message for the user. Empty if the peer sent none.
     pub message: String,
-    /// Whatever else the peer said.
+    /// Additional data from the peer.
     pub data: Option<Raw>,
     raw: Raw,
 }
 
 impl ErrorObject {
-    /// An error with a code and a message.
+    /// Creates an error with a code and a message.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self::build(code, message.into(), None)
     }
 
-    /// This error with data.
+    /// Adds data to this error, replacing any that it has.
     #[must_use]
     pub fn with_data(self, data: Raw) -> Self {
         Self::build(self.code, self.message, Some(data))
     }
 
-    /// This error with advice: behind the message, where a model reads it, and as `data.hint` for programs.
-    /// [`parts`](Self::parts) takes them apart. Data that is no object stays as it is.
+    /// Adds a hint to this error: to the end of the message, where a model reads it, and as `data.hint` for
+    /// programs. [`parts`](Self::parts) separates them again. Data that is not an object is left unchanged.
     #[must_use]
     pub fn with_hint(self, hint: &str) -> Self {
         let message = with_hint(self.message, Some(hint));
@@ -73,7 +73,7 @@ impl ErrorObject {
         Self::build(self.code, message, Some(data))
     }
 
-    /// The message alone, and the advice that [`with_hint`](Self::with_hint) gave it.
+    /// Returns the message without the hint, and the hint that [`with_hint`](Self::with_hint) added.
     pub fn parts(&self) -> (&str, Option<Cow<'_, str>>) {
         let hint = self.data.as_ref().and_then(|data| data.member(HINT));
         let hint = hint.and_then(|hint| hint.to_text());
@@ -87,13 +87,14 @@ impl ErrorObject {
         }
     }
 
-    /// Reads an error object. It is lenient, because a caller waits for the answer: a message that cannot be
-    /// read is left out, and [`raw`](Self::raw) still has it.
+    /// Reads an error object. It is lenient, because a caller waits for the response: a message that cannot
+    /// be read is left empty, and [`raw`](Self::raw) still has it.
     ///
-    /// Readers differ in which of two members of one name they take, so an object that has its code, message or
-    /// data twice is replaced by one that has each once, the last. They differ, too, in what they take for a whole
-    /// number, and some cut it to 32 bits: a code that is not plainly one is replaced by the one that was read, or
-    /// by 0. Anything but an object becomes the data of an error without a message.
+    /// Parsers differ in which of two members with the same name they use, so an object that has its code,
+    /// message or data twice is replaced by one that has each once, with the last value. They also differ in
+    /// what they accept as an integer, and some truncate it to 32 bits: a code that is not plainly a 32-bit
+    /// integer is replaced by the one that was read, or by 0. A value that is not an object becomes the data
+    /// of an error without a message.
     pub fn from_raw(raw: Raw) -> Self {
         let mut found: [Option<Raw>; 3] = [None, None, None];
         let (mut seen, mut ambiguous) = ([false; 3], false);
@@ -134,7 +135,7 @@ impl ErrorObject {
         }
     }
 
-    /// The object as it was spelled.
+    /// Returns the object as it was spelled.
     pub fn raw(&self) -> &Raw {
         &self.raw
     }
@@ -157,7 +158,7 @@ impl ErrorObject {
 
 fn number(code: i64) -> Raw {
     if code < 0 {
-        // The sign is the only spelling `Raw::number` lacks.
+        // `Raw::number` makes no negative numbers.
         Raw::parse(code.to_string()).unwrap_or_else(|_| Raw::number(0))
     } else {
         Raw::number(code.unsigned_abs())
@@ -167,7 +168,8 @@ fn number(code: i64) -> Raw {
 /// The members of an error object that are read.
 const MEMBERS: [&str; 3] = ["code", "message", "data"];
 
-/// A code in any spelling that some reader takes for a whole number of 32 bits: `-32042`, `-32042.0`, `"-32042"`.
+/// Reads a code in any spelling that some parser accepts as a 32-bit integer: `-32042`, `-32042.0`,
+/// `"-32042"`.
 fn read_code(code: &Raw) -> Option<i64> {
     let text = code.to_text();
     let spelled = text.as_deref().unwrap_or(code.as_str()).trim();
@@ -175,7 +177,7 @@ fn read_code(code: &Raw) -> Option<i64> {
         return Some(code.into());
     }
     let number: f64 = spelled.parse().ok()?;
-    // The codes of MCP are far below what a float holds exactly.
+    // The codes of MCP are far below the limit up to which a float is exact.
     let is_code = number.fract() == 0.0 && number.abs() <= f64::from(i32::MAX);
     #[expect(
         clippy::cast_possible_truncation,
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_left_out_not_lost() {
+    fn unreadable_members_are_kept_in_the_raw_object() {
         let odd =
             ErrorObject::from_raw(Raw::parse(r#"{"code":"x","message":7,"hint":1.0}"#).unwrap());
         assert_eq!((odd.code, odd.message.as_str()), (0, ""));
@@ -216,7 +218,7 @@ mod tests {
         assert_eq!(bare.raw().as_str(), r#"{"message":"m","code":0}"#);
     }
 
-    /// Some readers take a list for the members of an object in their order.
+    /// Some parsers read a list as the members of an object, in order.
     #[test]
     fn error_that_is_no_object_becomes_data() {
         for said in ["\"boom\"", "[-32042,\"boom\",{}]", "7"] {
@@ -262,7 +264,7 @@ mod tests {
             "{\"code\":-32042}",
             "true",
             "-0",
-            // Some readers cut these to 32 bits.
+            // Some parsers truncate these to 32 bits.
             "4294935254",
             "4294935254.0",
             "-8589966634",
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn doubled_members_are_sent_once_as_they_were_read() {
+    fn duplicate_members_are_sent_once_as_read() {
         for (said, passed) in [
             (
                 r#"{"code":0,"code":-32042,"message":"m","data":1}"#,
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_we_make_reads_back() {
+    fn created_error_can_be_parsed() {
         let made =
             ErrorObject::new(code::INVALID_PARAMS, "no \"x\"").with_data(Raw::empty_object());
         assert_eq!(
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_is_told_apart_from_any_message() {
+    fn hint_is_separated_from_any_message() {
         let plain = ErrorObject::new(code::INTERNAL, "no; room");
         assert_eq!(plain.parts(), ("no; room", None));
         let part = Raw::object([("part", Raw::string("store"))]);
@@ -327,7 +329,7 @@ mod tests {
         );
         let read = ErrorObject::from_raw(advised.raw().clone());
         assert_eq!(read.parts(), ("no; room", Some("free some; space".into())));
-        // A hint that the message does not end with is another program's.
+        // A hint that is not the end of the message was added by another program.
         let other = Raw::parse(r#"{"code":1,"message":"no; room","data":{"hint":"x"}}"#).unwrap();
         assert_eq!(ErrorObject::from_raw(other).parts(), ("no; room", None));
     }

@@ -1,11 +1,11 @@
-//! Cutting a byte stream into frames: one JSON text a line, as stdio and sockets carry it.
+//! Splitting of a byte stream into frames: one JSON text per line, as on stdio and sockets.
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Cuts a byte stream into lines, with a limit on their length.
+/// Splits a byte stream into lines, with a limit on their length.
 ///
-/// Blank lines are skipped, a carriage return before the line feed is no part of the frame. A line
-/// over the limit gives one error and is then skipped to its end; it is never held in full.
+/// Blank lines are skipped, and a carriage return before the line feed is not part of the frame. A line over
+/// the limit yields one error and is then skipped to its end; it is never buffered in full.
 ///
 /// ```
 /// use switchboard_wire::Splitter;
@@ -23,7 +23,8 @@ use bytes::{Buf, Bytes, BytesMut};
 pub struct Splitter {
     buffer: BytesMut,
     limit: usize,
-    /// How much of the buffer is known to hold no line end, so that it is searched once only.
+    /// Number of bytes at the start of the buffer that contain no line end, so that each byte is searched
+    /// only once.
     searched: usize,
     skipping: bool,
 }
@@ -32,12 +33,12 @@ pub struct Splitter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("frame over the limit of {limit} bytes")]
 pub struct FrameTooLarge {
-    /// The most bytes that a frame may have.
+    /// The largest allowed frame, in bytes.
     pub limit: usize,
 }
 
 impl Splitter {
-    /// A splitter for frames of at most `limit` bytes, the line end not counted.
+    /// Creates a splitter for frames of at most `limit` bytes, not counting the line end.
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -47,19 +48,19 @@ impl Splitter {
         }
     }
 
-    /// Takes in what was read.
+    /// Appends bytes that were read.
     pub fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// Room to read into, in place of [`push`](Self::push), for readers that fill a buffer.
-    /// Bytes appended to it are taken in; bytes already there must not be touched.
+    /// Returns the buffer, for readers that append to one instead of calling [`push`](Self::push). The bytes
+    /// that are already in it must not be changed.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
 
-    /// The next whole frame, if there is one. Call it until it gives `None` before reading on:
-    /// that is what bounds the memory, to the limit and one read.
+    /// Returns the next complete frame, if there is one. Call it until it returns `None` before reading more:
+    /// this bounds the memory to the limit plus one read.
     pub fn next_frame(&mut self) -> Option<Result<Bytes, FrameTooLarge>> {
         loop {
             let Some(found) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
@@ -94,7 +95,7 @@ impl Splitter {
             return None;
         }
         self.searched = self.buffer.len();
-        // A carriage return may turn out to belong to the line end.
+        // The carriage return may turn out to be part of the line end.
         let length = self
             .buffer
             .strip_suffix(b"\r")
@@ -114,11 +115,11 @@ impl Splitter {
     }
 }
 
-/// Adds a frame to what is written, as one line.
+/// Appends a frame to `lines` as one line.
 ///
-/// JSON may have line breaks between its tokens, and a peer over HTTP may send such. On a line of its own each
-/// part of it would be a message: one that nobody has looked at. Inside of strings JSON has no line breaks,
-/// so that a space says the same.
+/// JSON may contain line breaks between its tokens, and a peer over HTTP may send such a frame. Written as it
+/// is, each of its lines would become a message of its own, one that was never checked. JSON strings contain
+/// no raw line breaks, so replacing each with a space does not change the meaning.
 ///
 /// ```
 /// use bytes::BytesMut;
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_exact() {
+    fn limit_is_exact() {
         let limit = crate::limits::FRAME_BYTES;
         for end in [b"\n".as_slice(), b"\r\n"] {
             let exact = [vec![b'x'; limit], end.to_vec()].concat();
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_not_held() {
+    fn endless_line_is_not_buffered() {
         let mut splitter = Splitter::new(1024);
         let mut errors = 0;
         for _ in 0..10_000 {
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_carriage_return_split_from_its_line_feed() {
+    fn carriage_return_may_arrive_before_its_line_feed() {
         assert_eq!(split(2, &[b"ab\r", b"\n"]), [Ok(b"ab".to_vec())]);
         assert_eq!(
             split(2, &[b"ab\r", b"c\n"]),
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_do_not_depend_on_how_the_bytes_arrived() {
+    fn chunking_does_not_change_the_frames() {
         let text = b"{\"a\":1}\n\r\n  \n123456789012\n\n[]\r\n\"\xff\"\n";
         let whole = split(10, &[text]);
         let bytes: Vec<&[u8]> = text.chunks(1).collect();

@@ -1,9 +1,9 @@
 //! The HTTP headers of revision 2026-07-28: their names, their value encoding, and the
 //! `Mcp-Param-*` headers that a tool's `inputSchema` asks for.
 //!
-//! A header repeats what the body says, so that a load balancer can route without parsing JSON.
-//! This module turns names and arguments into header text and back. It sends nothing, and it
-//! decides nothing from a header: policy reads the body.
+//! A header repeats a part of the body, so that a load balancer can route without parsing JSON.
+//! This module converts names and arguments to header text and back. It sends nothing, and no
+//! decision is based on a header: policy reads the body.
 
 use std::{
     borrow::Cow,
@@ -14,40 +14,42 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, value::RawValue};
 
-/// The protocol revision of the request; since 2025-06-18 on every request after the handshake.
+/// The protocol revision of the request; on every request after the handshake since 2025-06-18.
 pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// The JSON-RPC method, on every request of 2026-07-28.
 pub const METHOD: &str = "mcp-method";
-/// The tool, prompt or resource a request is about. Its value is [encoded](encode_value).
+/// The tool, prompt or resource that a request is about. The value is [encoded](encode_value).
 pub const NAME: &str = "mcp-name";
-/// The session of the revisions before 2026-07-28.
+/// The session, in the revisions before 2026-07-28.
 pub const SESSION_ID: &str = "mcp-session-id";
-/// What the headers of tool arguments start with. Their values are [encoded](encode_value).
+/// The prefix of the headers that carry tool arguments. Their values are [encoded](encode_value).
 pub const PARAM_PREFIX: &str = "mcp-param-";
-/// Where to resume a broken stream, in the revisions before 2026-07-28.
+/// The event after which to resume a broken stream, in the revisions before 2026-07-28.
 pub const LAST_EVENT_ID: &str = "last-event-id";
 
 const SENTINEL_START: &str = "=?base64?";
 const SENTINEL_END: &str = "?=";
 
-/// The schema keyword that names a parameter's header.
+/// The schema keyword that names the header of a parameter.
 const KEYWORD: &str = "x-mcp-header";
-/// The largest schema that is searched for annotations: a parsed schema takes many times its text.
+/// The largest schema that is searched for annotations, because a parsed schema takes many times
+/// the memory of its text.
 const MAX_SCHEMA_BYTES: usize = 1024 * 1024;
 /// The deepest nesting of a schema, counted in JSON values.
 const MAX_SCHEMA_DEPTH: usize = 64;
-/// The most headers of one tool. Servers commonly stop reading at 100 headers in all.
+/// The most headers of one tool. Servers commonly accept no more than 100 headers in total.
 const MAX_HEADERS: usize = 64;
-/// The longest annotated name, far below what servers allow for a header line.
+/// The longest annotated name, far below the length that servers allow for a header line.
 const MAX_NAME_BYTES: usize = 128;
-/// The largest integer that every JSON reader holds exactly, 2^53 - 1.
+/// The largest integer that every JSON parser represents exactly, 2^53 - 1.
 const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// Spells any text as a header value.
+/// Encodes any text as a header value.
 ///
-/// Printable ASCII stays as it is. All else is wrapped as `=?base64?…?=`: what HTTP would refuse,
-/// what it would trim, and what would read as wrapped. A tab is wrapped too, although a header may
-/// hold one between other characters: peers disagree on that, and all of them unwrap.
+/// Printable ASCII is kept. All other text is wrapped as `=?base64?…?=`: text that HTTP would
+/// reject, text that it would trim, and text that looks wrapped already. A tab is wrapped too,
+/// although a header may contain one between other characters: peers disagree on that, and all of
+/// them unwrap.
 ///
 /// ```
 /// use switchboard_wire::header::encode_value;
@@ -66,7 +68,7 @@ pub fn encode_value(value: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{SENTINEL_START}{encoded}{SENTINEL_END}"))
 }
 
-/// Why a header value cannot be what [`encode_value`] or a peer's like of it wrote.
+/// The reason why a header value cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderValueError {
@@ -76,15 +78,15 @@ pub enum HeaderValueError {
     /// Wrong alphabet, padding or length inside the wrapping.
     #[error("header value is marked as base64 and is not")]
     Base64,
-    /// The wrapping holds bytes that are no text.
+    /// The wrapping holds bytes that are not UTF-8.
     #[error("header value is base64 of something other than UTF-8")]
     Utf8,
 }
 
-/// Reads a header value back, as a server must before it compares it with the body.
+/// Decodes a header value, as a server must before it compares the value with the body.
 ///
-/// Blanks around the value are no part of it (RFC 9110 section 5.5). The markers count only in
-/// lower case and only both together; anything else is literal.
+/// White space around the value is not part of it (RFC 9110 section 5.5). The markers count only in
+/// lower case and only as a pair; any other value is literal.
 ///
 /// ```
 /// use switchboard_wire::header::decode_value;
@@ -116,12 +118,13 @@ pub fn decode_value(value: &str) -> Result<Cow<'_, str>, HeaderValueError> {
     Ok(Cow::Owned(text))
 }
 
-/// The types of parameters that may travel as headers.
+/// The types of parameters that may be sent as headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamKind {
     /// Sent as it is.
     String,
-    /// Sent in decimal. Beyond 2^53 - 1 readers round differently, and header and body would part.
+    /// Sent in decimal. Beyond 2^53 - 1 parsers round differently, and the header and the body
+    /// would differ.
     Integer,
     /// Sent as `true` or `false`.
     Boolean,
@@ -137,82 +140,82 @@ impl fmt::Display for ParamKind {
     }
 }
 
-/// Why a tool's `inputSchema` breaks the rules for `x-mcp-header`.
+/// The reason why a tool's `inputSchema` breaks the rules for `x-mcp-header`.
 ///
-/// A client that speaks HTTP must then leave the tool out of its list; the message is the reason
-/// to log.
+/// A client that speaks HTTP must then leave the tool out of its list; the message is the reason to
+/// log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamHeaderError {
-    /// The schema is not JSON, or nests beyond what the JSON reader follows.
+    /// The schema is not JSON, or is nested deeper than the JSON parser allows.
     #[error("input schema is not readable JSON")]
     NotJson(#[source] serde_json::Error),
     /// The schema is too large to search.
     #[error("input schema over the limit of {MAX_SCHEMA_BYTES} bytes")]
     TooLarge,
-    /// The schema nests too deep to search.
+    /// The schema is nested too deeply to search.
     #[error("input schema nests deeper than {MAX_SCHEMA_DEPTH} levels at {pointer:?}")]
     TooDeep {
-        /// Where, as a JSON pointer.
+        /// The place, as a JSON pointer.
         pointer: String,
     },
-    /// The tool asks for more headers than a request could carry.
+    /// The tool defines more headers than a request can carry.
     #[error("more than {MAX_HEADERS} parameters carry x-mcp-header")]
     TooMany,
-    /// One annotation is at fault.
+    /// One annotation is invalid.
     #[error("x-mcp-header at {pointer:?} is {fault}")]
     Annotation {
         /// The annotation, as a JSON pointer.
         pointer: String,
-        /// What is wrong with it.
+        /// The fault of the annotation.
         fault: AnnotationFault,
     },
 }
 
-/// What is wrong with one `x-mcp-header`.
+/// The fault of one `x-mcp-header` annotation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnnotationFault {
     /// The value cannot be part of a header name.
     #[error("not a string of 1 to {MAX_NAME_BYTES} characters that a header name may hold")]
     Name,
-    /// Header names are the same in any case, so two of them would be one header.
+    /// Header names ignore letter case, so two of them would be the same header.
     #[error("the same header as {other:?}")]
     Duplicate {
-        /// The annotation that was there first, as a JSON pointer.
+        /// The earlier annotation, as a JSON pointer.
         other: String,
     },
     /// The parameter's own `type` is not one of [`ParamKind`], or is a list of types.
     #[error("on a parameter whose type is not string, integer or boolean")]
     Type,
-    /// The whole arguments object is no parameter.
+    /// The annotation is on the arguments object as a whole, which is not a parameter.
     #[error("on the root of the schema, not on a property")]
     Root,
-    /// Whether there is a value, and where, depends on more than a chain of property names.
+    /// The presence and place of the value depend on more than a chain of property names.
     #[error("under {0:?}, not reached through \"properties\" alone")]
     Unreachable(String),
 }
 
-/// Why the arguments of a call cannot be rendered as headers.
+/// The reason why the arguments of a call cannot be rendered as headers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamValueError {
-    /// Arguments are an object or absent.
+    /// The arguments are neither absent nor an object.
     #[error("arguments are not a JSON object")]
     NotAnObject,
-    /// The argument is not what the schema announced.
+    /// The argument does not have the type that the schema declares.
     #[error("argument {parameter:?} is not {expected}")]
     Unfit {
         /// The parameter, nested names joined with dots.
         parameter: String,
-        /// What it has to be.
+        /// The type that it must have.
         expected: ParamKind,
     },
 }
 
-/// Which arguments of a tool travel as `Mcp-Param-*` headers.
+/// The arguments of a tool that are sent as `Mcp-Param-*` headers.
 ///
-/// Read once from the tool's definition, then asked at every call.
+/// Parsed once from the tool's definition, then used for every call.
 ///
 /// ```
 /// use switchboard_wire::header::ParamHeaders;
@@ -229,7 +232,7 @@ pub struct ParamHeaders {
     properties: Vec<Property>,
 }
 
-/// A property that has a header, or leads to one that has.
+/// A property that has a header, or contains one that does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Property {
     name: String,
@@ -246,8 +249,8 @@ struct Header {
 impl ParamHeaders {
     /// Reads the annotations of an `inputSchema`, given as JSON text.
     ///
-    /// Most tools have none, and theirs are not parsed: the limits on size and depth can only cost
-    /// a tool that uses the feature, or one whose text might be spelling the keyword in escapes.
+    /// Most tools have none, and their schemas are not parsed: the limits on size and depth only
+    /// affect a tool that uses the feature, or one whose text might spell the keyword with escapes.
     pub fn from_schema(schema: &str) -> Result<Self, ParamHeaderError> {
         let holds = |needle: &str| memchr::memmem::find(schema.as_bytes(), needle.as_bytes());
         if holds(KEYWORD).is_none() && holds("\\u").is_none() {
@@ -261,15 +264,16 @@ impl ParamHeaders {
         Ok(Self { properties })
     }
 
-    /// Whether no argument travels as a header, so that a call need not be rendered at all.
+    /// Returns `true` if no argument is sent as a header, so that calls need not be rendered.
     pub fn is_empty(&self) -> bool {
         self.properties.is_empty()
     }
 
-    /// The headers of one call, from its arguments as JSON text: name and encoded value.
+    /// Renders the headers of one call from its arguments, given as JSON text. Returns names and
+    /// encoded values.
     ///
-    /// An argument that is absent or null has none. Of two arguments of one name the last counts,
-    /// as it does for the server's JSON reader.
+    /// An argument that is absent or null has no header. Of two arguments with the same name the
+    /// last one counts, as it does for the server's JSON parser.
     pub fn render(
         &self,
         arguments: Option<&str>,
@@ -285,10 +289,10 @@ impl ParamHeaders {
         Ok(out)
     }
 
-    /// The first header of a call that does not say what its arguments say, given a look-up of the
-    /// headers that came with it: for a server, which must not be told two things.
+    /// Returns the name of the first header that disagrees with the arguments of a call. `header`
+    /// looks up the headers of the request. Servers must reject a request with such a header.
     ///
-    /// Arguments that are not of their kind are for the tool to refuse.
+    /// Arguments of the wrong type are left to the tool to reject.
     pub fn disagreement<'h>(
         &self,
         arguments: Option<&str>,
@@ -316,7 +320,8 @@ fn collect_names<'a>(properties: &'a [Property], names: &mut Vec<&'a str>) {
     }
 }
 
-/// Whether two values mean the same, however they are encoded. Integers are compared as such.
+/// Returns `true` if two values have the same meaning, regardless of their encoding. Integers are
+/// compared as numbers.
 fn same_value(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (decode_value(one), decode_value(other)) else {
         return false;
@@ -356,7 +361,7 @@ fn render_object<'a>(
     Ok(())
 }
 
-/// The header value of an argument, given as JSON text; `None` if it is not of that kind.
+/// Renders the header value of an argument, given as JSON text; `None` if it is not of that kind.
 fn render_value(kind: ParamKind, value: &str) -> Option<String> {
     match kind {
         ParamKind::String => {
@@ -368,38 +373,39 @@ fn render_value(kind: ParamKind, value: &str) -> Option<String> {
     }
 }
 
-/// The decimal form of an integer, of which JSON has many: `42`, `42.0` and `4.2e1` are one number.
+/// Returns the decimal form of an integer, which JSON can spell in many ways: `42`, `42.0` and
+/// `4.2e1` are equal.
 fn integer(text: &str) -> Option<String> {
-    // Doubles are exact up to the limit, and no number beyond it rounds to one within.
+    // Doubles are exact up to the limit, and no number beyond the limit rounds to one within it.
     let number: f64 = text.parse().ok()?;
     let fits = number.fract() == 0.0 && number.abs() <= MAX_INTEGER;
-    // Adding zero takes the sign off a negative zero.
+    // Adding zero removes the sign of a negative zero.
     fits.then(|| (number + 0.0).to_string())
 }
 
-/// What leads from the root of a schema to one of its parts.
+/// The path from the root of a schema to one of its parts.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Root,
-    /// A chain of `properties`.
+    /// Reached through a chain of `properties`.
     Property,
-    /// This keyword, among others.
+    /// Reached through this keyword, and possibly others.
     Under(&'a str),
 }
 
 /// The search through one schema.
 #[derive(Default)]
 struct Walk {
-    /// The part being looked at, as a JSON pointer.
+    /// The current part, as a JSON pointer.
     pointer: String,
-    /// The annotations so far, by header name in lower case.
+    /// The annotations found so far, by header name in lower case.
     taken: BTreeMap<String, String>,
 }
 
 type Found = (Option<Header>, Vec<Property>);
 
 impl Walk {
-    /// Looks at one schema, or at anything that might hold schemas.
+    /// Searches one schema, or any value that may contain schemas.
     fn schema(
         &mut self,
         schema: &Value,
@@ -431,9 +437,9 @@ impl Walk {
             let under = Place::Under(keyword);
             self.enter(keyword, |walk| {
                 match (keyword.as_str(), value) {
-                    // What these hold is data, however much it may look like a schema.
+                    // The values of these keywords are data, even if they look like schemas.
                     (KEYWORD | "const" | "default" | "enum" | "example" | "examples", _) => {}
-                    // The keys of these are names that someone chose, not keywords.
+                    // The keys of these objects are names, not keywords.
                     ("properties", Value::Object(schemas)) => {
                         let place = match place {
                             Place::Root | Place::Property => Place::Property,
@@ -446,7 +452,8 @@ impl Walk {
                         | "definitions",
                         Value::Object(schemas),
                     ) => drop(walk.named(schemas, under, depth + 1)?),
-                    // Any other keyword, known or not: a schema, schemas, or nothing of interest.
+                    // Any other keyword, known or not: its value is a schema, a list of schemas, or
+                    // neither.
                     _ => drop(walk.schema(value, under, depth + 1)?),
                 }
                 Ok(())
@@ -506,7 +513,7 @@ impl Walk {
         Err(ParamHeaderError::Annotation { pointer, fault })
     }
 
-    /// Does something one step further down.
+    /// Runs `work` one step further down the schema.
     fn enter<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.pointer.len();
         self.pointer.push('/');
@@ -518,13 +525,14 @@ impl Walk {
     }
 }
 
-/// Whether this is an RFC 9110 token of a length that servers take.
+/// Returns `true` if the name is an RFC 9110 token of a length that servers accept.
 fn is_name(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_token)
 }
 
-/// A list of types is refused with the rest, even `["string", "null"]`: the official SDKs do so.
+/// Returns the type of a parameter. A list of types is rejected too, even `["string", "null"]`, as
+/// in the official SDKs.
 fn kind(keywords: &Map<String, Value>) -> Option<ParamKind> {
     match keywords.get("type")?.as_str()? {
         "string" => Some(ParamKind::String),
@@ -567,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_have_to_say_what_the_arguments_say() {
+    fn headers_must_agree_with_the_arguments() {
         let headers = ParamHeaders::from_schema(
             r#"{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"Count"}}}"#,
         )
@@ -603,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_the_specification_and_the_conformance_suite() {
+    fn specification_and_conformance_values_are_encoded() {
         for (value, encoded) in [
             ("us-west1", "us-west1"),
             ("us west 1", "us west 1"),
@@ -624,7 +632,7 @@ mod tests {
     }
 
     #[test]
-    fn decoding_is_strict_inside_the_markers_and_literal_without_both() {
+    fn decoding_is_strict_only_between_both_markers() {
         use HeaderValueError::{Base64, Character, Utf8};
         for (value, decoded) in [
             ("  tool\t", Ok("tool")),
@@ -674,7 +682,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_chain_of_properties_reaches_an_annotation() {
+    fn annotation_must_be_on_a_chain_of_properties() {
         let marked = json!({"type": "string", "x-mcp-header": "P"});
         let root = ("/x-mcp-header".to_owned(), AnnotationFault::Root);
         assert_eq!(fault(&marked), root);
@@ -708,7 +716,7 @@ mod tests {
     }
 
     #[test]
-    fn property_names_and_data_are_no_annotations() {
+    fn property_names_and_data_are_not_annotations() {
         let lookalike = json!({"x-mcp-header": 7});
         for schema in [
             json!({"properties": {"x-mcp-header": {"type": "number"}}}),
@@ -729,7 +737,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_are_bounded_and_escapes_hide_nothing() {
+    fn schemas_are_bounded_and_escapes_are_checked() {
         let escaped = r#"{"\u0078-mcp-header":"P"}"#;
         assert!(ParamHeaders::from_schema(escaped).is_err());
         let is_too = |schema: &Value, what: &str| {

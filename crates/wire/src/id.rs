@@ -1,4 +1,4 @@
-//! Request ids, kept as spelled.
+//! Request ids, kept as they were spelled.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use crate::Raw;
 
 /// The id of a request: a JSON string or integer, kept as its sender spelled it.
 ///
-/// Two ids are equal if they are spelled alike: `1` is not `"1"`, and an answer carries the very
-/// bytes of the question.
+/// Two ids are equal if they are spelled alike: `1` is not `"1"`. A response carries the id of its
+/// request byte for byte.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Id(Raw);
 
 impl Id {
-    /// The id in this value, if it is a string or an integer.
+    /// Makes an id of this value, if it is a string or an integer.
     pub fn from_raw(raw: Raw) -> Option<Self> {
         let text = raw.as_bytes();
         let digits = text.strip_prefix(b"-").unwrap_or(text);
@@ -26,15 +26,16 @@ impl Id {
         &self.0
     }
 
-    /// The same in bytes of its own, which keep no larger buffer in memory.
+    /// Copies the id into its own buffer, so that it does not keep a larger one in memory.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self(self.0.detached())
     }
 
-    /// The number, if the id is one that fits.
+    /// Returns the id as a number, if it is one that fits into 64 bits.
     pub fn as_u64(&self) -> Option<u64> {
-        // A JSON number has no leading zero and no plus sign, so what parses is spelled canonically.
+        // A JSON number has no leading zero and no plus sign, so a number that parses is spelled
+        // canonically.
         let text = std::str::from_utf8(self.0.as_bytes()).ok()?;
         text.as_bytes()
             .first()?

@@ -1,9 +1,9 @@
-//! MCP on the wire: what a message is, and nothing about how it travels.
+//! Parsing and encoding of Model Context Protocol (MCP) messages.
 //!
 //! The crate is a set of pure functions and small values: it opens no socket, reads no clock and
-//! spawns no task. Its one promise is that **nothing is lost**: a message is an envelope (id,
-//! method, the few members a router must read) around the very bytes that arrived. Unknown
-//! members, the spelling of numbers and the order of keys leave as they came.
+//! spawns no task. It guarantees that **nothing is lost**: a message is an envelope (id, method,
+//! the few members a router must read) around the bytes that arrived. Unknown members, the spelling
+//! of numbers and the order of keys are preserved.
 //!
 #![doc = include_str!("../README.md")]
 

@@ -1,28 +1,28 @@
-//! `_meta`: the names in it that the protocol gives a meaning, and stamping them on parameters.
+//! `_meta`: the keys in it that the protocol defines, and a function to set them on parameters.
 
 use crate::{Raw, RawError};
 
-/// The member of parameters and results that carries the names below.
+/// The member of parameters and results that holds the keys below.
 pub const META: &str = "_meta";
-/// The revision of a request (2026-07-28).
+/// The protocol revision of a request (2026-07-28).
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// What the client can do, for this request (2026-07-28).
+/// The capabilities of the client for this request (2026-07-28).
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// Who the client is (2026-07-28).
+/// The name and version of the client (2026-07-28).
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// Who the server is, on a result (2026-07-28).
+/// The name and version of the server, on a result (2026-07-28).
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// From which level on to send log messages for this request (2026-07-28).
+/// The lowest level of log messages to send for this request (2026-07-28).
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// Which listen stream a notification belongs to (2026-07-28).
+/// The listen stream that a notification belongs to (2026-07-28).
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// Under which name to report progress of this request.
+/// The token under which to report the progress of this request.
 pub const PROGRESS_TOKEN: &str = "progressToken";
-/// W3C trace context: where this request belongs in a trace.
+/// The W3C trace context: the place of this request in a trace.
 pub const TRACEPARENT: &str = "traceparent";
 
-/// These parameters with these members of `_meta` set. Everything else in the parameters, and in a
-/// `_meta` already there, stays byte for byte.
+/// Returns the parameters with these members set in `_meta`. All other bytes of the parameters, and
+/// of an existing `_meta`, stay the same.
 ///
 /// ```
 /// use switchboard_wire::{Raw, meta};
@@ -52,14 +52,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_meta_that_is_no_object_gives_way() {
+    fn meta_that_is_no_object_is_replaced() {
         let params = Raw::parse(r#"{"_meta":null,"a":1}"#).unwrap();
         let stamped = stamp(Some(&params), &[("b", Raw::number(2))]).unwrap();
         assert_eq!(stamped.as_str(), r#"{"_meta":{"b":2},"a":1}"#);
     }
 
     #[test]
-    fn parameters_that_are_no_object_are_refused() {
+    fn parameters_that_are_no_object_are_rejected() {
         let params = Raw::parse("[1]").unwrap();
         assert!(matches!(
             stamp(Some(&params), &[]),

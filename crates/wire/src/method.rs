@@ -1,18 +1,18 @@
-//! The names of the methods, in one place, so that no two files spell them differently.
+//! The names of the methods, in one place, so that each is spelled only once.
 
-/// Opens a session with a server of the four older revisions.
+/// Opens a session with a server of one of the four older revisions.
 pub const INITIALIZE: &str = "initialize";
-/// Tells such a server that the session is open.
+/// Notifies such a server that the session is open.
 pub const INITIALIZED: &str = "notifications/initialized";
-/// Asks a server of 2026-07-28 what it speaks and offers.
+/// Asks a server of 2026-07-28 for its revisions and capabilities.
 pub const DISCOVER: &str = "server/discover";
-/// Liveness, either way, in the older revisions.
+/// Checks that the peer is alive, in either direction (older revisions).
 pub const PING: &str = "ping";
-/// Withdraws a request that its sender no longer wants answered.
+/// Cancels a request.
 pub const CANCELLED: &str = "notifications/cancelled";
-/// How far a request has come.
+/// Reports the progress of a request.
 pub const PROGRESS: &str = "notifications/progress";
-/// A log message of the server.
+/// Carries a log message of the server.
 pub const LOG_MESSAGE: &str = "notifications/message";
 /// Lists tools.
 pub const TOOLS_LIST: &str = "tools/list";
@@ -28,9 +28,9 @@ pub const RESOURCES_LIST: &str = "resources/list";
 pub const RESOURCE_TEMPLATES_LIST: &str = "resources/templates/list";
 /// Reads a resource.
 pub const RESOURCES_READ: &str = "resources/read";
-/// Watches a resource (older revisions).
+/// Subscribes to a resource (older revisions).
 pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
-/// Stops watching a resource (older revisions).
+/// Unsubscribes from a resource (older revisions).
 pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
 /// Completes an argument.
 pub const COMPLETE: &str = "completion/complete";
@@ -38,27 +38,27 @@ pub const COMPLETE: &str = "completion/complete";
 pub const SET_LEVEL: &str = "logging/setLevel";
 /// Opens a stream of notifications (2026-07-28).
 pub const LISTEN: &str = "subscriptions/listen";
-/// The first message on such a stream: what the server will honour.
+/// The first message on such a stream: the subscriptions that the server accepted.
 pub const LISTEN_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
-/// The server wants a model's answer.
+/// Asks the client for a completion by its model.
 pub const SAMPLING: &str = "sampling/createMessage";
-/// The server wants a person's answer.
+/// Asks the client for input by its user.
 pub const ELICITATION: &str = "elicitation/create";
-/// The server wants to know the client's roots.
+/// Asks the client for its roots.
 pub const ROOTS_LIST: &str = "roots/list";
-/// The client's roots changed (older revisions).
+/// The client's roots have changed (older revisions).
 pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
-/// What an address was opened for is done (2025-11-25).
+/// The interaction at a URL that the user was asked to open is complete (2025-11-25).
 pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
-/// Tells how a task stands.
+/// Returns the state of a task.
 pub const TASKS_GET: &str = "tasks/get";
-/// Gives the result of a task when there is one (2025-11-25).
+/// Returns the result of a task, once there is one (2025-11-25).
 pub const TASKS_RESULT: &str = "tasks/result";
 /// Lists tasks (2025-11-25).
 pub const TASKS_LIST: &str = "tasks/list";
-/// Ends a task.
+/// Cancels a task.
 pub const TASKS_CANCEL: &str = "tasks/cancel";
-/// Answers what a task asks (the extension of 2026-07-28).
+/// Provides the input that a task asks for (the tasks extension of 2026-07-28).
 pub const TASKS_UPDATE: &str = "tasks/update";
 /// A resource has changed.
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
@@ -68,12 +68,12 @@ pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 /// The resources, or their templates, have changed.
 pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
-/// A task has another state (2025-11-25).
+/// The state of a task has changed (2025-11-25).
 pub const TASK_STATUS: &str = "notifications/tasks/status";
-/// The same in the extension of 2026-07-28.
+/// The state of a task has changed (the tasks extension of 2026-07-28).
 pub const TASKS_CHANGED: &str = "notifications/tasks";
 
-/// All of them.
+/// The names of all methods above.
 const ALL: [&str; 36] = [
     INITIALIZE,
     INITIALIZED,
@@ -113,7 +113,7 @@ const ALL: [&str; 36] = [
     TASKS_CHANGED,
 ];
 
-/// Tests if a reader that is not strict about letter case and separators may take this for one of the names above.
+/// Tests if a reader that ignores letter case and separators may take this name for one of the names above.
 ///
 /// ```
 /// use switchboard_wire::method;
@@ -126,7 +126,7 @@ pub fn is_known(method: &str) -> bool {
     ALL.iter().any(|known| letters(known).eq(letters(method)))
 }
 
-/// The letters and digits of a name, in lower case.
+/// Returns the letters and digits of a name, in lower case.
 fn letters(name: &str) -> impl Iterator<Item = u8> {
     let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
     letters.map(|letter| letter.to_ascii_lowercase())

@@ -1,4 +1,4 @@
-//! [`Name`]: a string to look for in JSON without parsing it.
+//! [`Name`]: a string to search for in JSON without parsing it.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -7,7 +7,7 @@ use memchr::{
     memmem::{self, Finder},
 };
 
-/// The name of a member, or a string value, prepared for the search in many texts.
+/// The name of a member, or a string value, prepared for searches in many texts.
 ///
 /// ```
 /// use switchboard_wire::{Name, Raw};
@@ -25,17 +25,17 @@ pub struct Name {
     quoted: OnceLock<Finder<'static>>,
 }
 
-/// The strings that a [`Name`] finds.
+/// The strings that a [`Name`] matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Matching {
     Exact,
     Prefix,
-    /// In any letter case. Holds the place of the letter to search for.
+    /// The name in any letter case. Holds the index of the letter to search for.
     AnyCase(usize),
 }
 
 impl Name {
-    /// Prepares `name`, which consists of printable ASCII without quotes and backslashes.
+    /// Creates a name, which must consist of printable ASCII without quotes and backslashes.
     pub const fn new(name: &'static str) -> Self {
         Self {
             text: name,
@@ -44,7 +44,7 @@ impl Name {
         }
     }
 
-    /// The same for every string that begins with `name`.
+    /// Creates a name that matches every string that begins with `name`.
     pub const fn prefix(name: &'static str) -> Self {
         Self {
             text: name,
@@ -53,8 +53,9 @@ impl Name {
         }
     }
 
-    /// The same for every spelling of `name` that a reader takes for it that ignores letter case. The name holds a
-    /// `q` or a `g`, which is what is searched for: few texts have many of them.
+    /// Creates a name that matches every spelling that equals `name` to a parser that ignores letter case.
+    /// The name must contain a `q` or a `g`. The search looks for that letter, because it is rare in most
+    /// texts.
     ///
     /// ```
     /// use switchboard_wire::{Name, Raw};
@@ -67,7 +68,7 @@ impl Name {
     pub const fn any_case(name: &'static str) -> Self {
         let text = name.as_bytes();
         let mut at = 0;
-        // Neither letter has a capital outside of ASCII.
+        // Neither letter has an upper-case form outside of ASCII.
         while !matches!(text[at], b'q' | b'g') {
             at += 1;
         }
@@ -78,7 +79,7 @@ impl Name {
         }
     }
 
-    /// The name itself.
+    /// Returns the name itself.
     pub const fn as_str(&self) -> &'static str {
         self.text
     }
@@ -99,7 +100,8 @@ impl Name {
         quoted.find(json).is_some() || self.may_be_escaped_in(json)
     }
 
-    /// Tests if the string occurs in `json` in any letter case, without escapes. The letter at `at` is searched for.
+    /// Tests if the string occurs in `json` in any letter case, without escapes. The search looks for the
+    /// letter at `at`.
     fn is_alike_in(&self, json: &[u8], at: usize) -> bool {
         let (before, after) = self.text.as_bytes().split_at(at);
         let letter = after[0];
@@ -115,8 +117,8 @@ impl Name {
         })
     }
 
-    /// Tests if an escape in `json` may spell a character of the name: printable ASCII is `\u00xx`, or
-    /// `\/`. The escapes that texts are full of, `\n` and `\"`, cannot.
+    /// Tests if an escape in `json` may spell a character of the name: printable ASCII is escaped as
+    /// `\u00xx`, or `\/`. The most common escapes, `\n` and `\"`, cannot.
     fn may_be_escaped_in(&self, json: &[u8]) -> bool {
         static ASCII: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u00"));
         let Some(first) = memchr(b'\\', json) else {
@@ -128,7 +130,7 @@ impl Name {
     }
 }
 
-/// The letter that is no ASCII and is this one to a reader that ignores letter case; or nothing.
+/// Returns the non-ASCII letter that equals this one to a parser that ignores letter case, or nothing.
 const fn variant(letter: u8) -> &'static [u8] {
     match letter.to_ascii_lowercase() {
         b'i' => "\u{131}".as_bytes(),
@@ -138,7 +140,7 @@ const fn variant(letter: u8) -> &'static [u8] {
     }
 }
 
-/// Takes a letter, in any case, off the beginning of a text. `false` if another one stands there.
+/// Removes a letter, in any case, from the beginning of a text. Returns `false` if another one is there.
 fn strip_first(text: &mut &[u8], letter: u8) -> bool {
     let rest = match text.split_first() {
         Some((first, rest)) if first.eq_ignore_ascii_case(&letter) => Some(rest),
@@ -149,7 +151,7 @@ fn strip_first(text: &mut &[u8], letter: u8) -> bool {
     stripped.is_some()
 }
 
-/// The same at the end of a text.
+/// Removes a letter, in any case, from the end of a text. Returns `false` if another one is there.
 fn strip_last(text: &mut &[u8], letter: u8) -> bool {
     let rest = match text.split_last() {
         Some((last, rest)) if last.eq_ignore_ascii_case(&letter) => Some(rest),
@@ -160,7 +162,7 @@ fn strip_last(text: &mut &[u8], letter: u8) -> bool {
     stripped.is_some()
 }
 
-/// Tests if an escape in `json` may spell a letter of ASCII, or its [variant].
+/// Tests if an escape in `json` may spell an ASCII letter, or its [variant].
 fn may_spell_letters(json: &[u8]) -> bool {
     static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
     let Some(first) = memchr(b'\\', json) else {
@@ -230,7 +232,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// A value that names it is never taken for one that does not.
+        /// A value that contains the name is always found.
         #[test]
         fn no_spelling_is_missed(escaped: [bool; 6], upper: bool, before in "[ -~]{0,40}") {
             static NAME: Name = Name::new("tas/Id");

@@ -13,7 +13,7 @@ use crate::{Name, scan, tree::escape};
 
 /// One JSON value, exactly as it was spelled: a shared slice of the frame it arrived in.
 ///
-/// Cloning is a reference count. A `Raw` is valid JSON by construction.
+/// Cloning increments a reference count. A `Raw` is valid JSON by construction.
 ///
 /// ```
 /// use switchboard_wire::Raw;
@@ -26,30 +26,30 @@ use crate::{Name, scan, tree::escape};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Raw(Bytes);
 
-/// Why bytes are not a [`Raw`], or a [`Raw`] is not what an operation needs.
+/// The reason why bytes are not a [`Raw`], or why a [`Raw`] does not fit an operation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RawError {
     /// The text is not one JSON value.
     #[error("not valid JSON")]
     NotJson(#[source] serde_json::Error),
-    /// Members can only be set on an object.
+    /// The value is not an object; only objects have members to set.
     #[error("expected a JSON object")]
     NotAnObject,
-    /// Two members of one name: readers disagree on which one counts, so neither is trusted.
+    /// Two members have the same name. Parsers disagree on which one counts, so neither is trusted.
     #[error("the member {0:?} appears more than once")]
     DuplicateMember(String),
 }
 
 impl Raw {
-    /// Checks that `text` is one JSON value and keeps it, white space around it removed.
+    /// Checks that `text` is one JSON value and keeps it, without the white space around it.
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, RawError> {
         let text = text.into();
         let value: &RawValue = serde_json::from_slice(&text).map_err(RawError::NotJson)?;
         Ok(Self::part_of(&text, value))
     }
 
-    /// Spells a value as JSON.
+    /// Serializes a value as JSON.
     pub fn from_value<T: Serialize + ?Sized>(value: &T) -> Result<Self, RawError> {
         serde_json::to_vec(value)
             .map(|text| Self(text.into()))
@@ -61,12 +61,12 @@ impl Raw {
         Self(Bytes::from_static(b"{}"))
     }
 
-    /// `null`.
+    /// The value `null`.
     pub fn null() -> Self {
         Self(Bytes::from_static(b"null"))
     }
 
-    /// A string, escaped as JSON wants it.
+    /// A string, escaped as JSON requires.
     pub fn string(text: &str) -> Self {
         let mut out = Vec::with_capacity(text.len() + 2);
         write_string(&mut out, text);
@@ -78,7 +78,7 @@ impl Raw {
         Self(number.to_string().into_bytes().into())
     }
 
-    /// An object of these members, in this order. The names must differ.
+    /// An object with these members, in this order. The names must differ.
     pub fn object<'a>(members: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         let mut out = vec![b'{'];
         for (name, value) in members {
@@ -93,29 +93,29 @@ impl Raw {
         Self(out.into())
     }
 
-    /// The text.
+    /// Returns the JSON text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The text, sharing the memory.
+    /// Returns the JSON text as bytes that share the memory of this value.
     pub fn bytes(&self) -> Bytes {
         self.0.clone()
     }
 
-    /// The text. Checks UTF-8 again, so prefer [`as_bytes`](Self::as_bytes) on a hot path.
+    /// Returns the JSON text. Checks the UTF-8 again, so prefer [`as_bytes`](Self::as_bytes) on a hot path.
     pub fn as_str(&self) -> &str {
-        // Every constructor has seen the bytes pass through a UTF-8 check, so the default is never taken.
+        // Every constructor has passed the bytes through a UTF-8 check, so the default is never used.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// Reads the value as a type that may borrow from it.
+    /// Deserializes the value into a type that may borrow from it.
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(&self.0)
     }
 
-    /// Reads the value as a type of its own. Half a surrogate pair, which JSON can spell and text
-    /// cannot hold, reads as U+FFFD: programs that cut a string within an emoji send such things.
+    /// Deserializes the value into an owned type. An unpaired surrogate, which JSON can spell and a Rust
+    /// string cannot hold, is read as U+FFFD: programs that cut a string within an emoji send them.
     pub fn read_owned<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(&self.0).or_else(|error| match whole_surrogates(self.as_str()) {
             Some(repaired) => serde_json::from_str(&repaired),
@@ -123,8 +123,8 @@ impl Raw {
         })
     }
 
-    /// The same value with U+FFFD in place of every half of a surrogate pair, for readers that reject such text. It is
-    /// as long as before. `None` if there is no such half.
+    /// Replaces every unpaired surrogate with U+FFFD, for parsers that reject such text. The length stays the
+    /// same. `None` if there is no unpaired surrogate.
     ///
     /// ```
     /// use switchboard_wire::Raw;
@@ -139,26 +139,28 @@ impl Raw {
         whole_surrogates(self.as_str()).map(|whole| Self(whole.into()))
     }
 
-    /// Whether this is an object.
+    /// Returns `true` if this is an object.
     pub fn is_object(&self) -> bool {
         self.0.first() == Some(&b'{')
     }
 
-    /// The member of an object; `None` if this is no object or has no such member. Of two members
-    /// of one name the last counts, as in JavaScript.
+    /// Returns the member with this name; `None` if this is not an object or has no such member. Of two
+    /// members with the same name the last one counts, as in JavaScript.
     pub fn member(&self, name: &str) -> Option<Self> {
         let (value, _) = self.find(name).ok()?;
         value.map(|value| Self(self.0.slice(value)))
     }
 
-    /// Tests if this value, or one within it, may have a member of this name or be this string, without parsing. `false`
-    /// is certain, however the name is spelled; `true` asks for a look with [`member`](Self::member).
+    /// Tests if this value, or one within it, may have a member with this name or be this string, without
+    /// parsing. `false` is certain, even if the name is spelled with escapes; for `true`, check with
+    /// [`member`](Self::member).
     pub fn may_name(&self, name: &Name) -> bool {
         name.may_be_in(&self.0)
     }
 
-    /// The member of the first of these names, as long as none of them stands there twice or in another spelling:
-    /// some readers ignore letter case, and would read the other one. At most 32 names are told apart.
+    /// Returns the member with the first of these names, provided that none of the names occurs twice or in
+    /// another letter case: some parsers ignore the case, and would read the other member. Distinguishes at
+    /// most 32 names.
     ///
     /// ```
     /// use switchboard_wire::Raw;
@@ -192,7 +194,7 @@ impl Raw {
         Ok(first.map(|(_, value)| value))
     }
 
-    /// The members of an object in their order; `None` if this is no object.
+    /// Returns the members of an object in order; `None` if this is not an object.
     pub fn members(&self) -> Option<Vec<(String, Self)>> {
         let Members(members) = self.read().ok()?;
         Some(
@@ -203,7 +205,7 @@ impl Raw {
         )
     }
 
-    /// The elements of an array; `None` if this is no array.
+    /// Returns the elements of an array; `None` if this is not an array.
     pub fn elements(&self) -> Option<Vec<Self>> {
         let elements: Vec<&RawValue> = self.read().ok()?;
         Some(
@@ -214,12 +216,12 @@ impl Raw {
         )
     }
 
-    /// A string value, unescaped; `None` if this is no string.
+    /// Returns the unescaped text of a string; `None` if this is not a string.
     pub fn to_text(&self) -> Option<String> {
         self.read_owned().ok()
     }
 
-    /// This object with one member replaced, or added at the end. Every other byte stays.
+    /// Returns this object with one member replaced, or added at the end. All other bytes stay the same.
     pub fn with_member(&self, name: &str, value: &Self) -> Result<Self, RawError> {
         if !self.is_object() {
             return Err(RawError::NotAnObject);
@@ -249,8 +251,8 @@ impl Raw {
         Ok(Self(out.freeze()))
     }
 
-    /// This object without the members of these names. The others stay as they are spelled, in their
-    /// order; what is no object stays altogether.
+    /// Returns this object without the members with these names. The others keep their spelling and order. A
+    /// value that is not an object is returned unchanged.
     ///
     /// ```
     /// use switchboard_wire::Raw;
@@ -283,7 +285,7 @@ impl Raw {
         Self(out.freeze())
     }
 
-    /// An array of these.
+    /// An array of these elements.
     pub fn array(elements: impl IntoIterator<Item = Self>) -> Self {
         let mut out = vec![b'['];
         for (n, element) in elements.into_iter().enumerate() {
@@ -296,23 +298,23 @@ impl Raw {
         Self(out.into())
     }
 
-    /// The same in bytes of its own, which keep no larger buffer in memory.
+    /// Copies the value into its own buffer, so that it does not keep a larger one in memory.
     #[must_use]
     pub fn detached(&self) -> Self {
         Self(Bytes::copy_from_slice(&self.0))
     }
 
-    /// The slice of `text` that `value` was read from.
+    /// Returns the slice of `text` that `value` was read from.
     pub(crate) fn slice_of(text: &Bytes, value: &str) -> Self {
         Self(text.slice_ref(value.as_bytes()))
     }
 
-    /// The slice of `text` that `value` was read from.
+    /// Returns the slice of `text` that `value` was read from.
     pub(crate) fn part_of(text: &Bytes, value: &RawValue) -> Self {
         Self::slice_of(text, value.get())
     }
 
-    /// Where the member of this name stands, and how many there are of that name.
+    /// Finds the value of the member with this name, and the number of members with that name.
     fn find(&self, name: &str) -> Result<(Option<Range<usize>>, usize), serde_json::Error> {
         match scan::find(&self.0, name) {
             Some(found) => Ok(found),
@@ -338,9 +340,9 @@ impl Raw {
     }
 }
 
-/// Whether two names are the same to a reader that does not look at letter case, as some parsers do.
+/// Tests if two names are equal to a parser that ignores letter case, as some parsers do.
 pub fn is_alike(one: &str, other: &str) -> bool {
-    // Both ways: the Kelvin sign is a capital of `k`.
+    // Both conversions are needed: the Kelvin sign is another capital of `k`.
     let folded = |name: &str| name.to_lowercase().to_uppercase();
     one == other
         || one.eq_ignore_ascii_case(other)
@@ -382,18 +384,17 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-/// Writes a JSON string.
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
-    // Writing a string to a vector has no way to fail: there is no I/O and no map key.
+    // Writing a string to a vector cannot fail: there is no I/O and no map key.
     let _ = serde_json::to_writer(out, text);
 }
 
-/// Where in `text` the borrowed `value` starts.
+/// Returns the offset in `text` at which the borrowed `value` starts.
 pub(crate) fn offset_in(text: &[u8], value: &str) -> usize {
     value.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// The same JSON with every half of a surrogate pair replaced. `None` if there is none.
+/// Replaces every unpaired surrogate in JSON text. `None` if there is none.
 fn whole_surrogates(json: &str) -> Option<String> {
     let mut repaired = None;
     let mut at = 0;
@@ -410,8 +411,8 @@ fn whole_surrogates(json: &str) -> Option<String> {
     repaired
 }
 
-/// The name of a member. Half a surrogate pair in it reads as U+FFFD, so that it hides none of the other members
-/// from us: most readers take such names.
+/// The name of a member. An unpaired surrogate in it is read as U+FFFD, so that it does not hide the other
+/// members: most parsers accept such names.
 struct Key<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
@@ -438,7 +439,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
     }
 }
 
-/// The text of these bytes, with U+FFFD in place of each half of a surrogate pair.
+/// Converts bytes to text, with U+FFFD in place of each unpaired surrogate.
 fn lossy(name: &[u8]) -> Cow<'static, str> {
     let mut text = Vec::with_capacity(name.len());
     let mut rest = name;
@@ -483,7 +484,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_taken_out_however_they_are_spelled() {
+    fn members_are_removed_in_any_spelling() {
         let without =
             |json: &'static str| Raw::parse(json).unwrap().without(&["a", "b"]).to_string();
         assert_eq!(
@@ -503,9 +504,9 @@ mod tests {
         Raw::parse(text.to_owned()).unwrap()
     }
 
-    /// Most readers take such a name, and read the others.
+    /// Most parsers accept such a name, and read the other members.
     #[test]
-    fn name_with_half_a_surrogate_pair_hides_no_member() {
+    fn unpaired_surrogate_in_a_name_hides_no_member() {
         let object = raw(r#"{"a\ud800":1,"\udc00b":2,"\ud83d\ude00":3,"c":4}"#);
         let members = object.members().unwrap();
         let names: Vec<_> = members.iter().map(|(name, _)| name.as_str()).collect();
@@ -518,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_a_member_leaves_every_other_byte() {
+    fn setting_a_member_keeps_all_other_bytes() {
         let set = |object: &str| {
             raw(object)
                 .with_member("_meta", &raw("1"))
@@ -541,9 +542,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Two ways to find a member, one answer.
+        /// Compares the two ways to find a member.
         #[test]
-        fn the_quick_way_finds_what_the_careful_way_finds(
+        fn scan_and_parser_find_the_same_member(
             members in proptest::collection::vec((0_usize..6, 0_usize..7), 0..6),
             spaced: bool,
         ) {
@@ -563,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_one_name_are_not_guessed_at() {
+    fn duplicate_members_are_rejected_when_set() {
         let twice = raw(r#"{"a":1,"a":2}"#);
         assert!(matches!(
             twice.with_member("a", &raw("3")),
@@ -577,14 +578,14 @@ mod tests {
     }
 
     #[test]
-    fn white_space_around_the_value_is_no_part_of_it() {
+    fn surrounding_white_space_is_removed() {
         assert_eq!(raw(" \n [1, 2] ").as_str(), "[1, 2]");
         assert!(Raw::parse("1 2").is_err());
         assert!(Raw::parse(b"\"\xff\"".as_slice()).is_err());
     }
 
     #[test]
-    fn half_a_character_is_read_as_a_replacement() {
+    fn unpaired_surrogate_is_read_as_a_replacement() {
         let read = |text: &str| raw(text).read_owned::<Vec<String>>().unwrap();
         assert_eq!(
             read(r#"["cut \ud83d", "\ude00!"]"#),
@@ -599,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn survives_a_typed_round_trip() {
+    fn spelling_survives_a_serde_round_trip() {
         let value = raw(r#"{"n": 12345678901234567890123, "e": 1e400}"#);
         let again: Raw = serde_json::from_slice(&serde_json::to_vec(&value).unwrap()).unwrap();
         assert_eq!(again, value);

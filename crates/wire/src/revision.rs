@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A protocol revision, oldest first.
+/// A protocol revision. Revisions are ordered by age, the oldest first.
 ///
 /// ```
 /// use switchboard_wire::{Era, Revision};
@@ -13,7 +13,7 @@ use std::fmt;
 /// assert!(revision < Revision::LATEST);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)] // The names say all there is.
+#[allow(missing_docs)] // The variants are named after their dates.
 pub enum Revision {
     V2024_11_05,
     V2025_03_26,
@@ -22,39 +22,41 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// The two worlds: a handshake that opens a session, or requests that carry everything.
+/// The two generations of the protocol: a session that opens with a handshake, or self-contained
+/// requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {
     /// `initialize` opens a session; the server may send requests.
     Legacy,
-    /// Every request stands alone; the server asks back through its results.
+    /// Every request is self-contained; the server asks for input in its results.
     Modern,
 }
 
-/// What a server may ask a person.
+/// The elicitation that a server may request from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Elicitation {
-    /// Nothing.
+    /// No elicitation.
     None,
-    /// To fill in a form.
+    /// A form to fill in.
     Form,
-    /// That, or to open an address.
+    /// A form to fill in, or a URL to open.
     FormAndUrl,
 }
 
-/// What one revision has and the others may not.
+/// The features of one revision that others may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // A table of yes and no is what this is.
+#[allow(clippy::struct_excessive_bools)] // This is a table of features.
 pub struct Facts {
     /// The name of the revision on the wire.
     pub date: &'static str,
-    /// Which of the two worlds it belongs to.
+    /// The generation that the revision belongs to.
     pub era: Era,
     /// A frame may be an array of messages.
     pub batches: bool,
     /// HTTP requests name the revision in a header.
     pub version_header: bool,
-    /// One HTTP endpoint takes POST and answers with JSON or an event stream. (If not: HTTP+SSE.)
+    /// A single HTTP endpoint accepts POST and responds with JSON or an event stream. (If not:
+    /// HTTP+SSE.)
     pub streamable_http: bool,
     /// HTTP has sessions, a stream opened with GET, and resumption by event id.
     pub http_sessions: bool,
@@ -62,32 +64,32 @@ pub struct Facts {
     pub priming_events: bool,
     /// Content may be audio.
     pub audio: bool,
-    /// Tools have output schemas, results have structured content.
+    /// Tools have output schemas, and results have structured content.
     pub structured_content: bool,
     /// Structured content may be any JSON value, not only an object.
     pub any_structured_content: bool,
     /// Content may be a link to a resource.
     pub resource_links: bool,
-    /// What a server may ask a person.
+    /// The elicitation that a server may request.
     pub elicitation: Elicitation,
     /// Sampling requests may carry tools.
     pub sampling_tools: bool,
-    /// Completion requests carry the arguments already given.
+    /// Completion requests carry the arguments that are already known.
     pub completion_context: bool,
     /// Tools, prompts and resources may have icons.
     pub icons: bool,
-    /// Tasks are part of the core. (2026-07-28 has them as an extension.)
+    /// Tasks are part of the core protocol. (In 2026-07-28 they are an extension.)
     pub core_tasks: bool,
     /// Either side may `ping`.
     pub ping: bool,
-    /// The log level is set once for a session. (If not: with each request.)
+    /// The log level is set once per session. (If not: with each request.)
     pub session_log_level: bool,
-    /// Results say how long they may be kept.
+    /// Results state for how long they may be cached.
     pub cache_hints: bool,
 }
 
 impl Revision {
-    /// All of them, oldest first.
+    /// All revisions, the oldest first.
     pub const ALL: [Self; 5] = [
         Self::V2024_11_05,
         Self::V2025_03_26,
@@ -96,30 +98,30 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// The newest.
+    /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
 
-    /// The newest that opens with `initialize`.
+    /// The newest revision that opens with `initialize`.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// The revision of this name.
+    /// Returns the revision with this name.
     pub fn parse(date: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|revision| revision.as_str() == date)
     }
 
-    /// The name on the wire.
+    /// Returns the name of the revision on the wire.
     pub const fn as_str(self) -> &'static str {
         self.facts().date
     }
 
-    /// Which of the two worlds it belongs to.
+    /// Returns the generation that the revision belongs to.
     pub const fn era(self) -> Era {
         self.facts().era
     }
 
-    /// What it has and others may not.
+    /// Returns the features of the revision.
     pub const fn facts(self) -> &'static Facts {
         match self {
             Self::V2024_11_05 => &V2024_11_05,
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_back_and_sort_by_age() {
+    fn names_parse_and_sort_by_age() {
         for revision in Revision::ALL {
             assert_eq!(Revision::parse(revision.as_str()), Some(revision));
         }

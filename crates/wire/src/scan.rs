@@ -1,14 +1,15 @@
-//! One pass over a message: is it JSON, is it too deep, and where are the members that matter.
+//! A single pass over a message that checks that it is JSON, checks its depth, and finds the members that
+//! matter.
 //!
-//! It is what makes routing cheap: less than half the time of a general parser, which would need a
-//! second pass for the depth. It only ever says yes. What it is not sure of, it leaves to the careful
-//! path, which also knows what to say of an error; the fuzz targets hold both against a third reader.
+//! The scan makes routing cheap: it takes less than half the time of a general parser, which would need a
+//! second pass for the depth. It only ever accepts. Anything that it is not sure about is left to the careful
+//! path, which also produces the error; the fuzz targets compare both with a third parser.
 
 use std::ops::Range;
 
 use crate::{limits, raw};
 
-/// The members of a message that JSON-RPC gives a meaning, as they are spelled.
+/// The members of a message that JSON-RPC defines, as they are spelled.
 #[derive(Default)]
 pub(crate) struct Members<'a> {
     pub(crate) jsonrpc: Option<&'a str>,
@@ -19,8 +20,8 @@ pub(crate) struct Members<'a> {
     pub(crate) error: Option<&'a str>,
 }
 
-/// The members of the object that `text` is. `None` if anything about it is not plain: then it is
-/// for the slow path to say what.
+/// Returns the members of the object in `text`. `None` if anything about it is unusual, such as an escape in
+/// a key; the slow path then decides.
 pub(crate) fn object(text: &str) -> Option<Members<'_>> {
     let mut members = Members::default();
     each_member(text.as_bytes(), |key, value| {
@@ -38,8 +39,8 @@ pub(crate) fn object(text: &str) -> Option<Members<'_>> {
     Some(members)
 }
 
-/// Where the member of this name stands in an object, and how many there are of that name: the last
-/// one counts. `None` if anything about it is not plain.
+/// Finds the member with this name in an object, and the number of members with that name; the last one
+/// counts. `None` if anything about the object is unusual.
 pub(crate) fn find(object: &[u8], name: &str) -> Option<(Option<Range<usize>>, usize)> {
     let mut found = None;
     let mut count = 0;
@@ -53,8 +54,8 @@ pub(crate) fn find(object: &[u8], name: &str) -> Option<(Option<Range<usize>>, u
     Some((found, count))
 }
 
-/// Where the member of the first of these names stands. `Err` has a key that is another spelling of one of them,
-/// or one of them again. `None` if anything about it is not plain.
+/// Finds the member with the first of these names. `Err` holds a key that is another spelling of one of them,
+/// or one of them repeated. `None` if anything about the object is unusual.
 pub(crate) fn find_distinct<'t>(
     object: &'t [u8],
     names: &[&str],
@@ -88,8 +89,8 @@ pub(crate) fn find_distinct<'t>(
     })
 }
 
-/// Where the members of an object stand that are of none of these names, from key to value. `None` if
-/// anything about it is not plain.
+/// Finds the members of an object that have none of these names, each from its key to the end of its value.
+/// `None` if anything about the object is unusual.
 pub(crate) fn others(object: &[u8], names: &[&str]) -> Option<Vec<Range<usize>>> {
     let mut kept = Vec::new();
     each_member(object, |key, value| {
@@ -102,7 +103,7 @@ pub(crate) fn others(object: &[u8], names: &[&str]) -> Option<Vec<Range<usize>>>
     Some(kept)
 }
 
-/// Shows each member of an object, its key as it is spelled and where its value is.
+/// Calls `member` for each member of an object, with the key as it is spelled and the range of the value.
 #[inline]
 fn each_member(
     text: &[u8],
@@ -172,9 +173,9 @@ impl Scan<'_> {
         }
     }
 
-    /// A value within the message, which is one level deep itself.
+    /// Scans a value within the message, which is itself one level deep.
     fn value(&mut self) -> Option<()> {
-        // One bit for each level that is open: whether it is an object.
+        // One bit for each open level: 1 if it is an object.
         let mut open = 0_u128;
         let mut depth = 1;
         loop {
@@ -205,7 +206,7 @@ impl Scan<'_> {
                 byte @ (b'-' | b'0'..=b'9') => self.number(byte)?,
                 _ => return None,
             }
-            // A value has ended, and with it maybe what it is in.
+            // A value has ended, and possibly the array or object around it.
             loop {
                 if depth == 1 {
                     return Some(());
@@ -247,7 +248,7 @@ impl Scan<'_> {
         found.then_some(())
     }
 
-    /// The rest of a string and its end.
+    /// Scans the rest of a string and its closing quote.
     #[inline]
     fn string(&mut self) -> Option<()> {
         loop {
@@ -266,13 +267,13 @@ impl Scan<'_> {
                     _ => return None,
                 },
                 byte if byte < 0x20 => return None,
-                // The tail of a text that has no eight bytes left.
+                // Fewer than eight bytes are left, so `plain` did not skip them.
                 _ => {}
             }
         }
     }
 
-    /// Goes to the next quote, backslash or control character, eight bytes at a time.
+    /// Skips to the next quote, backslash or control character, eight bytes at a time.
     #[inline]
     fn plain(&mut self) {
         const ONES: u64 = u64::MAX / 255;
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_is_left_alone() {
+    fn unusual_text_is_left_to_the_slow_path() {
         let deep = format!(
             r#"{{"a":{}{}}}"#,
             "[".repeat(limits::DEPTH),

@@ -1,42 +1,43 @@
-//! Server-Sent Events, read as bytes arrive.
+//! An incremental parser for Server-Sent Events.
 //!
-//! MCP streams its answers over HTTP as `text/event-stream`. This is the parser of that format and
-//! nothing else: no socket, no reconnecting, no idea of what an event means. It follows the WHATWG
-//! event-stream rules with two differences a browser does not need:
+//! MCP streams its responses over HTTP as `text/event-stream`. This module parses that format and
+//! does nothing else: no sockets, no reconnection, no interpretation of events. It follows the
+//! WHATWG event-stream rules with two differences that a browser does not need:
 //!
 //! * An event without data is reported when it carries an `id` or a `retry`. Servers of revision
 //!   2025-11-25 open a stream with such a priming event, so that a client can resume a stream that
 //!   broke before its first message.
-//! * The `id` is reported on the event that carried it, not remembered for those after it. What to
-//!   send as `Last-Event-ID` is the transport's decision.
+//! * The `id` is reported on the event that carried it, and not remembered for later events. The
+//!   transport decides what to send as `Last-Event-ID`.
 //!
-//! The peer is not trusted with our memory: bytes go straight from the chunk into the one event
-//! under construction, comments and unknown fields go nowhere, and an event larger than the limit
-//! becomes one [`SseTooLarge`] while the stream stays readable.
+//! The parser does not let the peer exhaust memory: bytes go straight from the chunk into the one
+//! event under construction, comments and unknown fields are discarded, and an event larger than
+//! the limit becomes one [`SseTooLarge`] while the stream remains readable.
 
 use std::{collections::VecDeque, fmt, time::Duration};
 
 use bytes::Bytes;
 
-/// Longest `event` or `retry` value. The names MCP uses are `message` and `endpoint`.
+/// The longest `event` or `retry` value. MCP uses the names `message` and `endpoint`.
 const MAX_WORD: usize = 1024;
-/// Longest `id` value. Servers put cursors here, and it has to fit a request header anyway.
+/// The longest `id` value. Servers put cursors here, and the value has to fit into a request header
+/// anyway.
 const MAX_ID: usize = 64 * 1024;
-/// Longest field name that means anything (`event`, `retry`).
+/// The longest field name that has a meaning (`event`, `retry`).
 const MAX_NAME: usize = 5;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// The event type; `None` where the stream named none, which WHATWG calls `message`.
+    /// The event type; `None` if the stream named none, which WHATWG calls `message`.
     pub event: Option<String>,
-    /// The `data` lines joined with a line feed, as sent: the JSON layer checks the UTF-8, so that
-    /// nothing is replaced silently on the way there.
+    /// The `data` lines joined with line feeds, as sent. The JSON layer checks the UTF-8, so that
+    /// no byte is silently replaced before that.
     pub data: Bytes,
-    /// The id this event carried. An empty id is kept apart from none: it resets the resume point.
+    /// The id that this event carried. An empty id differs from none: it resets the resume point.
     pub id: Option<String>,
-    /// How long the server asks to wait before reconnecting.
+    /// The time that the server asks the client to wait before it reconnects.
     pub retry: Option<Duration>,
 }
 
@@ -76,27 +77,27 @@ impl fmt::Display for SseField {
     }
 }
 
-/// An event was dropped because one of its fields exceeded its limit.
+/// An event that was dropped because one of its fields exceeded its limit.
 ///
-/// Reported once per event, as soon as the limit is passed and not at the event's end, so that a
-/// caller who wants to hang up need not read the rest first.
+/// Reported once per event, as soon as the limit is exceeded and not at the end of the event, so
+/// that a caller that wants to disconnect need not read the rest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` of a server-sent event over the limit of {limit} bytes")]
 pub struct SseTooLarge {
     /// The field that did not fit.
     pub field: SseField,
-    /// The most it may hold, in bytes.
+    /// The limit of the field, in bytes.
     pub limit: usize,
 }
 
 /// An incremental `text/event-stream` parser.
 ///
-/// [`push`](Self::push) what was read, then call [`next_event`](Self::next_event) until it returns
-/// `None`. At the end of the stream drop the parser: an event without its closing blank line is
-/// incomplete, and the format says to discard it.
+/// [`push`](Self::push) the bytes that were read, then call [`next_event`](Self::next_event) until
+/// it returns `None`. At the end of the stream drop the parser: an event without its closing blank
+/// line is incomplete, and the format says to discard it.
 ///
-/// Every byte is looked at once however the stream is cut into chunks. Memory is the event under
-/// construction (at most the limit) plus the finished events of chunks not yet drained.
+/// Every byte is processed once, regardless of the size of the chunks. The parser holds the event
+/// under construction (at most the limit) plus the finished events that were not taken yet.
 ///
 /// ```
 /// use switchboard_wire::SseParser;
@@ -115,7 +116,7 @@ pub struct SseTooLarge {
 pub struct SseParser {
     limit: usize,
     line: Line,
-    /// The last line ended in CR, so a LF next belongs to that line end.
+    /// The last line ended in CR, so an LF that follows is part of that line end.
     after_cr: bool,
     name: [u8; MAX_NAME],
     /// The value being read, of every field but `data`.
@@ -126,16 +127,16 @@ pub struct SseParser {
     ready: VecDeque<Result<SseEvent, SseTooLarge>>,
 }
 
-/// Where in its line the parser stands.
+/// The position of the parser within its line.
 #[derive(Debug, Clone, Copy)]
 enum Line {
     /// Before the first byte that is not part of a byte order mark.
     Bom { matched: usize },
-    /// In the field name; at the start of the line while `len` is 0.
+    /// In the field name; at the start of the line if `len` is 0.
     Name { len: usize },
-    /// In the value; `fresh` until the one optional space after the colon is behind us.
+    /// In the value; `fresh` until the optional space after the colon has been consumed.
     Value { field: SseField, fresh: bool },
-    /// In a comment, an unknown field or a dropped event: nothing counts but the line end.
+    /// In a comment, an unknown field or a dropped event: only the line end matters.
     Rest,
 }
 
@@ -144,14 +145,15 @@ enum Line {
 struct Block {
     event: Option<String>,
     data: Vec<u8>,
-    /// Tells `data:` with nothing after it from no data line at all.
+    /// Distinguishes an empty `data:` line from no data line at all.
     has_data: bool,
     id: Option<String>,
     retry: Option<Duration>,
 }
 
 impl SseParser {
-    /// A parser at the start of a stream that accepts up to `limit` bytes of data per event.
+    /// Creates a parser for the start of a stream that accepts up to `limit` bytes of data per
+    /// event.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -165,7 +167,7 @@ impl SseParser {
         }
     }
 
-    /// Takes the next bytes of the stream, cut anywhere.
+    /// Parses the next bytes of the stream. Chunks may end anywhere.
     pub fn push(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while let Some((&byte, after)) = rest.split_first() {
@@ -195,9 +197,9 @@ impl SseParser {
         }
     }
 
-    /// The next finished event, or `None` until more is pushed.
+    /// Returns the next finished event, or `None` until more bytes are pushed.
     ///
-    /// An error stands for one event; the events after it are read as usual.
+    /// An error stands for one event; the events after it are parsed as usual.
     pub fn next_event(&mut self) -> Option<Result<SseEvent, SseTooLarge>> {
         self.ready.pop_front()
     }
@@ -210,7 +212,7 @@ impl SseParser {
             };
             return &rest[1..];
         }
-        // Part of a mark is the start of a field name no one knows.
+        // Part of a byte order mark is the start of an unknown field name.
         self.line = if matched == 0 {
             Line::Name { len: 0 }
         } else {
@@ -257,14 +259,14 @@ impl SseParser {
         self.end_line(line_end)
     }
 
-    /// Takes the CR or LF that `rest` starts with.
+    /// Consumes the CR or LF that `rest` starts with.
     fn end_line<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
         self.line = Line::Name { len: 0 };
         self.after_cr = rest.first() == Some(&b'\r');
         &rest[1..]
     }
 
-    /// Prepares for a value; `false` if the event is now too large.
+    /// Prepares for a value. Returns `false` if the event is now too large.
     fn begin(&mut self, field: SseField) -> bool {
         if field != SseField::Data {
             self.value.clear();
@@ -274,7 +276,7 @@ impl SseParser {
         first || self.append(field, b"\n")
     }
 
-    /// Adds to a value; `false` if the event is now too large.
+    /// Appends to a value. Returns `false` if the event is now too large.
     fn append(&mut self, field: SseField, bytes: &[u8]) -> bool {
         let (buffer, limit) = match field {
             SseField::Data => (&mut self.block.data, self.limit),
@@ -294,8 +296,8 @@ impl SseParser {
             return false;
         };
         if len > buffer.capacity() {
-            // A data line within one chunk gets exactly its room and is never moved again; one
-            // spread over many doubles as usual, but never past the limit.
+            // A data line within one chunk gets exactly the memory it needs and is never moved; for
+            // one spread over many chunks the buffer doubles as usual, but never beyond the limit.
             let room = len.max(buffer.capacity().saturating_mul(2).min(limit));
             buffer.reserve_exact(room - buffer.len());
         }
@@ -303,7 +305,7 @@ impl SseParser {
         true
     }
 
-    /// Takes over a complete value.
+    /// Stores a complete value in the block.
     fn finish(&mut self, field: SseField) {
         match field {
             SseField::Data => {}
@@ -314,7 +316,7 @@ impl SseParser {
             SseField::Id => self.block.id = Some(lossy(&self.value)),
             SseField::Retry => {
                 if !self.value.is_empty() && self.value.iter().all(u8::is_ascii_digit) {
-                    // Digits only, so the one way to fail is a number beyond 64 bits.
+                    // There are only digits, so parsing fails only for a number beyond 64 bits.
                     let millis = lossy(&self.value).parse().unwrap_or(u64::MAX);
                     self.block.retry = Some(Duration::from_millis(millis));
                 }
@@ -322,7 +324,7 @@ impl SseParser {
         }
     }
 
-    /// A blank line: the event is complete.
+    /// Handles a blank line: the event is complete.
     fn end_block(&mut self) {
         let block = std::mem::take(&mut self.block);
         if std::mem::take(&mut self.skipping) {
@@ -375,7 +377,7 @@ mod tests {
         Err(SseTooLarge { field, limit })
     }
 
-    /// The format as WHATWG writes it down, on a whole stream at once and without any limit.
+    /// Parses a whole stream at once, literally as WHATWG specifies it and without limits.
     fn reference(input: &[u8]) -> Vec<SseEvent> {
         let mut rest = input.strip_prefix(BOM).unwrap_or(input);
         let mut events = Vec::new();
@@ -415,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_the_standard() {
+    fn examples_of_the_standard_are_parsed() {
         assert_eq!(
             data(b"data: YHOO\ndata: +2\ndata: 10\n\n"),
             ["YHOO\n+2\n10"]
@@ -432,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn priming_events_are_reported_and_bare_names_are_not() {
+    fn events_with_an_id_or_retry_are_reported() {
         let primed = SseEvent {
             id: Some("0".into()),
             retry: Some(Duration::from_secs(3)),
@@ -446,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_follow_the_letter_of_the_standard() {
+    fn fields_follow_the_standard_to_the_letter() {
         let one = |input: &[u8]| parse(input).remove(0);
         assert_eq!(one(b"event: a\nevent:\ndata\n\n").event, None);
         assert_eq!(
@@ -467,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_and_the_byte_order_mark() {
+    fn line_ends_and_byte_order_mark_are_handled() {
         assert_eq!(data(b"data: a\r\ndata: b\rdata: c\n\r\n"), ["a\nb\nc"]);
         assert_eq!(data(b"data: a\r\rdata: b\n\n"), ["a", "b"]);
         assert_eq!(
@@ -480,14 +482,14 @@ mod tests {
             assert_eq!(parser.next_event(), None);
             parser.push(chunk);
         }
-        // The blank line is complete at its CR; waiting for a LF would hold the event back.
+        // The blank line is complete at its CR; waiting for an LF would delay the event.
         assert_eq!(drain(&mut parser).len(), 1);
         parser.push(b"\ndata: b\n\n");
         assert_eq!(drain(&mut parser)[0].clone().unwrap().data, "b");
     }
 
     #[test]
-    fn an_event_at_the_limit_passes_and_one_beyond_it_costs_only_itself() {
+    fn event_over_the_limit_is_dropped_alone() {
         let full = |text: &'static str| {
             Ok(SseEvent {
                 data: text.into(),
@@ -514,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_lines_are_not_kept() {
+    fn endless_lines_are_not_buffered() {
         let mut parser = SseParser::new(100);
         let held = |parser: &SseParser| parser.block.data.capacity() + parser.value.capacity();
         for start in ["\n: ", "\nunknown: ", "\nunknown", "\n\u{fffd}", "\ndata: "] {

@@ -1,11 +1,11 @@
-//! Texts of peers and of errors, made fit to be shown to people.
+//! Text from peers and errors, made safe to show to users.
 
 use std::{borrow::Cow, fmt::Display};
 
-/// The characters of a peer's text that are repeated.
+/// The most characters of a peer's text that [`excerpt`] keeps.
 pub const EXCERPT_CHARS: usize = 300;
 
-/// A message and its advice as one text, for places that have room for no more.
+/// Joins a message and its hint into one text, for places that have room for one text only.
 ///
 /// ```
 /// use switchboard_wire::with_hint;
@@ -20,8 +20,8 @@ pub fn with_hint(message: impl Display, hint: Option<impl Display>) -> String {
     }
 }
 
-/// The text with control characters and invisible formatting as escapes, so that it stays on one line and plays no
-/// tricks on a terminal. Tabs stay.
+/// Escapes control characters and invisible formatting, so that the text stays on one line and cannot
+/// manipulate a terminal. Tabs are kept.
 ///
 /// ```
 /// use switchboard_wire::visible;
@@ -44,12 +44,12 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The beginning of a peer's text, [`visible`]. It ends in an ellipsis where it was cut, so that a secret that was
-/// cut with it can be told from one that is whole.
+/// Returns the beginning of a peer's text, made [`visible`]. If the text was cut, the excerpt ends with an
+/// ellipsis, so that a truncated secret can be distinguished from a complete one.
 pub fn excerpt(text: &str) -> String {
     let mut cut = text.char_indices().nth(EXCERPT_CHARS).map(|(end, _)| end);
     let mut shown = visible(&text[..cut.unwrap_or(text.len())]).into_owned();
-    // Escapes are longer than what they stand for.
+    // Escapes are longer than the characters that they replace.
     if let Some((end, _)) = shown.char_indices().nth(EXCERPT_CHARS) {
         shown.truncate(end);
         cut = Some(end);
@@ -60,12 +60,13 @@ pub fn excerpt(text: &str) -> String {
     shown
 }
 
-/// Whether a character is not seen, or changes how others are.
+/// Returns `true` if a character is invisible, or changes the display of others.
 fn is_hidden(character: char) -> bool {
     (character.is_control() && character != '\t') || is_formatting(character)
 }
 
-/// Whether a character is not seen and changes how others are: marks of direction, joiners, line separators, tags.
+/// Returns `true` if a character is invisible formatting, such as a direction mark, a joiner, a line
+/// separator or a tag.
 pub fn is_formatting(character: char) -> bool {
     matches!(
         character,

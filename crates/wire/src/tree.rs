@@ -1,9 +1,10 @@
-//! JSON as a tree that loses nothing: numbers stay as they are spelled, members of one name stay two.
+//! JSON as a lossless tree: numbers keep their spelling, and duplicate members are kept.
 //!
-//! The tree decides whether a call is allowed, a definition is approved and arguments fit, so nothing in it may be read
-//! differently than a server reads it. Readers disagree on members of one name, so each accessor says which one it takes:
-//! [`Object::get`] the last, [`Object::unique`] the only one, [`Object::all`] every one. A value that is too deep, or one
-//! too many, is not read at all, and said to be so.
+//! The tree is used to decide if a call is allowed, a definition is approved and arguments are valid, so it
+//! must not read anything differently than a server does. Parsers disagree on duplicate members, so each
+//! accessor documents which one it returns: [`Object::get`] the last, [`Object::unique`] the only one,
+//! [`Object::all`] every one. A value that is nested too deeply, or exceeds the number of values, is not
+//! read, and the tree reports that.
 
 use std::{borrow::Cow, ops::Deref};
 
@@ -17,59 +18,59 @@ pub(crate) use text::escape;
 
 use crate::{Raw, is_alike};
 
-/// Objects with more members than this have an index. Fewer are searched one by one.
+/// Objects with more members than this have an index. Smaller ones are searched linearly.
 const INDEXED: usize = 32;
 
-/// One value.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json<'a> {
     /// `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// As it is spelled.
+    /// A number, as it is spelled.
     Number(Cow<'a, str>),
     /// A string, unescaped.
     Text(Text<'a>),
-    /// The elements.
+    /// The elements of an array.
     Array(Vec<Self>),
-    /// The members.
+    /// The members of an object.
     Object(Object<'a>),
-    /// An array or object deeper than [`TREE_DEPTH`](crate::limits::TREE_DEPTH), as it is spelled; empty for the rest of
-    /// a text that has too many values.
+    /// An array or object deeper than [`TREE_DEPTH`](crate::limits::TREE_DEPTH), as it is spelled; empty for
+    /// the rest of a text that has too many values.
     Unread(Cow<'a, str>),
 }
 
-/// The members of an object in their order, those of one name too.
+/// The members of an object in order, including duplicates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object<'a> {
     members: Vec<(Text<'a>, Json<'a>)>,
-    /// The places of the members by name, of one name by place. Empty for few members.
+    /// The indices of the members, sorted by name and then by position. Empty for small objects.
     by_name: Box<[u32]>,
 }
 
-/// A tree and how far it can be relied on.
+/// A tree, and the extent to which it represents the text.
 #[derive(Debug)]
 pub struct Tree<'a> {
     /// The tree.
     pub value: Json<'a>,
-    /// Whether nothing was left out.
+    /// `true` if nothing was left out.
     pub whole: bool,
-    /// Whether every text is what was sent: half a surrogate pair is read as U+FFFD.
+    /// `true` if every string is exactly as sent. An unpaired surrogate is read as U+FFFD.
     pub exact: bool,
 }
 
-/// A member whose name stands twice in one object: readers disagree on which one counts.
+/// A name that occurs twice in one object. Parsers disagree on which member counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Twice(pub String);
 
 impl<'a> Tree<'a> {
-    /// Reads at most this many values.
+    /// Reads a value. At most `nodes` values are read.
     pub fn read(raw: &'a Raw, nodes: usize) -> Self {
         Self::read_text(raw.as_str(), nodes)
     }
 
-    /// Reads a text that is known to be JSON.
+    /// Reads a text that is known to be JSON. At most `nodes` values are read.
     pub fn read_text(text: &'a str, nodes: usize) -> Self {
         let mut reader = read::Reader {
             text,
@@ -88,17 +89,17 @@ impl<'a> Tree<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// Reads any number of values.
+    /// Reads a value with any number of values in it.
     pub fn read(raw: &'a Raw) -> Self {
         Tree::read(raw, usize::MAX).value
     }
 
-    /// The last member of this name, if it is an object.
+    /// Returns the last member with this name, if the value is an object.
     pub fn get(&self, name: &str) -> Option<&Self> {
         self.as_object()?.get(name)
     }
 
-    /// The members, if it is an object.
+    /// Returns the members, if the value is an object.
     pub fn as_object(&self) -> Option<&Object<'a>> {
         match self {
             Self::Object(object) => Some(object),
@@ -106,7 +107,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The elements, if it is an array.
+    /// Returns the elements, if the value is an array.
     pub fn as_array(&self) -> Option<&[Self]> {
         match self {
             Self::Array(elements) => Some(elements),
@@ -114,7 +115,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The text, if it is one.
+    /// Returns the text, if the value is a string.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -122,7 +123,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Leaves the last of the members of one name in each object: the one that most readers take.
+    /// Removes all but the last of the members with the same name in each object. Most parsers use the last
+    /// one.
     pub fn keep_last(&mut self) {
         match self {
             Self::Array(elements) => elements.iter_mut().for_each(Self::keep_last),
@@ -131,7 +133,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The same tree, borrowing from nothing.
+    /// Converts the tree into one that borrows nothing.
     pub fn into_owned(self) -> Json<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         match self {
@@ -151,7 +153,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// One spelling for all that mean the same: members sorted, `1.0` as `1`.
+    /// Returns a canonical text, which is the same for all values with the same meaning: members are sorted,
+    /// and `1` and `1.0` are spelled alike. It is meant for comparison and is not valid JSON.
     pub fn canonical(&self) -> Result<String, Twice> {
         let mut out = String::new();
         self.write_canonical(&mut out)?;
@@ -193,12 +196,13 @@ impl<'a> Json<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The last member of this name.
+    /// Returns the last member with this name.
     pub fn get(&self, name: &str) -> Option<&Json<'a>> {
         Some(&self.members[self.place(name)?].1)
     }
 
-    /// The one member of this name. One that differs in its case only is the same to some readers.
+    /// Returns the only member with this name. A member whose name differs only in letter case counts as a
+    /// duplicate, because some parsers ignore the case.
     pub fn unique(&self, name: &str) -> Result<Option<&Json<'a>>, Twice> {
         let mut found = self.iter().filter(|(key, _)| is_alike(key, name));
         match (found.next(), found.next()) {
@@ -208,13 +212,13 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Every member of this name, in their order.
+    /// Returns every member with this name, in order.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &Json<'a>> {
         let found = self.iter().filter(move |(key, _)| **key == *name);
         found.map(|(_, value)| value)
     }
 
-    /// The place of the last member of this name.
+    /// Returns the index of the last member with this name.
     fn place(&self, name: &str) -> Option<usize> {
         if self.by_name.is_empty() {
             return self.iter().rposition(|(key, _)| **key == *name);
@@ -243,7 +247,7 @@ impl<'a> Object<'a> {
 impl<'a> From<Vec<(Text<'a>, Json<'a>)>> for Object<'a> {
     fn from(members: Vec<(Text<'a>, Json<'a>)>) -> Self {
         let mut by_name = Box::default();
-        // No frame has so many bytes; such an object would be searched one by one.
+        // No frame is that large; such an object would be searched linearly.
         if let Ok(count) = u32::try_from(members.len())
             && members.len() > INDEXED
         {

@@ -1,4 +1,4 @@
-//! What a server asks of a client, and the answers.
+//! The requests of a server to a client, and the client's responses.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use switchboard_wire::Raw;
 
 use super::{Content, Role, null_as_default};
 
-/// The server wants a model to go on with a conversation.
+/// A request of the server for a completion by a model.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -14,16 +14,16 @@ pub struct SamplingRequest {
     /// The conversation.
     #[serde(default, deserialize_with = "null_as_default")]
     pub messages: Vec<SamplingMessage>,
-    /// What the model is to know beforehand.
+    /// The system prompt for the model.
     pub system_prompt: Option<String>,
-    /// How much it may say.
+    /// The most tokens to generate.
     pub max_tokens: u64,
-    /// How free it is to be.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// Where it is to stop.
+    /// Sequences at which the model stops.
     #[serde(default, deserialize_with = "null_as_default")]
     pub stop_sequences: Vec<String>,
-    /// Which model the server would like.
+    /// The model that the server prefers.
     pub model_preferences: Option<Raw>,
 }
 
@@ -31,30 +31,30 @@ pub struct SamplingRequest {
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct SamplingMessage {
-    /// Whose words it is.
+    /// The author of the message.
     pub role: Role,
-    /// What it says.
+    /// The content of the message.
     #[serde(deserialize_with = "one_or_many")]
     pub content: Vec<Content>,
 }
 
-/// What the model said.
+/// The completion of the model.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingResult {
-    /// Whose words it is.
+    /// The author of the message.
     pub role: Role,
-    /// What it says.
+    /// The content of the message.
     pub content: Content,
-    /// Which model said it.
+    /// The name of the model.
     pub model: String,
-    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, or the model's own word.
+    /// The reason why it stopped: `endTurn`, `stopSequence`, `maxTokens`, or another value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
 }
 
 impl SamplingResult {
-    /// The plain case: a model said this.
+    /// Creates a result with plain text from a model.
     pub fn text(model: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             role: Role::Assistant,
@@ -65,29 +65,29 @@ impl SamplingResult {
     }
 }
 
-/// The server wants a person to fill in a form.
+/// A request of the server to the user to fill in a form.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitationRequest {
-    /// What to tell the person.
+    /// The message to show to the user.
     pub message: String,
     /// The form to fill in: a flat JSON Schema.
     pub requested_schema: Option<Raw>,
 }
 
-/// The server wants a person to open an address.
+/// A request of the server to the user to open a URL.
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct UrlElicitationRequest {
-    /// What to tell the person.
+    /// The message to show to the user.
     pub message: String,
-    /// The address, for the person to see and agree to first. It must not be opened before.
+    /// The URL. The user must see it and agree before it is opened.
     pub url: String,
 }
 
 impl ElicitationRequest {
-    /// The values that the form starts out with: the defaults of its schema.
+    /// Returns the initial values of the form: the defaults of its schema.
     pub fn defaults(&self) -> Map<String, Value> {
         let schema = self.requested_schema.as_ref();
         let properties = schema.and_then(|schema| schema.member("properties")?.members());
@@ -101,30 +101,30 @@ impl ElicitationRequest {
     }
 }
 
-/// What the person said.
+/// The user's response.
 #[derive(Debug, Clone, Serialize)]
 pub struct ElicitationAnswer {
-    /// Whether the person answered.
+    /// The action of the user.
     pub action: ElicitationAction,
     /// The filled-in form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Map<String, Value>>,
 }
 
-/// Whether a person answered.
+/// The action of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElicitationAction {
-    /// Yes.
+    /// The user provided the input, or agreed to open the URL.
     Accept,
-    /// No, and on purpose.
+    /// The user explicitly declined.
     Decline,
-    /// No: the question was dismissed.
+    /// The user dismissed the request.
     Cancel,
 }
 
 impl ElicitationAnswer {
-    /// The person filled in the form.
+    /// The user filled in the form.
     pub fn accept(content: Map<String, Value>) -> Self {
         Self {
             action: ElicitationAction::Accept,
@@ -132,7 +132,7 @@ impl ElicitationAnswer {
         }
     }
 
-    /// The person agreed to open the address.
+    /// The user agreed to open the URL.
     pub fn consent() -> Self {
         Self {
             action: ElicitationAction::Accept,
@@ -140,7 +140,7 @@ impl ElicitationAnswer {
         }
     }
 
-    /// The person said no.
+    /// The user declined.
     pub fn decline() -> Self {
         Self {
             action: ElicitationAction::Decline,
@@ -148,7 +148,7 @@ impl ElicitationAnswer {
         }
     }
 
-    /// The person said nothing.
+    /// The user dismissed the request.
     pub fn cancel() -> Self {
         Self {
             action: ElicitationAction::Cancel,
@@ -157,18 +157,18 @@ impl ElicitationAnswer {
     }
 }
 
-/// A place that the client works in.
+/// A directory that the client works in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Root {
-    /// Its address, a `file://` one.
+    /// The URI of the directory, which starts with `file://`.
     pub uri: String,
-    /// What to call it.
+    /// The name to display.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl Root {
-    /// A root without a name.
+    /// Creates a root without a name.
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
             uri: uri.into(),
@@ -177,7 +177,7 @@ impl Root {
     }
 }
 
-/// 2025-11-25 lets a message have several pieces of content; before, it had one.
+/// Reads one or several pieces of content. Only 2025-11-25 and later allow several.
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Content>, D::Error> {
     let raw = Raw::deserialize(deserializer)?;
     let pieces = raw.elements().unwrap_or_else(|| vec![raw]);
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_starts_out_with_its_defaults() {
+    fn form_starts_with_its_defaults() {
         let request: ElicitationRequest = serde_json::from_str(
             r#"{"message":"?","requestedSchema":{"type":"object","properties":{
                 "name":{"type":"string","default":"Ada"},"age":{"type":"integer"},"on":{"type":"boolean","default":false}}}}"#,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_one_piece_of_content_or_many() {
+    fn message_content_may_be_one_or_many() {
         for content in [
             r#"{"type":"text","text":"a"}"#,
             r#"[{"type":"text","text":"a"}]"#,

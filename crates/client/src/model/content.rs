@@ -1,17 +1,17 @@
-//! Content: what tools and prompts give, and what models read.
+//! Content: the output of tools and prompts, and the input of models.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use switchboard_wire::Raw;
 
 use super::ResourceContents;
 
-/// Whose words a message is.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// A person's.
+    /// The user.
     User,
-    /// A model's.
+    /// The model.
     Assistant,
 }
 
@@ -19,48 +19,48 @@ pub enum Role {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Content {
-    /// Words.
+    /// Text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// A picture.
+    /// An image.
     Image {
-        /// Its bytes, in base64.
+        /// The bytes of the image, in base64.
         data: String,
-        /// Its type, for example `image/png`.
+        /// The MIME type, for example `image/png`.
         mime_type: String,
     },
-    /// Sound.
+    /// Audio.
     Audio {
-        /// Its bytes, in base64.
+        /// The bytes of the audio, in base64.
         data: String,
-        /// Its type, for example `audio/wav`.
+        /// The MIME type, for example `audio/wav`.
         mime_type: String,
     },
-    /// The address of a resource.
+    /// A link to a resource.
     ResourceLink {
-        /// The address.
+        /// The URI of the resource.
         uri: String,
-        /// Its name.
+        /// The name of the resource.
         name: String,
     },
-    /// A resource itself.
+    /// An embedded resource.
     Resource {
         /// The resource.
         resource: ResourceContents,
     },
-    /// Something of a kind that has no type here: as it was spelled.
+    /// Content of an unknown kind, as it was spelled.
     Other(Raw),
 }
 
 impl Content {
-    /// A piece of text.
+    /// Creates text content.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 
-    /// The words, if it is text.
+    /// Returns the text, if it is text content.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text { text } => Some(text),
@@ -86,8 +86,8 @@ enum Known {
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Raw::deserialize(deserializer)?;
-        // A kind that is new, or a known one with a fault, is kept rather than refused: the rest
-        // of the result is still worth reading.
+        // An unknown kind, or a known one with a fault, is kept instead of rejected: the rest of
+        // the result is still worth reading.
         Ok(match raw.read_owned() {
             Ok(Known::Text { text }) => Self::Text { text },
             Ok(Known::Image { data, mime_type }) => Self::Image { data, mime_type },
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_kind_is_kept_as_it_was_spelled() {
+    fn unknown_kind_keeps_its_spelling() {
         let text = r#"[{"type":"text","text":"a"},{"type":"hologram","n":1.50}]"#;
         let content: Vec<Content> = serde_json::from_str(text).unwrap();
         assert_eq!(content[0].as_text(), Some("a"));

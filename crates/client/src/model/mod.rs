@@ -1,7 +1,7 @@
-//! The protocol's values as types, each with the JSON it was read from.
+//! The values of the protocol as types, each with the JSON it was read from.
 //!
-//! The types name what programs commonly use. Whatever else a server says is in
-//! [`Lossless::raw`], as it was spelled.
+//! The types contain the members that programs commonly use. [`Lossless::raw`] has all others, as
+//! they were spelled.
 
 mod asking;
 mod content;
@@ -26,7 +26,7 @@ pub use results::{
     PromptMessage, ReadResourceResult, ResourceContents,
 };
 
-/// A typed value together with the JSON it was read from, down to the last byte.
+/// A typed value together with the JSON it was read from, byte for byte.
 ///
 /// ```
 /// use switchboard_client::{Lossless, Raw, model::Tool};
@@ -52,12 +52,12 @@ impl<T: DeserializeOwned> Lossless<T> {
 }
 
 impl<T> Lossless<T> {
-    /// The JSON, exactly as the server spelled it.
+    /// Returns the JSON, exactly as the server spelled it.
     pub fn raw(&self) -> &Raw {
         &self.raw
     }
 
-    /// The typed value alone.
+    /// Returns the typed value alone.
     pub fn into_inner(self) -> T {
         self.value
     }
@@ -77,9 +77,9 @@ impl<T: fmt::Debug> fmt::Debug for Lossless<T> {
     }
 }
 
-/// What an answer can be read as.
+/// A type that the result of a call can be read as.
 pub trait FromAnswer: Sized {
-    /// Reads it.
+    /// Reads the result of a call.
     fn from_answer(answer: Raw) -> Result<Self, serde_json::Error>;
 }
 
@@ -95,7 +95,7 @@ impl<T: DeserializeOwned> FromAnswer for Lossless<T> {
     }
 }
 
-/// Reads `null` as nothing: some servers spell out what they leave empty.
+/// Reads `null` as the default: some servers send `null` for absent members.
 fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {

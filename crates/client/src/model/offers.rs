@@ -1,145 +1,145 @@
-//! What a server offers: tools, prompts, resources.
+//! The items that a server offers: tools, prompts, resources.
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use switchboard_wire::{Raw, method};
 
-/// What comes in lists, and can be asked for as [`Pages`](crate::Pages). The protocol has four
-/// such kinds, and so has this trait.
+/// An item of a list that can be requested as [`Pages`](crate::Pages). The protocol has four kinds of such
+/// items, and only these implement the trait.
 pub trait Listed: DeserializeOwned + Unpin + sealed::Sealed {
-    /// The method that lists them.
+    /// The method that lists the items.
     const METHOD: &'static str;
-    /// The member of its result that holds them.
+    /// The member of the result that contains the items.
     const MEMBER: &'static str;
 
-    /// The name and the schema of an item that takes arguments.
+    /// Returns the name and the schema of an item that takes arguments.
     #[doc(hidden)]
     fn schema(&self) -> Option<(&str, &Raw)> {
         None
     }
 }
 
-/// Something the server can do.
+/// A tool of the server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Tool {
-    /// What to call it by.
+    /// The name to call it by.
     pub name: String,
-    /// What to show a person.
+    /// The title to show to the user.
     #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
-    /// What to tell a model.
+    /// The description for the model.
     #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
-    /// The JSON Schema of its arguments. A tool without one takes any object.
+    /// The JSON Schema of its arguments. A tool without one accepts any object.
     #[serde(default = "any_object")]
     pub input_schema: Raw,
     /// The JSON Schema of its structured result.
     #[serde(default, deserialize_with = "readable")]
     pub output_schema: Option<Raw>,
-    /// What the server says of its effects.
+    /// The effects of the tool, as described by the server.
     #[serde(default, deserialize_with = "readable")]
     pub annotations: Option<ToolAnnotations>,
 }
 
-/// What a server says of the effects of a tool. Not to be trusted more than the server is.
+/// The effects of a tool, as described by the server. Do not trust them more than the server.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct ToolAnnotations {
-    /// What to show a person.
+    /// The title to show to the user.
     #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
-    /// It changes nothing.
+    /// The tool changes nothing.
     #[serde(default, deserialize_with = "readable")]
     pub read_only_hint: Option<bool>,
-    /// It may destroy.
+    /// The tool may delete or overwrite data.
     #[serde(default, deserialize_with = "readable")]
     pub destructive_hint: Option<bool>,
-    /// Doing it twice is the same as doing it once.
+    /// Repeating a call has no further effect.
     #[serde(default, deserialize_with = "readable")]
     pub idempotent_hint: Option<bool>,
-    /// It deals with the world outside.
+    /// The tool interacts with external systems.
     #[serde(default, deserialize_with = "readable")]
     pub open_world_hint: Option<bool>,
 }
 
-/// A text with gaps that the server offers.
+/// A prompt template of the server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Prompt {
-    /// What to call it by.
+    /// The name to request it by.
     pub name: String,
-    /// What to show a person.
+    /// The title to show to the user.
     #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
-    /// What it is for.
+    /// The purpose of the prompt.
     #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
-    /// The gaps.
+    /// The arguments of the template.
     #[serde(default, deserialize_with = "readable_elements")]
     pub arguments: Vec<PromptArgument>,
 }
 
-/// A gap in a prompt.
+/// An argument of a prompt.
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct PromptArgument {
-    /// What to call it by.
+    /// The name of the argument.
     pub name: String,
-    /// What to show a person.
+    /// The title to show to the user.
     #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
-    /// What belongs there.
+    /// The description of the argument.
     #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
-    /// Whether it must be filled.
+    /// The argument must be provided.
     #[serde(default, deserialize_with = "readable_or_default")]
     pub required: bool,
 }
 
-/// Something the server can show.
+/// A resource of the server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
-    /// Its address.
+    /// The URI of the resource.
     pub uri: String,
-    /// Its name; empty if it has none.
+    /// The name of the resource; empty if it has none.
     #[serde(default, deserialize_with = "readable_or_default")]
     pub name: String,
-    /// What to show a person.
+    /// The title to show to the user.
     #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
-    /// What it is.
+    /// The description of the resource.
     #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
-    /// Its type.
+    /// The MIME type of the resource.
     #[serde(default, deserialize_with = "readable")]
     pub mime_type: Option<String>,
-    /// Its size in bytes.
+    /// The size of the resource, in bytes.
     #[serde(default, deserialize_with = "readable")]
     pub size: Option<u64>,
 }
 
-/// A family of resources whose address has gaps.
+/// A template for the URIs of a group of resources.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceTemplate {
-    /// The address with its gaps (RFC 6570).
+    /// The URI template (RFC 6570).
     pub uri_template: String,
-    /// Its name; empty if it has none.
+    /// The name of the template; empty if it has none.
     #[serde(default, deserialize_with = "readable_or_default")]
     pub name: String,
-    /// What to show a person.
+    /// The title to show to the user.
     #[serde(default, deserialize_with = "readable")]
     pub title: Option<String>,
-    /// What it is.
+    /// The description of the resources.
     #[serde(default, deserialize_with = "readable")]
     pub description: Option<String>,
-    /// The type, if all have the same.
+    /// The MIME type, if all resources have the same.
     #[serde(default, deserialize_with = "readable")]
     pub mime_type: Option<String>,
 }
@@ -168,7 +168,7 @@ impl Listed for ResourceTemplate {
     const MEMBER: &'static str = "resourceTemplates";
 }
 
-/// A member that is not as the protocol wants it counts as not given: it is no reason to lose the rest.
+/// Reads an invalid member as absent, so that one fault does not discard the whole item.
 fn readable<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -200,7 +200,7 @@ fn any_object() -> Raw {
 }
 
 mod sealed {
-    /// Keeps [`Listed`](super::Listed) to the kinds of the protocol.
+    /// Restricts [`Listed`](super::Listed) to the kinds of the protocol.
     #[expect(unnameable_types, reason = "that is what seals it")]
     pub trait Sealed {}
     impl Sealed for super::Tool {}

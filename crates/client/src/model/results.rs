@@ -1,4 +1,4 @@
-//! What a server answers.
+//! The results of a server.
 
 use std::fmt;
 
@@ -7,39 +7,39 @@ use switchboard_wire::Raw;
 
 use super::{Content, Role, null_as_default};
 
-/// What a tool gave.
+/// The result of a tool call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallToolResult {
-    /// For a model to read.
+    /// The output for the model.
     #[serde(default, deserialize_with = "null_as_default")]
     pub content: Vec<Content>,
-    /// For a program to read, as the tool's output schema says.
+    /// The output for programs, in the format of the tool's output schema.
     pub structured_content: Option<Raw>,
-    /// The tool ran and failed; the content says how.
+    /// The tool ran and failed; the content describes the error.
     #[serde(default, deserialize_with = "null_as_default")]
     pub is_error: bool,
-    /// What the server says beside it, in names of its own.
+    /// Additional metadata from the server.
     #[serde(rename = "_meta")]
     pub meta: Option<Raw>,
 }
 
 impl CallToolResult {
-    /// All the text in it, one piece a line.
+    /// Returns all text in the content, one piece per line.
     pub fn text(&self) -> String {
         let texts: Vec<_> = self.content.iter().filter_map(Content::as_text).collect();
         texts.join("\n")
     }
 }
 
-/// A prompt with its gaps filled.
+/// A rendered prompt.
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct GetPromptResult {
-    /// What it is for.
+    /// The purpose of the prompt.
     pub description: Option<String>,
-    /// The text, as a conversation.
+    /// The messages of the prompt.
     #[serde(default, deserialize_with = "null_as_default")]
     pub messages: Vec<PromptMessage>,
 }
@@ -48,17 +48,17 @@ pub struct GetPromptResult {
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct PromptMessage {
-    /// Whose words it is.
+    /// The author of the message.
     pub role: Role,
-    /// What it says.
+    /// The content of the message.
     pub content: Content,
 }
 
-/// What a resource holds.
+/// The contents of a resource.
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct ReadResourceResult {
-    /// The resource, or the parts of it.
+    /// The resource, or its parts.
     #[serde(default, deserialize_with = "null_as_default")]
     pub contents: Vec<ResourceContents>,
 }
@@ -68,64 +68,64 @@ pub struct ReadResourceResult {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceContents {
-    /// Its address.
+    /// The URI.
     pub uri: String,
-    /// Its type.
+    /// The MIME type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// What it holds, if that is text.
+    /// The content, if it is text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// What it holds, in base64, if it is not.
+    /// The content in base64, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
 }
 
-/// Ways to go on.
+/// The result of a completion request.
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct CompleteResult {
-    /// The ways.
+    /// The completions.
     pub completion: Completion,
 }
 
-/// Ways to go on.
+/// The completions of an argument.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Completion {
-    /// The best ones.
+    /// The best completions.
     #[serde(default, deserialize_with = "null_as_default")]
     pub values: Vec<String>,
-    /// How many there are.
+    /// The total number of completions.
     pub total: Option<u64>,
-    /// Whether there are more.
+    /// There are more completions.
     #[serde(default, deserialize_with = "null_as_default")]
     pub has_more: bool,
 }
 
-/// What an argument to complete belongs to.
+/// The prompt or resource template that an argument belongs to.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type")]
 pub enum CompletionRef {
     /// A prompt.
     #[serde(rename = "ref/prompt")]
     Prompt {
-        /// Its name.
+        /// The name of the prompt.
         name: String,
     },
     /// A resource template.
     #[serde(rename = "ref/resource")]
     Resource {
-        /// The template.
+        /// The URI template.
         uri: String,
     },
 }
 
-/// How grave a log message is, the least first.
+/// The severity of a log message. The least severe is first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)] // The names of RFC 5424.
+#[allow(missing_docs)] // The names are from RFC 5424.
 pub enum LogLevel {
     Debug,
     Info,
@@ -138,7 +138,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// The name on the wire.
+    /// Returns the name of the level on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",

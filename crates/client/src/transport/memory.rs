@@ -1,4 +1,4 @@
-//! In memory: two ends of a pair of bounded queues, for tests and for servers in the same process.
+//! In-memory transport: a pair of bounded queues, for tests and for servers in the same process.
 
 use std::task::{Context, Poll};
 
@@ -9,27 +9,26 @@ use super::{
     Connect, Connecting, Down, DownKind, Outgoing, SendOutcome, Transport, TransportEvent, closed,
 };
 
-/// Connects to a server in the same process. Each attempt to connect hands a fresh
-/// [`ServerEnd`] to the other side.
+/// Connects to a server in the same process. Each attempt to connect passes a new [`ServerEnd`] to
+/// the other side.
 #[derive(Debug)]
 pub struct Memory {
     servers: mpsc::Sender<ServerEnd>,
     depth: usize,
 }
 
-/// The other end: what the client sends comes out of it, what goes into it reaches the client.
-/// Dropping it ends the transport.
+/// The server's end of the transport. Dropping it ends the transport.
 #[derive(Debug)]
 pub struct ServerEnd {
-    /// What the client sends.
+    /// Receives the frames that the client sends.
     pub frames: mpsc::Receiver<Bytes>,
-    /// What the client is sent.
+    /// Sends frames to the client.
     pub client: mpsc::Sender<Bytes>,
 }
 
 impl Memory {
-    /// A connector whose queues hold `depth` frames in each direction, and the row of server ends:
-    /// one for each time the client connects.
+    /// Creates a connector whose queues hold `depth` frames in each direction, and a receiver for
+    /// the server ends: one for each time the client connects.
     pub fn new(depth: usize) -> (Self, mpsc::Receiver<ServerEnd>) {
         let (servers, accept) = mpsc::channel(1);
         let depth = depth.max(1);

@@ -1,14 +1,14 @@
-//! How frames travel: the small contract that every transport keeps.
+//! Transports, and the contract that each of them implements.
 //!
-//! A [`Connect`] opens a [`Transport`], once for every attempt; the connection decides when. A
-//! transport is driven by the connection's own task:
+//! A [`Connect`] opens a [`Transport`] for each attempt; the connection decides when. The
+//! connection's own task drives the transport:
 //!
-//! * [`send`](Transport::send) takes a frame or says why not. It never blocks.
+//! * [`send`](Transport::send) accepts a frame or reports why it cannot. It never blocks.
 //! * [`poll_event`](Transport::poll_event) is polled for one event at a time, and only while the
-//!   connection wants one: a server that floods is held back by its own pipe. It also carries
-//!   writing forward.
+//!   connection wants one: a server that floods the connection is held back by its own pipe.
+//!   Polling also drives pending writes.
 //! * [`Down`](TransportEvent::Down) is reported once and is the last event.
-//! * [`close`](Transport::close) may be called at any time, again and again, and never blocks.
+//! * [`close`](Transport::close) may be called at any time, any number of times, and never blocks.
 
 #[cfg(feature = "http")]
 pub mod http;
@@ -31,25 +31,26 @@ pub use switchboard_machine::{
 
 /// Opens transports to one server.
 pub trait Connect: Send + Sync + 'static {
-    /// Opens one. Dropping the future gives up.
+    /// Opens a transport. Dropping the future cancels the attempt.
     fn connect(&self) -> Connecting;
 
-    /// What this connects to, for logs: a command, an address. No secrets.
+    /// Describes the server for logs, for example as a command or a URL. Must not contain secrets.
     fn describe(&self) -> String;
 
-    /// Waits until everything that was opened here has ended, such as child processes. Bounded by
-    /// the transport's own rules for ending it.
+    /// Waits until everything that was opened has ended, such as child processes. The transport's
+    /// own grace periods bound the wait.
     fn ended(&self) -> Ended {
         Box::pin(std::future::ready(()))
     }
 
-    /// Whether requests travel with headers of their own ([`Outgoing::headers`]), as over HTTP.
+    /// Returns `true` if each request has its own headers ([`Outgoing::headers`]), as over HTTP.
     fn carries_headers(&self) -> bool {
         false
     }
 
-    /// Whether a server behind this transport answers even what it does not know, as HTTP makes it
-    /// do. If so, silence means a slow server rather than an old one, and is given more time.
+    /// Returns `true` if a server behind this transport responds even to unknown requests, as HTTP
+    /// requires. If so, no response means a slow server rather than an old one, and the client
+    /// waits longer.
     fn answers_everything(&self) -> bool {
         false
     }
@@ -63,31 +64,32 @@ pub type Connecting = Pin<Box<dyn Future<Output = Result<Box<dyn Transport>, Dow
 
 /// Carries frames to one server and back.
 pub trait Transport: Send {
-    /// Takes a frame, or says that the buffer is full or the transport gone.
+    /// Accepts a frame, or reports that the buffer is full or the transport has ended.
     fn send(&mut self, outgoing: Outgoing) -> SendOutcome;
 
-    /// The next event. Also carries writing forward, and the rest of closing.
+    /// Polls for the next event. Also drives pending writes, and the rest of closing.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<TransportEvent>;
 
-    /// The handshake has settled on a revision. For transports that behave by it.
+    /// Called when the handshake has settled on a revision, for transports that depend on it.
     fn negotiated(&mut self, session: &Session) {
         let _ = session;
     }
 
-    /// Ends the transport. What was sent is still carried out as long as the transport is polled,
-    /// then [`TransportEvent::Down`] follows; dropping it ends it on the spot.
+    /// Closes the transport. Messages that were accepted are still delivered as long as the
+    /// transport is polled, then [`TransportEvent::Down`] follows. Dropping the transport ends it
+    /// immediately.
     fn close(&mut self);
 }
 
-/// What a transport reports.
+/// An event of a transport.
 #[derive(Debug)]
 pub enum TransportEvent {
     /// A frame arrived.
     Frame {
         /// The frame.
         frame: Bytes,
-        /// The request on whose own stream it came, where there is such a thing: over Streamable
-        /// HTTP each request has one.
+        /// The request on whose own stream it arrived, if the transport has such streams: over
+        /// Streamable HTTP each request has one.
         via: Option<u64>,
     },
     /// A frame over the limit arrived and was not read.
@@ -95,11 +97,11 @@ pub enum TransportEvent {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// One request could not be carried through; the transport stands.
+    /// One request could not be delivered; the transport is still up.
     RequestFailed {
-        /// Its id.
+        /// The id of the request.
         id: u64,
-        /// Why.
+        /// The cause.
         failure: RequestFailure,
     },
     /// The transport has ended.
@@ -112,7 +114,7 @@ impl fmt::Debug for dyn Connect {
     }
 }
 
-/// The end of a transport that another attempt may mend.
+/// The end of a transport after which a retry may succeed.
 pub(crate) fn closed(message: impl AsRef<str>) -> Down {
     Down {
         kind: DownKind::Closed,

@@ -1,7 +1,7 @@
-//! HTTP+SSE, the transport of 2024-11-05, deprecated and still met.
+//! HTTP+SSE, the transport of 2024-11-05, which is deprecated but still in use.
 //!
-//! A GET opens one stream of events. Its first event names the address that takes POSTs of
-//! messages; every answer arrives on the stream. The end of the stream is the end of the session.
+//! A GET opens one event stream. Its first event names the URL for POSTs of messages; all responses
+//! arrive on the stream. The end of the stream is the end of the session.
 
 use std::{
     fmt,
@@ -30,37 +30,36 @@ use super::{
     },
 };
 
-/// How many messages may wait to be sent.
+/// The most messages that wait to be sent.
 const QUEUE: usize = 64;
-/// How many events wait to be polled before the stream is held back.
+/// The most events that wait to be polled before the stream is held back.
 const EVENTS: usize = 16;
-/// How long the server may take to accept a message. The answer comes on the stream.
+/// Time that the server may take to accept a message. The response arrives on the stream.
 const POST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connects to a server over HTTP+SSE.
 ///
-/// [`Http`](super::http::Http) finds such servers by itself; this is for those that are known to
-/// be one.
+/// [`Http`](super::http::Http) detects such servers; use this for a server that is known to be one.
 #[derive(Clone)]
 pub struct Sse {
     endpoint: Endpoint,
 }
 
 impl Sse {
-    /// Connects to the stream at this address, `http` or `https`.
+    /// Connects to the stream at this URL, `http` or `https`.
     pub fn new(url: &str) -> Result<Self, HttpConfigError> {
         let endpoint = Endpoint::new(url)?;
         Ok(Self { endpoint })
     }
 
-    /// Sends this header with everything. The value is a secret: it is not printed, and does not
-    /// leave the origin of the address. Headers that the protocol sets itself are refused.
+    /// Adds a header to all requests. The value is treated as a secret: it is not printed, and not
+    /// sent to any other origin. Headers that the protocol sets itself are rejected.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, HttpConfigError> {
         self.endpoint.add_header(name, value)?;
         Ok(self)
     }
 
-    /// The largest message to accept, in bytes. 16 MiB by default.
+    /// Sets the largest message to accept, in bytes. 16 MiB by default.
     #[must_use]
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.endpoint.limit = bytes;
@@ -88,7 +87,7 @@ impl fmt::Debug for Sse {
     }
 }
 
-/// A stream that has told where to send messages.
+/// A stream that has named the URL for messages.
 #[derive(Debug)]
 pub(super) struct Opened {
     endpoint: Arc<Endpoint>,
@@ -181,15 +180,15 @@ struct Letter {
     standing: Standing,
 }
 
-/// Where messages wait for their turn. Answers and withdrawals have a queue of their own: a server
-/// that takes a request only when it is done with it may need them for that.
+/// The queues of messages to send. Responses and cancellations have their own queue: a server that
+/// accepts a request only when it has finished processing it may need them to finish.
 struct Queues {
     ordinary: mpsc::Sender<Letter>,
     urgent: mpsc::Sender<Letter>,
 }
 
 pub(super) struct SseTransport {
-    /// `None` once closed.
+    /// `None` once the transport is closed.
     queues: Option<Queues>,
     events: mpsc::Receiver<TransportEvent>,
     reader: JoinSet<()>,
@@ -230,9 +229,9 @@ impl SseTransport {
         self.writer.abort_all();
     }
 
-    /// Sends what is in the queue, then ends.
+    /// Sends the queued messages, then ends.
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<TransportEvent> {
-        // What the server says is for nobody, but must not keep it from hearing.
+        // Events are discarded, but they must not keep the server from reading the messages.
         while let Poll::Ready(Some(_)) = self.events.poll_recv(cx) {}
         while ready!(self.writer.poll_join_next(cx)).is_some() {}
         self.end();
@@ -281,7 +280,7 @@ impl Transport for SseTransport {
     }
 }
 
-/// Carries what arrives on the stream, up to its end.
+/// Passes on the messages that arrive on the stream, up to its end.
 async fn read(mut stream: EventStream, events: mpsc::Sender<TransportEvent>) {
     loop {
         let event = match stream.next().await {
@@ -299,7 +298,7 @@ async fn read(mut stream: EventStream, events: mpsc::Sender<TransportEvent>) {
     }
 }
 
-/// Sends messages, one after the other.
+/// Sends messages, one after another.
 #[derive(Clone)]
 struct Writer {
     endpoint: Arc<Endpoint>,
@@ -338,14 +337,14 @@ impl Writer {
                     message,
                     said: None,
                 };
-                // If nobody listens, nobody needs to know.
+                // An error means that the transport is gone, and there is nothing to report to.
                 let _ = self.events.send(TransportEvent::Down(down)).await;
                 return;
             }
         }
     }
 
-    /// Sends a message. Any success will do: what the answer says is said on the stream.
+    /// Sends a message. Any success status is enough: the response arrives on the stream.
     async fn post(&self, letter: &Letter) -> Result<(), RequestError> {
         let headers = letter.standing.headers(&letter.outgoing, None);
         let headers = headers.map_err(|reason| RequestError::Failed {
@@ -365,7 +364,7 @@ impl Writer {
                     OutgoingKind::Request { .. } => {
                         said(&read_refusal(response, self.endpoint.limit).await)
                     }
-                    // Nobody asked, so that it would only end up in a log.
+                    // There is no caller to report to, so the body would only end up in a log.
                     _ => None,
                 };
                 Err(RequestError::Failed {

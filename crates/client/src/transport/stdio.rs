@@ -1,8 +1,7 @@
-//! stdio: a child process, one message a line.
+//! stdio: a child process, with one message per line.
 //!
-//! How the child is started and ended is behind a small trait, [`Spawn`]; [`Command`] is the
-//! ordinary way. The transport reads and writes its pipes from the connection's own task, without
-//! a task of its own.
+//! The trait [`Spawn`] starts the child and ends it; [`Command`] is the usual implementation. The transport
+//! reads and writes the pipes on the connection's own task, without a separate one.
 
 mod command;
 
@@ -33,13 +32,13 @@ use super::{
 
 /// Starts the process of a server.
 pub trait Spawn: Send + Sync + 'static {
-    /// Starts one.
+    /// Starts a process.
     fn spawn(&self) -> Spawning;
 
-    /// What is started, for logs. No secrets.
+    /// Describes the process for logs. Must not contain secrets.
     fn describe(&self) -> String;
 
-    /// Waits until all that was started has left, within the time it is given for that.
+    /// Waits until all processes that were started have exited, within their grace periods.
     fn ended(&self) -> Ended {
         Box::pin(std::future::ready(()))
     }
@@ -50,22 +49,22 @@ pub type Spawning = Pin<Box<dyn Future<Output = io::Result<Process>> + Send>>;
 
 /// A running process.
 pub struct Process {
-    /// Its standard input.
+    /// The standard input of the process.
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Its standard output.
+    /// The standard output of the process.
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
-    /// Its end.
+    /// The guard that ends the process.
     pub guard: Box<dyn ProcessGuard>,
 }
 
-/// Owns the end of a process: dropping it sees to it that the process leaves, in the background, by
-/// itself and without blocking. Its standard input has been closed by then.
+/// Ends a process: dropping the guard makes the process exit, in the background and without blocking. Its
+/// standard input has been closed by then.
 pub trait ProcessGuard: Send {
     /// Ready when the process has ended.
     fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// What to tell a person about the end: `the server ended (exit status: 1)` and the last lines it
-    /// wrote to standard error, or, if it has not ended, that it closed its output.
+    /// Describes the end for the user: `the server ended (exit status: 1)` and the last lines that it wrote
+    /// to standard error, or, if it has not ended, that it closed its output.
     fn explain(&self) -> String;
 }
 
@@ -75,7 +74,7 @@ impl fmt::Debug for Process {
     }
 }
 
-/// Connects to a server that is a child process, started anew for every attempt.
+/// Connects to a server in a child process. Each attempt starts a new process.
 ///
 /// ```no_run
 /// use switchboard_client::{Client, stdio::{Command, Stdio}};
@@ -92,7 +91,7 @@ pub struct Stdio {
 }
 
 impl Stdio {
-    /// Connects to what `spawn` starts.
+    /// Connects to the process that `spawn` starts.
     pub fn new(spawn: impl Spawn) -> Self {
         Self {
             spawn: Arc::new(spawn),
@@ -100,7 +99,7 @@ impl Stdio {
         }
     }
 
-    /// The largest message to accept, in bytes. 16 MiB by default.
+    /// Sets the largest message to accept, in bytes. 16 MiB by default.
     #[must_use]
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.frame_limit = bytes;
@@ -161,18 +160,18 @@ fn cannot_start(spawn: &dyn Spawn, error: &io::Error) -> Down {
     }
 }
 
-/// How much may wait to be written before the transport says it is busy. One frame always may,
-/// however large.
+/// The most bytes that wait to be written before the transport reports that it is busy. A single frame is
+/// always accepted, regardless of its size.
 const WRITE_BUFFER: usize = 4 * 1024 * 1024;
-/// How much is read at a time: what a pipe holds.
+/// The number of bytes read at a time: the capacity of a pipe.
 const READ_CHUNK: usize = 64 * 1024;
-/// With less room than this, more is made.
+/// The least free space in the buffer before a read; below this, the buffer grows.
 const READ_ROOM: usize = 4 * 1024;
-/// A write buffer that a large message left behind is not kept above this.
+/// The largest write buffer that is kept after a large message.
 const WRITE_BUFFER_KEPT: usize = 64 * 1024;
 
-/// How long a server whose process has ended, or that has closed a pipe, may take for the rest: its
-/// last words may still be on their way, and a child of it may hold the pipe open for ever.
+/// The time that a server may take to finish after its process has ended or it has closed a pipe. Its last
+/// output may still be on its way, but a child process may hold the pipe open forever.
 const SETTLE: Duration = Duration::from_millis(200);
 
 struct StdioTransport {
@@ -181,9 +180,9 @@ struct StdioTransport {
     guard: Option<Box<dyn ProcessGuard>>,
     splitter: Splitter,
     outgoing: BytesMut,
-    /// The requests in `outgoing`, each with how much has to be written for it to be out.
+    /// The requests in `outgoing`. Each is sent once the number of bytes before its id has been written.
     unwritten: VecDeque<(u64, u64)>,
-    /// Requests that the server has not got and will not get.
+    /// Requests that the server has not received and will not receive.
     unsent: VecDeque<u64>,
     accepted: u64,
     written: u64,
@@ -210,8 +209,8 @@ impl StdioTransport {
         }
     }
 
-    /// Writes as much as the pipe takes. An error means that the server has closed its input: what
-    /// it still has to say is read first.
+    /// Writes as much as the pipe accepts. An error means that the server has closed its input; its remaining
+    /// output is read first.
     fn write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Some(stdin) = &mut self.stdin
             && !self.outgoing.is_empty()
@@ -229,7 +228,8 @@ impl StdioTransport {
                 Poll::Ready(_) => {
                     self.stdin = None;
                     self.outgoing = BytesMut::new();
-                    // A line without its end is no message: what is not out altogether has not come.
+                    // A line without its end is not a message, so the server has not received partly written
+                    // requests.
                     self.unsent
                         .extend(self.unwritten.drain(..).map(|(_, id)| id));
                 }
@@ -258,11 +258,11 @@ impl StdioTransport {
                 return self.settle(cx);
             };
             let buffer = self.splitter.buffer();
-            // A buffer that has room is used up first: what was read from it may still be alive.
+            // Use up the free space of the buffer first: earlier frames may still share its memory.
             if buffer.capacity() - buffer.len() < READ_ROOM {
                 buffer.reserve(READ_CHUNK);
             }
-            // The future has no state of its own, so that it may be made anew for every poll.
+            // The future has no state of its own, so a new one can be created for every poll.
             match pin!(stdout.read_buf(buffer)).poll(cx) {
                 Poll::Pending => return self.settle(cx),
                 Poll::Ready(Ok(read)) if read > 0 => {}
@@ -271,7 +271,7 @@ impl StdioTransport {
         }
     }
 
-    /// There is nothing to read. Whether the transport has come to its end, and how.
+    /// Handles the absence of output: decides if the transport has ended, and returns the reason.
     fn settle(&mut self, cx: &mut Context<'_>) -> Poll<TransportEvent> {
         let Some(guard) = &mut self.guard else {
             return Poll::Ready(TransportEvent::Down(closed("closed")));
@@ -293,7 +293,7 @@ impl StdioTransport {
 
 impl Transport for StdioTransport {
     fn send(&mut self, outgoing: Outgoing) -> SendOutcome {
-        // A server that has closed its output has nothing to answer with.
+        // A server that has closed its output cannot respond.
         if self.closing || self.stdin.is_none() || self.stdout.is_none() {
             return SendOutcome::Closed;
         }
@@ -304,7 +304,8 @@ impl Transport for StdioTransport {
         put_line(&mut self.outgoing, &frame);
         self.accepted += frame.len() as u64 + 1;
         if let OutgoingKind::Request { id, method } = outgoing.kind
-            // What ends with a handshake is the server, and how it ended is what there is to tell.
+            // Not for the handshake: if the server ends during it, the reason for its end is the error to
+            // report.
             && !matches!(&*method, method::INITIALIZE | method::DISCOVER)
         {
             self.unwritten.push_back((self.accepted, id));
@@ -338,7 +339,7 @@ impl Transport for StdioTransport {
 }
 
 impl StdioTransport {
-    /// Lets go of everything: the pipes first, and the guard does the rest.
+    /// Drops everything: the pipes first, then the guard, which ends the process.
     fn end(&mut self) {
         self.stdin = None;
         self.stdout = None;

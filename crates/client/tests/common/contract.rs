@@ -1,5 +1,5 @@
-//! One contract for all transports: up once, one frame at a time and unchanged, busy when the
-//! buffer is full, down once, and a close that never blocks and may be repeated.
+//! The contract of all transports: up once, one unchanged frame at a time, busy when the buffer is
+//! full, down once, and a close that never blocks and may be repeated.
 
 use std::{future::poll_fn, sync::Arc, time::Duration};
 
@@ -11,15 +11,16 @@ use tokio::time::timeout;
 
 /// The server's side of the transport under test.
 pub(crate) trait Far {
-    /// The next frame that the client sent.
+    /// Returns the next frame that the client sent.
     async fn recv(&mut self) -> Bytes;
-    /// Sends the client a frame.
+    /// Sends a frame to the client.
     async fn send(&mut self, frame: &str);
     /// Ends the transport from the server's side.
     fn hang_up(self);
 }
 
-/// Everything a transport promises. `connect` makes a connection, and gives both ends of it.
+/// Checks everything that a transport guarantees. `connect` opens a connection and returns both
+/// ends.
 pub(crate) async fn keeps_the_contract<F: Far>(
     mut connect: impl AsyncFnMut() -> (Box<dyn Transport>, F),
 ) {
@@ -42,7 +43,7 @@ pub(crate) async fn keeps_the_contract<F: Far>(
     drop(server);
 }
 
-/// A transport without a standing connection notices with the next message.
+/// A transport without a permanent connection notices the end with the next message.
 async fn is_told_once_that_it_is_down(transport: &mut dyn Transport) {
     let _ = transport.send(request(91, "{}"));
     loop {
@@ -84,7 +85,7 @@ async fn reports_one_event_at_a_time(transport: &mut dyn Transport, server: &mut
 async fn is_busy_when_full_and_recovers(transport: &mut dyn Transport, server: &mut impl Far) {
     let pad = format!(r#"{{"pad":"{}"}}"#, "x".repeat(64 * 1024));
     let mut accepted = 0;
-    // Nobody reads: sooner or later there is no room, and nothing ever blocks.
+    // The server does not read, so the buffer eventually fills up, and nothing ever blocks.
     while transport.send(notification(&pad)) == SendOutcome::Accepted {
         accepted += 1;
         assert!(accepted < 5_000, "nothing bounds the buffer");
@@ -125,7 +126,7 @@ async fn next(transport: &mut dyn Transport) -> TransportEvent {
         .expect("an event")
 }
 
-/// Waits for the server's side while the transport is driven, as the connection would.
+/// Waits for the server's side while the transport is polled, as the connection would.
 async fn while_polling<T>(transport: &mut dyn Transport, far: impl Future<Output = T>) -> T {
     let far = async {
         tokio::select! {

@@ -1,4 +1,4 @@
-//! The contract of a transport, kept by those over HTTP.
+//! The contract of a transport, checked for the HTTP transports.
 
 use bytes::Bytes;
 use switchboard_client::{
@@ -12,7 +12,7 @@ use crate::{
     server::{Events, Server},
 };
 
-/// A server of either transport: what it says goes out on one stream of events.
+/// A server of either transport, which sends its messages on one event stream.
 struct HttpFar {
     server: Server,
     events: Option<Events>,

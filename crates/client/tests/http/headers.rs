@@ -1,4 +1,4 @@
-//! Arguments that travel as headers: what a client knows of them, and how it learns better.
+//! Arguments that are sent as headers, and the update of outdated header names.
 
 use std::future::IntoFuture;
 
@@ -7,7 +7,7 @@ use switchboard_client::{Client, Era, transport::http::Http};
 
 use crate::Server;
 
-/// A client of a newer server.
+/// Creates a client of a newer server.
 async fn connected(server: &mut Server) -> Client {
     let http = Http::new(&server.url("/mcp")).unwrap();
     let builder = Client::builder("test", "0").known_era(Era::Modern);
@@ -20,7 +20,7 @@ async fn connected(server: &mut Server) -> Client {
     client
 }
 
-/// A list with one tool, whose argument `region` travels under this name.
+/// Returns a list with one tool, whose argument `region` is sent under this header name.
 fn tools(header: &str) -> Value {
     let region = json!({"type": "string", "x-mcp-header": header});
     let schema = json!({"type": "object", "properties": {"region": region}});
@@ -28,7 +28,7 @@ fn tools(header: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_raw_call_whose_headers_are_out_of_date_is_repeated_with_new_ones() {
+async fn raw_call_with_outdated_headers_is_repeated() {
     let mut server = Server::start().await;
     let client = connected(&mut server).await;
     let listing = tokio::spawn(client.tools().all());

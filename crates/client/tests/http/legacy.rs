@@ -1,4 +1,4 @@
-//! The older revisions: sessions, the stream of the server, and streams that are taken up again.
+//! The older revisions: sessions, the server's own stream, and streams that are resumed.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{Server, Wire, cancel, modern, notification, request, server::Incomin
 const REVISION: Revision = Revision::V2025_11_25;
 
 #[tokio::test]
-async fn a_session_is_named_on_everything_after_its_opening() {
+async fn session_is_named_after_it_is_opened() {
     for revision in [Revision::V2025_03_26, REVISION] {
         let version = if revision == REVISION {
             "2025-11-25"
@@ -65,7 +65,7 @@ async fn a_session_is_named_on_everything_after_its_opening() {
 }
 
 #[tokio::test]
-async fn nothing_overtakes_the_word_that_the_session_is_open() {
+async fn nothing_overtakes_the_initialized_notification() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(request(1, "initialize", json!({})));
@@ -92,7 +92,7 @@ async fn nothing_overtakes_the_word_that_the_session_is_open() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_slow_to_open_holds_requests_back_for_a_moment_only() {
+async fn slow_stream_delays_requests_only_briefly() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(request(1, "initialize", json!({})));
@@ -107,7 +107,7 @@ async fn a_stream_that_is_slow_to_open_holds_requests_back_for_a_moment_only() {
 }
 
 #[tokio::test]
-async fn the_stream_of_the_server_is_kept_open() {
+async fn server_stream_is_kept_open() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(request(1, "initialize", json!({})));
@@ -134,7 +134,7 @@ async fn the_stream_of_the_server_is_kept_open() {
         (again.method.as_str(), again.header("last-event-id")),
         ("GET", "8")
     );
-    // A server that is busy, or has not noticed the end of the last stream, is asked again.
+    // A server that is busy, or has not noticed the end of the last stream, gets another request.
     again.respond(409, "", "").await;
     server.next().await.respond(503, "", "").await;
     let again = server.next().await;
@@ -153,7 +153,7 @@ async fn the_stream_of_the_server_is_kept_open() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_stream_is_not_asked_again() {
+async fn server_without_a_stream_is_not_asked_again() {
     for status in [404, 405, 400, 501] {
         let mut server = Server::start().await;
         let mut wire = Wire::to(&server).await;
@@ -170,7 +170,7 @@ async fn a_server_without_a_stream_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_ends_the_transport() {
+async fn lost_session_ends_the_transport() {
     let lost = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#;
     for (status, body) in [(404, ""), (404, lost), (400, lost)] {
         let mut server = Server::start().await;
@@ -193,7 +193,7 @@ async fn a_session_that_is_gone_ends_the_transport() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_is_noticed_by_a_notification_too() {
+async fn notification_detects_a_lost_session() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.open_session(&mut server, "s", REVISION).await;
@@ -203,7 +203,7 @@ async fn a_session_that_is_gone_is_noticed_by_a_notification_too() {
 }
 
 #[tokio::test]
-async fn without_a_session_404_is_a_failure_like_any_other() {
+async fn status_404_without_session_fails_only_the_request() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(request(1, "initialize", json!({})));
@@ -224,7 +224,7 @@ async fn without_a_session_404_is_a_failure_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_stream_is_taken_up_where_it_broke_when_the_server_says() {
+async fn broken_stream_is_resumed_after_the_requested_delay() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.open_session(&mut server, "s", REVISION).await;
@@ -250,7 +250,7 @@ async fn a_stream_is_taken_up_where_it_broke_when_the_server_says() {
         .await;
     assert_eq!(wire.message().await["method"], "a");
     drop(events);
-    // Trouble on the way does not count as long as it is the server's.
+    // Transient errors of the server are not fatal.
     server.next().await.respond(503, "", "").await;
     drop(server.next().await);
     let get = server.next().await;
@@ -266,7 +266,7 @@ async fn a_stream_is_taken_up_where_it_broke_when_the_server_says() {
 }
 
 #[tokio::test]
-async fn a_stream_that_leads_nowhere_is_given_up() {
+async fn stream_that_cannot_be_resumed_fails_its_request() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.open_session(&mut server, "s", REVISION).await;
@@ -312,7 +312,7 @@ async fn a_stream_that_leads_nowhere_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_answer_on_the_stream_of_the_server_ends_the_request_as_well() {
+async fn response_on_the_server_stream_ends_the_request() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(request(1, "initialize", json!({})));
@@ -332,7 +332,7 @@ async fn an_answer_on_the_stream_of_the_server_ends_the_request_as_well() {
 }
 
 #[tokio::test]
-async fn a_request_is_withdrawn_by_a_notification() {
+async fn request_is_cancelled_by_a_notification() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.open_session(&mut server, "s", REVISION).await;
@@ -360,7 +360,7 @@ async fn a_request_is_withdrawn_by_a_notification() {
 }
 
 #[tokio::test]
-async fn a_probe_without_an_answer_is_dropped_once_the_server_is_known_to_be_older() {
+async fn unanswered_probe_is_dropped_for_an_older_server() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(modern(1, "server/discover", json!({})));
@@ -373,7 +373,7 @@ async fn a_probe_without_an_answer_is_dropped_once_the_server_is_known_to_be_old
 }
 
 #[tokio::test]
-async fn closing_carries_out_what_was_accepted_and_asks_nothing_of_the_server() {
+async fn closing_sends_accepted_messages_and_waits_for_nothing() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.open_session(&mut server, "s", REVISION).await;
@@ -390,14 +390,14 @@ async fn closing_carries_out_what_was_accepted_and_asks_nothing_of_the_server() 
     let (down, delete) = tokio::join!(wire.down(), server.next());
     assert_eq!(down, (DownKind::Closed, "closed".to_owned()));
     assert_eq!(delete.method, "DELETE");
-    // Nobody has answered it.
+    // The server has not responded to it.
     wire.0.close();
     assert!(wire.is_quiet(20).await, "down is the last word");
     delete.hung_up().await;
 }
 
 #[tokio::test]
-async fn closing_does_not_wait_for_anybody_to_read_what_was_reported() {
+async fn closing_does_not_wait_for_unread_reports() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.open_session(&mut server, "s", REVISION).await;
@@ -415,7 +415,7 @@ async fn closing_does_not_wait_for_anybody_to_read_what_was_reported() {
 }
 
 #[tokio::test]
-async fn dropping_the_transport_ends_everything_on_the_spot() {
+async fn dropping_the_transport_ends_everything_immediately() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.open_session(&mut server, "s", REVISION).await;
@@ -431,7 +431,7 @@ async fn dropping_the_transport_ends_everything_on_the_spot() {
 }
 
 #[tokio::test]
-async fn closing_waits_for_no_answer_that_cannot_come() {
+async fn closing_does_not_wait_for_a_silent_server() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/mcp", listener.local_addr().unwrap());
     let mut wire = Wire::over(&Http::new(&address).unwrap()).await;

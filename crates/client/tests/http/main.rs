@@ -1,4 +1,4 @@
-//! Streamable HTTP and HTTP+SSE, driven directly against servers that behave well and badly.
+//! Streamable HTTP and HTTP+SSE, driven directly against well-behaved and misbehaving servers.
 #![cfg(feature = "http")]
 #![allow(
     clippy::expect_used,
@@ -33,7 +33,7 @@ use server::{PATIENCE, Server};
 struct Wire(Box<dyn Transport>);
 
 impl Wire {
-    /// One over Streamable HTTP.
+    /// Opens a transport over Streamable HTTP.
     async fn to(server: &Server) -> Self {
         Self::over(&Http::new(&server.url("/mcp")).unwrap()).await
     }
@@ -59,7 +59,7 @@ impl Wire {
         }
     }
 
-    /// The next frame, and the request on whose stream it came.
+    /// Returns the next frame, and the request on whose stream it arrived.
     async fn frame_via(&mut self) -> (Value, Option<u64>) {
         match self.event().await {
             TransportEvent::Frame { frame, via } => (serde_json::from_slice(&frame).unwrap(), via),
@@ -71,7 +71,7 @@ impl Wire {
         serde_json::from_str(&self.frame().await).unwrap()
     }
 
-    /// The id, status and message of a request that failed.
+    /// Returns the id, status and message of a request that failed.
     async fn failure(&mut self) -> (u64, Option<u16>, String) {
         match self.event().await {
             TransportEvent::RequestFailed { id, failure } => {
@@ -88,7 +88,7 @@ impl Wire {
         }
     }
 
-    /// Whether nothing happens for a while.
+    /// Returns `true` if no event occurs for a while.
     async fn is_quiet(&mut self, millis: u64) -> bool {
         let event = poll_fn(|cx| self.0.poll_event(cx));
         timeout(Duration::from_millis(millis), event).await.is_err()

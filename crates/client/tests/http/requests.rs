@@ -1,4 +1,4 @@
-//! Requests and their answers, whichever revision.
+//! Requests and their responses, in all revisions.
 
 use serde_json::{Value, json};
 use switchboard_client::transport::{DownKind, SendOutcome, TransportEvent, http::Http};
@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use crate::{Server, Wire, answer, cancel, modern, notification, request};
 
 #[tokio::test]
-async fn a_json_answer_is_one_frame() {
+async fn json_response_is_one_frame() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     let call = request(1, "tools/call", json!({"name": "add"}));
@@ -34,7 +34,7 @@ async fn a_json_answer_is_one_frame() {
 }
 
 #[tokio::test]
-async fn a_modern_request_carries_its_headers() {
+async fn modern_request_carries_its_headers() {
     let mut server = Server::start().await;
     let http = Http::new(&server.url("/mcp?tenant=1")).unwrap();
     let http = http.header("Authorization", "Bearer secret").unwrap();
@@ -59,7 +59,7 @@ async fn a_modern_request_carries_its_headers() {
 }
 
 #[tokio::test]
-async fn a_header_that_cannot_be_sent_fails_its_request_only() {
+async fn invalid_header_fails_only_its_request() {
     let server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     let mut call = modern(1, "tools/call", json!({"name": "x"}));
@@ -74,7 +74,7 @@ async fn a_header_that_cannot_be_sent_fails_its_request_only() {
 }
 
 #[tokio::test]
-async fn a_stream_gives_every_message_in_order_however_it_is_cut() {
+async fn stream_delivers_all_messages_in_order() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(modern(1, "tools/call", json!({"name": "x"})));
@@ -101,7 +101,7 @@ async fn a_stream_gives_every_message_in_order_however_it_is_cut() {
 }
 
 #[tokio::test]
-async fn a_failure_costs_its_request_only_and_tells_why() {
+async fn failure_affects_only_its_request_with_a_reason() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     let html = "content-type: text/html\r\n";
@@ -174,7 +174,7 @@ async fn challenge_of_a_refusal_is_reported() {
 }
 
 #[tokio::test]
-async fn an_answer_to_something_else_is_no_answer() {
+async fn response_to_another_request_is_a_failure() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(request(1, "tools/list", json!({})));
@@ -192,7 +192,7 @@ async fn an_answer_to_something_else_is_no_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_fails_its_request() {
+async fn truncated_response_fails_its_request() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(request(1, "tools/list", json!({})));
@@ -214,7 +214,7 @@ async fn an_answer_that_breaks_off_fails_its_request() {
 }
 
 #[tokio::test]
-async fn a_refusal_in_json_rpc_reaches_the_caller_as_an_answer() {
+async fn json_rpc_refusal_reaches_the_caller_as_response() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     for (status, id, code) in [
@@ -238,7 +238,7 @@ async fn a_refusal_in_json_rpc_reaches_the_caller_as_an_answer() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_ends_the_transport() {
+async fn unreachable_server_ends_the_transport() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
@@ -265,7 +265,7 @@ async fn a_server_that_is_not_there_ends_the_transport() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_not_there_for_https() {
+async fn server_without_tls_is_unreachable_over_https() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -282,7 +282,7 @@ async fn a_server_without_tls_is_not_there_for_https() {
 }
 
 #[tokio::test]
-async fn a_modern_stream_that_ends_early_is_lost() {
+async fn modern_stream_that_ends_early_is_lost() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     for (id, expected) in [
@@ -307,7 +307,7 @@ async fn a_modern_stream_that_ends_early_is_lost() {
 }
 
 #[tokio::test]
-async fn the_limit_is_exact() {
+async fn limit_is_exact() {
     let mut server = Server::start().await;
     let http = Http::new(&server.url("/mcp")).unwrap().frame_limit(100);
     let mut wire = Wire::over(&http).await;
@@ -338,7 +338,7 @@ async fn the_limit_is_exact() {
 }
 
 #[tokio::test]
-async fn an_oversized_answer_of_unknown_length_is_not_read_to_its_end() {
+async fn oversized_response_is_not_read_to_its_end() {
     let mut server = Server::start().await;
     let http = Http::new(&server.url("/mcp")).unwrap().frame_limit(1000);
     let mut wire = Wire::over(&http).await;
@@ -357,7 +357,7 @@ async fn an_oversized_answer_of_unknown_length_is_not_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn past_its_bound_the_transport_is_busy_for_requests_only() {
+async fn transport_at_its_limit_rejects_only_requests() {
     let mut server = Server::start().await;
     let http = Http::new(&server.url("/mcp")).unwrap().in_flight_limit(2);
     let mut wire = Wire::over(&http).await;
@@ -385,7 +385,7 @@ async fn past_its_bound_the_transport_is_busy_for_requests_only() {
 }
 
 #[tokio::test]
-async fn a_modern_request_is_withdrawn_by_hanging_up() {
+async fn modern_request_is_cancelled_by_disconnecting() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(modern(1, "tools/call", json!({"name": "x"})));
@@ -443,7 +443,7 @@ async fn redirects_are_followed_within_the_origin() {
 }
 
 #[tokio::test]
-async fn redirects_to_another_origin_and_in_circles_are_refused() {
+async fn redirects_to_other_origins_and_loops_are_rejected() {
     let mut server = Server::start().await;
     let mut other = Server::start().await;
     let http = Http::new(&server.url("/mcp"))
@@ -476,7 +476,7 @@ async fn redirects_to_another_origin_and_in_circles_are_refused() {
 }
 
 #[tokio::test]
-async fn a_flood_is_held_back_until_it_is_polled() {
+async fn flood_is_held_back_until_it_is_polled() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(modern(1, "tools/call", json!({"name": "x"})));

@@ -1,5 +1,5 @@
-//! A server that does as the test says: it hands over each request, and the test answers by hand,
-//! as rudely as it likes.
+//! A server under the control of the test: it passes each request to the test, which responds by
+//! hand, correctly or not.
 
 use std::{collections::HashMap, net::SocketAddr, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 
-/// Nothing in these tests takes this long unless it hangs.
+/// No step of these tests takes this long unless it hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Server {
@@ -54,7 +54,7 @@ impl Server {
         self.address.port()
     }
 
-    /// The next request.
+    /// Returns the next request.
     pub(crate) async fn next(&mut self) -> Incoming {
         timeout(PATIENCE, self.incoming.recv())
             .await
@@ -62,7 +62,7 @@ impl Server {
             .unwrap()
     }
 
-    /// Whether no request comes for a while.
+    /// Returns `true` if no request arrives for a while.
     pub(crate) async fn is_left_alone(&mut self, millis: u64) -> bool {
         timeout(Duration::from_millis(millis), self.incoming.recv())
             .await
@@ -70,7 +70,7 @@ impl Server {
     }
 }
 
-/// A request, and the way to answer it.
+/// A request, and the means to respond to it.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) method: String,
@@ -120,12 +120,12 @@ impl Incoming {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The message in the body.
+    /// Returns the message in the body.
     pub(crate) fn message(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The method of that message.
+    /// Returns the method of the message.
     pub(crate) fn rpc(&self) -> String {
         self.message()["method"]
             .as_str()
@@ -143,19 +143,19 @@ impl Incoming {
         self.stream.write_all(body).await.unwrap();
     }
 
-    /// Answers with a JSON document.
+    /// Responds with a JSON document.
     pub(crate) async fn json(self, status: u16, body: impl AsRef<[u8]>) {
         self.respond(status, "content-type: application/json\r\n", body)
             .await;
     }
 
-    /// Answers the request in the body with this result.
+    /// Responds to the request in the body with this result.
     pub(crate) async fn result(self, result: Value) {
         let body = json!({"jsonrpc": "2.0", "id": self.message()["id"], "result": result});
         self.json(200, body.to_string()).await;
     }
 
-    /// Answers `initialize`, with a session.
+    /// Responds to `initialize`, with a session.
     pub(crate) async fn initialized(self, session: &str) {
         let body = json!({"jsonrpc": "2.0", "id": self.message()["id"], "result": {}});
         let headers = format!("content-type: application/json\r\nMcp-Session-Id: {session}\r\n");
@@ -166,26 +166,26 @@ impl Incoming {
         self.respond(202, "", "").await;
     }
 
-    /// Answers with a stream of events.
+    /// Responds with an event stream.
     pub(crate) async fn events(self) -> Events {
         self.stream("content-type: text/event-stream; charset=utf-8\r\n")
             .await
     }
 
-    /// Answers with a body whose length is not known before its end.
+    /// Responds with a body of unknown length.
     pub(crate) async fn stream(mut self, headers: &str) -> Events {
         let head = format!("HTTP/1.1 200 OK\r\n{headers}transfer-encoding: chunked\r\n\r\n");
         self.stream.write_all(head.as_bytes()).await.unwrap();
         Events(self.stream)
     }
 
-    /// Waits until the client hangs up.
+    /// Waits until the client disconnects.
     pub(crate) async fn hung_up(self) {
         Events(self.stream).hung_up().await;
     }
 }
 
-/// A stream of events. Dropping it breaks it off.
+/// An event stream. Dropping it breaks the connection.
 #[derive(Debug)]
 pub(crate) struct Events(TcpStream);
 
@@ -195,19 +195,19 @@ impl Events {
         self.0.write_all(chunk.as_bytes()).await.unwrap();
     }
 
-    /// A message, and the id of the event.
+    /// Sends a message as an event with this id.
     pub(crate) async fn message(&mut self, id: &str, message: &str) {
         self.send(&format!("id: {id}\ndata: {message}\n\n")).await;
     }
 
-    /// Whether the client takes no more.
+    /// Returns `true` if the client stops reading.
     pub(crate) async fn stalls(&mut self, text: &str) -> bool {
         timeout(Duration::from_millis(300), self.send(text))
             .await
             .is_err()
     }
 
-    /// Ends the stream in good order.
+    /// Ends the stream properly.
     pub(crate) async fn end(mut self) {
         self.0.write_all(b"0\r\n\r\n").await.unwrap();
     }
@@ -216,7 +216,7 @@ impl Events {
         let mut rest = Vec::new();
         let read = timeout(PATIENCE, self.0.read_to_end(&mut rest)).await;
         let read = read.expect("the client holds on");
-        // A reset is as good as an end.
+        // A reset counts as an end.
         assert!(read.is_err() || rest.is_empty(), "more than one request");
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP+SSE, on its own and found by Streamable HTTP.
+//! HTTP+SSE, used directly and detected by Streamable HTTP.
 
 use serde_json::json;
 use switchboard_client::transport::{
@@ -12,7 +12,7 @@ use crate::{
     server::{Events, Incoming},
 };
 
-/// A transport that is open, and its stream.
+/// Opens a transport, and returns it with its stream.
 async fn open(server: &mut Server, sse: &Sse) -> (Wire, Events) {
     let (wire, events) = tokio::join!(Wire::over(sse), async {
         let get = server.next().await;
@@ -29,7 +29,7 @@ async fn open(server: &mut Server, sse: &Sse) -> (Wire, Events) {
     (wire, events)
 }
 
-/// Why a connection was refused.
+/// Returns the reason why a connection was refused.
 async fn refused(server: &mut Server, sse: &Sse, answer: impl AsyncFnOnce(Incoming)) -> Down {
     let (refused, ()) = tokio::join!(sse.connect(), async {
         let get = server.next().await;
@@ -42,7 +42,7 @@ async fn refused(server: &mut Server, sse: &Sse, answer: impl AsyncFnOnce(Incomi
 }
 
 #[tokio::test]
-async fn messages_are_posted_in_order_and_answered_on_the_stream() {
+async fn posts_are_ordered_and_responses_arrive_on_stream() {
     let mut server = Server::start().await;
     let sse = Sse::new(&server.url("/sse"))
         .unwrap()
@@ -99,7 +99,7 @@ async fn messages_are_posted_in_order_and_answered_on_the_stream() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_none_is_refused() {
+async fn other_servers_are_rejected() {
     let mut server = Server::start().await;
     let other = Server::start().await;
     let sse = Sse::new(&server.url("/sse?key=secret")).unwrap();
@@ -152,7 +152,7 @@ async fn a_server_that_is_none_is_refused() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_cannot_be_reached() {
+async fn unreachable_server_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/sse", listener.local_addr().unwrap());
     drop(listener);
@@ -163,7 +163,7 @@ async fn a_server_that_is_not_there_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn a_full_queue_is_busy() {
+async fn full_queue_is_busy() {
     let mut server = Server::start().await;
     let sse = Sse::new(&server.url("/sse")).unwrap();
     let (mut wire, _events) = open(&mut server, &sse).await;
@@ -179,7 +179,7 @@ async fn a_full_queue_is_busy() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_not_taken_fails_its_request_only() {
+async fn rejected_message_fails_only_its_request() {
     let mut server = Server::start().await;
     let sse = Sse::new(&server.url("/sse")).unwrap().frame_limit(100);
     let (mut wire, mut events) = open(&mut server, &sse).await;
@@ -208,7 +208,7 @@ async fn a_message_that_is_not_taken_fails_its_request_only() {
 }
 
 #[tokio::test]
-async fn closing_sends_what_was_accepted() {
+async fn closing_sends_accepted_messages() {
     let mut server = Server::start().await;
     let sse = Sse::new(&server.url("/sse")).unwrap();
     let (mut wire, mut events) = open(&mut server, &sse).await;
@@ -233,7 +233,7 @@ async fn closing_sends_what_was_accepted() {
 }
 
 #[tokio::test]
-async fn streamable_http_finds_a_server_of_the_older_transport() {
+async fn streamable_http_falls_back_to_http_sse() {
     for status in [400, 404, 405] {
         let mut server = Server::start().await;
         let mut wire = Wire::over(&Http::new(&server.url("/sse")).unwrap()).await;
@@ -247,7 +247,7 @@ async fn streamable_http_finds_a_server_of_the_older_transport() {
         assert_eq!((get.method.as_str(), get.path.as_str()), ("GET", "/sse"));
         let mut events = get.events().await;
         events.send("event: endpoint\ndata: /messages\n\n").await;
-        // Taking up the stream is part of polling.
+        // The switch to the stream happens while the transport is polled.
         let post = tokio::select! {
             post = server.next() => post,
             event = wire.event() => panic!("{event:?}"),
@@ -275,7 +275,7 @@ async fn streamable_http_finds_a_server_of_the_older_transport() {
 }
 
 #[tokio::test]
-async fn the_refusal_stands_if_the_server_is_not_of_the_older_transport_either() {
+async fn refusal_is_final_without_http_sse() {
     let mut server = Server::start().await;
     let other = Server::start().await;
     let mut wire = Wire::to(&server).await;

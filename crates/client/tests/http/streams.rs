@@ -1,4 +1,4 @@
-//! On which stream a message comes, and what the client makes of it: whose call it belongs to.
+//! The streams on which messages arrive, and the calls that they therefore belong to.
 
 use std::future::IntoFuture;
 
@@ -23,7 +23,7 @@ fn result(id: u64) -> String {
 }
 
 #[tokio::test]
-async fn a_frame_tells_the_request_on_whose_stream_it_came() {
+async fn frame_names_the_request_of_its_stream() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
 
@@ -50,7 +50,7 @@ async fn a_frame_tells_the_request_on_whose_stream_it_came() {
         let (message, via) = wire.frame_via().await;
         assert_eq!((message["method"].as_str(), via), (Some(&*name), Some(*id)));
     }
-    // What comes after the answer came on its stream as well.
+    // A message after the response also arrived on its stream.
     let (id, events) = &mut streams[0];
     let both = format!("data: {}\n\ndata: {}\n\n", result(*id), news("late"));
     events.send(&both).await;
@@ -60,8 +60,7 @@ async fn a_frame_tells_the_request_on_whose_stream_it_came() {
 }
 
 #[tokio::test]
-async fn a_stream_that_was_taken_up_again_is_that_of_its_request_and_that_of_the_server_is_nobodys()
-{
+async fn resumed_stream_still_belongs_to_its_request() {
     let mut server = Server::start().await;
     let mut wire = Wire::to(&server).await;
     wire.send(request(1, "initialize", json!({})));
@@ -89,12 +88,12 @@ async fn a_stream_that_was_taken_up_again_is_that_of_its_request_and_that_of_the
     events.message("g", &news("after")).await;
     let (message, via) = wire.frame_via().await;
     assert_eq!((&message["method"], via), (&json!("after"), Some(2)));
-    // An answer may come on the stream of the server, which is still nobody's.
+    // A response may arrive on the server's own stream, which belongs to no request.
     own.message("2", &result(2)).await;
     assert_eq!(wire.frame_via().await.1, None);
 }
 
-/// A client of an older server, and the stream of that server.
+/// Creates a client of an older server, and returns it with the server's own stream.
 async fn connected(
     server: &mut Server,
     builder: switchboard_client::ClientBuilder,
@@ -115,7 +114,7 @@ async fn connected(
     (client, events)
 }
 
-/// Calls, and gives the stream on which the server answers.
+/// Makes a call, and returns the stream on which the server responds.
 async fn begin(
     server: &mut Server,
     call: switchboard_client::Call<Raw>,
@@ -130,7 +129,7 @@ async fn begin(
     (id, incoming.events().await, call)
 }
 
-/// Asks something on a stream, and gives the answer of the client.
+/// Sends a request on a stream, and returns the response of the client.
 async fn ask(server: &mut Server, events: &mut Events, id: &str) -> Value {
     let question = json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create"});
     events.message("", &question.to_string()).await;
@@ -142,7 +141,7 @@ async fn ask(server: &mut Server, events: &mut Events, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_question_comes_with_the_tag_of_the_call_on_whose_stream_it_was_asked() {
+async fn server_request_carries_the_tag_of_its_stream() {
     let builder = Client::builder("test", "0").on_asked(|asked| async move {
         Ok(match (asked.tag, asked.of_request) {
             (Some(tag), true) => Raw::number(tag),
@@ -158,10 +157,10 @@ async fn a_question_comes_with_the_tag_of_the_call_on_whose_stream_it_was_asked(
     let (_, mut of_third, _third) = begin(&mut server, client.request("a/b", None)).await;
     assert_eq!(ask(&mut server, &mut of_second, "q1").await, 22);
     assert_eq!(ask(&mut server, &mut of_first, "q2").await, 11);
-    // On the stream of a request that has none, and of no request.
+    // On the stream of a request without a tag, and on the server's own stream.
     assert_eq!(ask(&mut server, &mut of_third, "q3").await, true);
     assert_eq!(ask(&mut server, &mut own, "q4").await, false);
-    // The call has ended, and with it what it was known by.
+    // The call has ended, and its tag with it.
     of_first.message("", &result(first)).await;
     first_call.await.unwrap().unwrap();
     assert_eq!(ask(&mut server, &mut of_first, "q5").await, true);
@@ -169,7 +168,7 @@ async fn a_question_comes_with_the_tag_of_the_call_on_whose_stream_it_was_asked(
 }
 
 #[tokio::test]
-async fn the_log_on_the_stream_of_a_call_is_its_own() {
+async fn call_receives_the_log_messages_of_its_stream() {
     let (sender, mut rest) = tokio::sync::mpsc::unbounded_channel();
     let builder = Client::builder("test", "0").on_notification(move |news| {
         sender.send(news.params.unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Servers that ask back, in both shapes: with a request, and with a result that wants input.
+//! Servers that request input, in both ways: with a request, and with a result that asks for input.
 
 use std::{
     future::IntoFuture,
@@ -76,7 +76,7 @@ async fn requests_of_an_older_server_are_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_that_wants_input_is_answered_and_the_call_goes_on() {
+async fn input_is_provided_and_the_call_continues() {
     let (client, _listener, mut peer) = ready(helpful(), World::New).await;
     let call = tokio::spawn(client.call_tool("t", json!({"a": 1})).into_future());
     let first = peer.expect("tools/call").await;
@@ -93,7 +93,7 @@ async fn a_result_that_wants_input_is_answered_and_the_call_goes_on() {
         })
         .collect();
     let id = &first["id"];
-    // The state is spelled in a way that re-encoding would change.
+    // Re-encoding would change the spelling of this state.
     peer.send_raw(format!(
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{},"requestState":"\u0061\/b"}}}}"#,
         Value::Object(requests)
@@ -106,7 +106,7 @@ async fn a_result_that_wants_input_is_answered_and_the_call_goes_on() {
     for (key, (_, _, answer)) in keys.iter().zip(&asked) {
         assert_eq!(&second["params"]["inputResponses"][key], answer);
     }
-    // Another round, with nothing but state: a pause.
+    // Another round, with only a state: a pause.
     let more = json!({"resultType": "input_required", "requestState": "s2"});
     peer.answer(&second, more).await;
     let third = peer.recv().await;
@@ -120,7 +120,7 @@ async fn a_result_that_wants_input_is_answered_and_the_call_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_stops_asking_is_given_up() {
+async fn server_that_never_stops_asking_is_rejected() {
     let (client, _listener, mut peer) = ready(helpful(), World::New).await;
     let call = tokio::spawn(client.call_tool("t", ()).into_future());
     for _ in 0..11 {
@@ -136,7 +136,7 @@ async fn a_server_that_never_stops_asking_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_busy_is_asked_again_until_the_deadline() {
+async fn call_is_repeated_after_pauses_until_its_deadline() {
     let (client, _listener, mut peer) = ready(helpful(), World::New).await;
     let call = client.call_tool("t", ()).timeout(Duration::from_mins(1));
     let call = tokio::spawn(call.into_future());
@@ -159,7 +159,7 @@ async fn a_server_that_is_busy_is_asked_again_until_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn input_that_nobody_can_give_ends_the_call_with_the_reason() {
+async fn missing_input_ends_the_call_with_the_reason() {
     let (client, _listener, mut peer) = ready(builder(), World::New).await;
     let call = tokio::spawn(client.call_tool("t", ()).into_future());
     let request = peer.expect("tools/call").await;
@@ -175,7 +175,7 @@ async fn input_that_nobody_can_give_ends_the_call_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_can_be_cancelled_while_a_person_thinks() {
+async fn call_can_be_cancelled_during_elicitation() {
     let slow = builder().on_elicitation(|_| std::future::pending());
     let (client, _listener, mut peer) = ready(slow, World::New).await;
     let call = client.call_tool("t", ()).cancellable();
@@ -191,7 +191,7 @@ async fn a_call_can_be_cancelled_while_a_person_thinks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_holds_while_a_person_thinks() {
+async fn deadline_applies_during_elicitation() {
     let slow = builder().on_elicitation(|_| std::future::pending());
     let (client, _listener, mut peer) = ready(slow, World::New).await;
     let call = tokio::spawn(
@@ -210,7 +210,7 @@ async fn the_deadline_holds_while_a_person_thinks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_answers_with_an_error_and_the_next_one_works() {
+async fn handler_that_panics_responds_with_an_error() {
     let rude = builder()
         .on_sampling(|_| async move { panic!("on purpose") })
         .on_notification(|news| assert_ne!(news.method, "notifications/bad", "on purpose"))
@@ -238,7 +238,7 @@ async fn a_handler_that_panics_answers_with_an_error_and_the_next_one_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_the_server_takes_back_is_dropped() {
+async fn request_cancelled_by_the_server_is_dropped() {
     let dropped = Arc::new(Mutex::new(false));
     let watched = Arc::clone(&dropped);
     let (entered, mut asked) = tokio::sync::mpsc::channel(1);
@@ -268,7 +268,7 @@ async fn a_question_that_the_server_takes_back_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_server_says_before_the_handshake_is_done_is_kept_for_after() {
+async fn messages_before_the_end_of_handshake_are_held() {
     let (heard, mut news) = tokio::sync::mpsc::unbounded_channel();
     let listening = helpful().on_notification(move |news| drop(heard.send(news.method)));
     let (client, mut listener) = crate::peer::connect(listening);
@@ -304,7 +304,7 @@ async fn what_a_server_says_before_the_handshake_is_done_is_kept_for_after() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_handler_takes_all_that_is_asked_as_it_came() {
+async fn asked_handler_receives_all_requests_as_they_arrived() {
     let raw = helpful().on_asked(|asked| async move {
         assert_eq!(asked.tag, None, "the transport does not say on which call");
         let params = asked.params.unwrap_or_else(|| Raw::from(false));
@@ -316,7 +316,7 @@ async fn one_handler_takes_all_that_is_asked_as_it_came() {
     let (client, mut listener) = crate::peer::connect(raw);
     let mut peer = listener.accept().await;
     let probe = peer.expect("server/discover").await;
-    // Asked before the handshake is done, answered after it.
+    // Sent before the handshake is done, and answered after it.
     peer.send_raw(r#"{"jsonrpc":"2.0","id":"early","method":"roots/list"}"#)
         .await;
     peer.refuse(&probe, -32601).await;
@@ -330,7 +330,7 @@ async fn one_handler_takes_all_that_is_asked_as_it_came() {
     let early = json!({"method": "roots/list", "params": false});
     assert_eq!(peer.recv().await["result"], early);
     for method in ["sampling/createMessage", "elicitation/create", "vendor/x"] {
-        // Not what the typed handlers could read.
+        // The typed handlers could not read this.
         let params = json!({"mode": "url", "n": 1});
         peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
             .await;
@@ -344,7 +344,7 @@ async fn one_handler_takes_all_that_is_asked_as_it_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn question_is_taken_in_before_the_answer_behind_it() {
+async fn request_is_handled_before_a_later_response() {
     let order: Arc<Mutex<Vec<&str>>> = Arc::default();
     let seen = Arc::clone(&order);
     let raw = builder().on_asked(move |_| {
@@ -368,7 +368,7 @@ async fn question_is_taken_in_before_the_answer_behind_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_result_asks_comes_with_the_tag_of_its_call() {
+async fn input_request_carries_the_tag_of_its_call() {
     let raw = builder().on_asked(|asked| async move {
         assert_eq!(asked.method, "elicitation/create");
         Ok(Raw::object([(
@@ -392,7 +392,7 @@ async fn what_a_result_asks_comes_with_the_tag_of_its_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_raw_question_that_the_server_takes_back_is_dropped() {
+async fn raw_request_cancelled_by_the_server_is_dropped() {
     let (entered, mut asked) = tokio::sync::mpsc::channel(1);
     let slow = builder().on_asked(move |_| {
         let entered = entered.clone();
@@ -414,7 +414,7 @@ async fn a_raw_question_that_the_server_takes_back_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn capabilities_can_be_declared_in_place_of_those_of_the_handlers() {
+async fn declared_capabilities_replace_those_of_the_handlers() {
     let declared = json!({"elicitation": {"url": {}}, "experimental": {"x": {}}});
     for (given, seen) in [(declared.clone(), declared), (json!([1]), json!({}))] {
         for world in [World::Old, World::New] {

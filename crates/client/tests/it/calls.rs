@@ -1,4 +1,4 @@
-//! Calls: what goes out, what comes back, and every way a call can end.
+//! Calls: requests, responses, and every way in which a call can end.
 
 use std::{
     future::IntoFuture,
@@ -12,7 +12,7 @@ use switchboard_client::{CallError, Error, ErrorKind, Raw, model::CompletionRef}
 use crate::peer::{Peer, World, builder, connect, connect_with_depth, ready};
 
 #[tokio::test(start_paused = true)]
-async fn a_result_comes_back_byte_for_byte() {
+async fn result_keeps_every_byte() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = tokio::spawn(
         client
@@ -31,7 +31,7 @@ async fn a_result_comes_back_byte_for_byte() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_request_carries_who_we_are_and_what_we_can() {
+async fn modern_request_carries_client_info_and_capabilities() {
     let (client, _listener, mut peer) = ready(builder().roots([]), World::New).await;
     let _call = tokio::spawn(
         client
@@ -55,7 +55,7 @@ async fn a_modern_request_carries_who_we_are_and_what_we_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_before_the_connection_is_ready_waits_for_it() {
+async fn early_call_waits_for_the_connection() {
     let (client, mut listener) = connect(builder());
     let call = tokio::spawn(client.request("x", None).into_future());
     let mut peer = listener.accept_and_greet(World::Old).await;
@@ -65,7 +65,7 @@ async fn a_call_before_the_connection_is_ready_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_may_not_wait_fails_at_once() {
+async fn fail_fast_call_does_not_wait() {
     let (client, _listener) = connect(builder());
     let error = client.request("x", None).fail_fast().await.unwrap_err();
     assert!(matches!(error, Error::Call(CallError::NotReady { .. })));
@@ -73,7 +73,7 @@ async fn a_call_that_may_not_wait_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_covers_the_wait_for_the_connection() {
+async fn deadline_covers_the_wait_for_the_connection() {
     let (client, _listener) = connect(builder());
     let started = tokio::time::Instant::now();
     let error = client
@@ -89,7 +89,7 @@ async fn a_deadline_covers_the_wait_for_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_takes_too_long_is_withdrawn_once() {
+async fn call_past_its_deadline_is_cancelled_once() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let error = client
         .request("x", None)
@@ -111,7 +111,7 @@ async fn a_call_that_takes_too_long_is_withdrawn_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_a_call_withdraws_it() {
+async fn dropped_call_is_cancelled() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = tokio::spawn(client.request("x", None).into_future());
     let request = peer.expect("x").await;
@@ -121,7 +121,7 @@ async fn dropping_a_call_withdraws_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_a_call_tells_both_sides_why() {
+async fn cancellation_reason_reaches_both_sides() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = client.request("x", None).cancellable();
     let canceller = call.canceller();
@@ -137,7 +137,7 @@ async fn cancelling_a_call_tells_both_sides_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_reason_of_a_withdrawal_is_told_also_if_the_call_is_dropped_at_once() {
+async fn cancellation_reason_survives_an_immediate_drop() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let mut call = client.request("x", None).cancellable();
     let canceller = call.canceller();
@@ -150,14 +150,14 @@ async fn the_reason_of_a_withdrawal_is_told_also_if_the_call_is_dropped_at_once(
     drop(call);
     let cancelled = peer.expect("notifications/cancelled").await;
     assert_eq!(cancelled["params"]["reason"], "the client left");
-    // Once, and nothing of it is left behind.
+    // It is sent once, and nothing is left behind.
     client.notify("n", None).await.unwrap();
     peer.expect("n").await;
     assert_eq!(client.counters().cancelled, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_is_told_in_order_and_before_the_answer() {
+async fn progress_arrives_in_order_before_the_response() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&seen);
@@ -180,7 +180,7 @@ async fn progress_is_told_in_order_and_before_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_moves_the_deadline_but_not_past_the_cap() {
+async fn progress_moves_the_deadline_up_to_the_cap() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let started = tokio::time::Instant::now();
     let call = client
@@ -205,7 +205,7 @@ async fn progress_moves_the_deadline_but_not_past_the_cap() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_of_the_server_is_handed_on_whole() {
+async fn server_error_is_passed_on_unchanged() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = tokio::spawn(client.call_tool("nope", ()).into_future());
     let request = peer.expect("tools/call").await;
@@ -228,11 +228,11 @@ async fn an_error_of_the_server_is_handed_on_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_busy_transport_is_tried_three_times_then_given_up_and_others_go_on() {
+async fn busy_transport_fails_a_call_after_three_attempts() {
     let (client, mut listener) = connect_with_depth(builder(), 1);
     let mut peer = listener.accept_and_greet(World::Old).await;
     client.ready().await.unwrap();
-    // One frame fills the queue that nobody reads.
+    // One frame fills the queue, which the server does not read.
     let first = tokio::spawn(client.request("first", None).into_future());
     tokio::task::yield_now().await;
     let error = client.request("second", None).await.unwrap_err();
@@ -250,7 +250,7 @@ async fn a_busy_transport_is_tried_three_times_then_given_up_and_others_go_on() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_call_too_many_fails_at_once_and_harms_nobody() {
+async fn call_over_the_limit_fails_without_affecting_others() {
     let (client, _listener, mut peer) = ready(builder().max_in_flight(2), World::Old).await;
     let calls: Vec<_> = (0..2)
         .map(|_| tokio::spawn(client.request("x", None).into_future()))
@@ -270,7 +270,7 @@ async fn one_call_too_many_fails_at_once_and_harms_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_is_fetched_page_by_page_and_a_bad_item_costs_itself() {
+async fn list_is_paginated_and_invalid_items_are_skipped() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let tools = tokio::spawn(async move { client.tools().all().await });
     let first = peer.expect("tools/list").await;
@@ -292,7 +292,7 @@ async fn a_list_is_fetched_page_by_page_and_a_bad_item_costs_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn member_that_cannot_be_read_costs_itself() {
+async fn invalid_member_does_not_discard_its_item() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let listed = client.clone();
     let tools = tokio::spawn(async move { listed.tools().all().await });
@@ -316,7 +316,7 @@ async fn member_that_cannot_be_read_costs_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_without_end_ends() {
+async fn endless_list_is_an_error() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let tools = tokio::spawn(async move { client.tools().all().await });
     for _ in 0..2 {
@@ -328,7 +328,7 @@ async fn a_list_without_end_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_typed_calls_say_what_the_protocol_says() {
+async fn typed_calls_follow_the_protocol() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = client.get_prompt("greet", json!({"name": "Ada"}));
     let call = async move {
@@ -397,7 +397,7 @@ async fn the_typed_calls_say_what_the_protocol_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn frames_of_one_handle_keep_their_order_when_the_transport_is_busy() {
+async fn notifications_of_a_handle_stay_ordered_under_backpressure() {
     let (client, mut listener) = connect_with_depth(builder(), 1);
     let mut peer = listener.accept_and_greet(World::Old).await;
     client.ready().await.unwrap();
@@ -418,7 +418,7 @@ async fn frames_of_one_handle_keep_their_order_when_the_transport_is_busy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parameters_that_cannot_be_stamped_are_refused_by_name() {
+async fn array_parameters_are_rejected_as_usage_error() {
     let (client, _listener, _peer) = ready(builder(), World::New).await;
     let error = client
         .request("x", Raw::parse("[1]").unwrap())

@@ -1,4 +1,4 @@
-//! Faults that were there once, each with the story that showed it.
+//! Regression tests, each for a fault that occurred once.
 
 use std::{
     future::IntoFuture,
@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::peer::{World, builder, connect, connect_with_depth, ready};
 
 #[tokio::test(start_paused = true)]
-async fn a_call_cancelled_before_it_was_taken_in_is_cancelled() {
+async fn call_cancelled_before_submission_is_cancelled() {
     let (client, _listener, _peer) = ready(builder(), World::Old).await;
     let call = client.request("x", None).cancellable();
     call.canceller().cancel("why");
@@ -28,7 +28,7 @@ async fn a_call_cancelled_before_it_was_taken_in_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_of_one_handle_keep_their_order_when_the_transport_is_busy() {
+async fn calls_of_a_handle_stay_ordered_under_backpressure() {
     let (client, mut listener) = connect_with_depth(builder(), 1);
     let mut peer = listener.accept_and_greet(World::Old).await;
     client.ready().await.unwrap();
@@ -45,7 +45,7 @@ async fn calls_of_one_handle_keep_their_order_when_the_transport_is_busy() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_progress_is_lost_to_a_slow_look() {
+async fn slow_progress_handler_loses_no_progress() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let seen = Arc::new(AtomicUsize::new(0));
     let (let_go, held) = mpsc::channel::<()>();
@@ -75,7 +75,7 @@ async fn no_progress_is_lost_to_a_slow_look() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_longest_of_times_and_the_largest_of_limits_do_no_harm() {
+async fn maximum_timeouts_and_limits_do_no_harm() {
     let (client, mut listener) = connect(
         builder()
             .handshake_timeout(Duration::MAX)
@@ -95,7 +95,7 @@ async fn the_longest_of_times_and_the_largest_of_limits_do_no_harm() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_is_asked_for_if_it_may_move_the_deadline() {
+async fn extending_the_deadline_requests_progress() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = client
         .request("x", None)
@@ -106,7 +106,7 @@ async fn progress_is_asked_for_if_it_may_move_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_moved_deadline_holds_for_the_rounds_that_follow() {
+async fn extended_deadline_applies_to_later_rounds() {
     let asked =
         json!({"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}});
     let (client, _listener, mut peer) =
@@ -130,7 +130,7 @@ async fn a_moved_deadline_holds_for_the_rounds_that_follow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_one_round_added_is_not_in_the_next() {
+async fn parameters_of_a_round_are_not_repeated() {
     let (client, _listener, mut peer) =
         ready(builder().roots([Root::new("file:///p")]), World::New).await;
     let _call = tokio::spawn(client.call_tool("t", json!({})).into_future());
@@ -162,7 +162,7 @@ async fn what_one_round_added_is_not_in_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_of_an_unknown_kind_is_no_result() {
+async fn result_of_an_unknown_kind_is_an_error() {
     let (client, _listener, mut peer) = ready(builder(), World::New).await;
     let call = tokio::spawn(client.call_tool("t", json!({})).into_future());
     let request = peer.expect("tools/call").await;
@@ -172,7 +172,7 @@ async fn a_result_of_an_unknown_kind_is_no_result() {
         call.await.unwrap(),
         Err(Error::UnexpectedAnswer { .. })
     ));
-    // Raw calls are raw.
+    // Raw calls return it.
     let call = tokio::spawn(client.request("tools/call", None).into_future());
     let request = peer.expect("tools/call").await;
     peer.answer(
@@ -190,7 +190,7 @@ async fn a_result_of_an_unknown_kind_is_no_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_raw_call_says_of_its_client_stands() {
+async fn raw_call_keeps_its_own_meta() {
     let (client, _listener, mut peer) = ready(builder(), World::New).await;
     client.set_log_level(LogLevel::Error).await.unwrap();
     let of = |name: &str| format!("io.modelcontextprotocol/{name}");
@@ -206,7 +206,7 @@ async fn what_a_raw_call_says_of_its_client_stands() {
     for (name, value) in &own {
         meta.insert(of(name), value.clone());
     }
-    // These are the connection's to say.
+    // The connection sets these itself.
     meta.insert(of("protocolVersion"), json!("1999-01-01"));
     meta.insert("progressToken".to_owned(), json!("theirs"));
     let call = client
@@ -223,7 +223,7 @@ async fn what_a_raw_call_says_of_its_client_stands() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_blocks_holds_up_neither_requests_nor_the_connection() {
+async fn blocking_handler_delays_neither_requests_nor_connection() {
     let (let_go, held) = mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);
     let blocking = builder()
@@ -244,7 +244,7 @@ async fn a_handler_that_blocks_holds_up_neither_requests_nor_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_handle_ends_the_connection_whatever_the_library_waits_for() {
+async fn last_handle_ends_the_connection_during_a_subscription() {
     let (client, mut listener, mut peer) = ready(builder(), World::Old).await;
     let asking = client.clone();
     let asking = tokio::spawn(async move { asking.subscribe("a://1").await });
@@ -258,7 +258,7 @@ async fn the_last_handle_ends_the_connection_whatever_the_library_waits_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_listen_stream_that_was_refused_is_asked_for_again() {
+async fn refused_listen_stream_is_retried() {
     let (_client, _listener, mut peer) = ready(builder().on_notification(drop), World::New).await;
     for _ in 0..3 {
         let listen = peer.expect("subscriptions/listen").await;
@@ -274,7 +274,7 @@ async fn a_listen_stream_that_was_refused_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_unsubscribe_can_be_tried_again() {
+async fn refused_unsubscribe_can_be_retried() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let client = Arc::new(client);
     let wish = |on: bool| {
@@ -302,7 +302,7 @@ async fn a_refused_unsubscribe_can_be_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wish_ends_within_the_deadline_however_many_wait_before_it() {
+async fn queued_subscription_ends_within_its_deadline() {
     let (client, _listener) = connect(builder().request_timeout(Duration::from_secs(3)));
     let client = Arc::new(client);
     let started = Instant::now();
@@ -319,7 +319,7 @@ async fn a_wish_ends_within_the_deadline_however_many_wait_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nulls_and_half_characters_cost_nothing() {
+async fn nulls_and_unpaired_surrogates_are_accepted() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = tokio::spawn(client.call_tool("t", json!({})).into_future());
     let request = peer.expect("tools/call").await;
@@ -340,7 +340,7 @@ async fn nulls_and_half_characters_cost_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_without_its_list_is_no_empty_list() {
+async fn missing_list_is_not_an_empty_list() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let tools = tokio::spawn(client.tools().all());
     let request = peer.expect("tools/list").await;
@@ -350,7 +350,7 @@ async fn an_answer_without_its_list_is_no_empty_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_came_early_counts_once() {
+async fn early_request_is_counted_once() {
     let (client, mut listener) = connect(builder().roots([Root::new("file:///p")]));
     let mut peer = listener.accept().await;
     let probe = peer.recv().await;
@@ -368,7 +368,7 @@ async fn a_request_that_came_early_counts_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn learning_a_tool_anew_is_part_of_the_call_and_of_its_deadline() {
+async fn relisting_tools_counts_towards_the_deadline() {
     let (client, _listener, mut peer) = ready(builder(), World::New).await;
     let started = Instant::now();
     let call = client
@@ -386,7 +386,7 @@ async fn learning_a_tool_anew_is_part_of_the_call_and_of_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_in_vain_says_what_it_waited_for() {
+async fn timed_out_call_reports_the_connection_failure() {
     let (client, mut listener) = connect(builder());
     let call = tokio::spawn(
         client
@@ -413,7 +413,7 @@ async fn a_call_in_vain_says_what_it_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wished_before_there_is_a_connection_is_asked_for_once() {
+async fn early_subscription_is_requested_once() {
     let (client, mut listener) = connect(builder());
     let wish = tokio::spawn(async move {
         let wished = client.subscribe("a://1").await;
@@ -430,7 +430,7 @@ async fn what_is_wished_before_there_is_a_connection_is_asked_for_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parameters_that_are_no_object_are_refused_at_once() {
+async fn parameters_that_are_no_object_are_rejected() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     for call in [
         client.request("x", json!([1])),
@@ -451,7 +451,7 @@ async fn parameters_that_are_no_object_are_refused_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_none_is_told_by_what_it_wrote() {
+async fn output_of_a_non_mcp_server_is_reported() {
     let (client, mut listener) = connect(builder());
     let peer = listener.accept().await;
     let long = format!("keys={}", "é".repeat(40));
@@ -473,7 +473,7 @@ async fn a_server_that_is_none_is_told_by_what_it_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_raw_call_whose_headers_are_refused_learns_the_tools_anew_once_and_asks_nothing() {
+async fn raw_call_relists_tools_once_without_asking_back() {
     let (client, _listener, mut peer) = ready(builder(), World::New).await;
     let asked = json!({"resultType": "input_required", "requestState": "s"});
     for refused in [true, false] {

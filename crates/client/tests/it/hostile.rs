@@ -1,4 +1,4 @@
-//! Bad input: no panic, no growth without bound, a name for everything.
+//! Hostile input: no panic, no unbounded growth, and a specific error for each case.
 
 use std::{
     future::IntoFuture,
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::peer::{World, builder, connect_with_depth, ready};
 
 #[tokio::test(start_paused = true)]
-async fn garbage_is_counted_and_the_connection_goes_on() {
+async fn garbage_is_counted_and_the_connection_continues() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let deep = format!(
         r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#,
@@ -39,7 +39,8 @@ async fn garbage_is_counted_and_the_connection_goes_on() {
     assert_eq!(client.counters().malformed, 7);
 }
 
-/// The reports of violations: `None` for a single one, else the number and bytes of those left out.
+/// The reports of violations: `None` for a single one, else the number and bytes of the unreported
+/// ones.
 type Reports = Arc<Mutex<Vec<Option<(u64, u64)>>>>;
 
 #[tokio::test(start_paused = true)]
@@ -72,7 +73,7 @@ async fn flood_of_garbage_is_reported_at_bounded_rate() {
     wanted.push(Some((FLOOD - 10, (FLOOD - 10) * 8)));
     assert_eq!(*reports.lock().unwrap(), wanted);
     assert_eq!(client.counters().malformed, FLOOD);
-    // An end does not leave anything uncounted.
+    // The end of the connection reports the rest.
     for _ in 0..3 {
         peer.send_raw("npm warn").await;
     }
@@ -87,7 +88,7 @@ async fn flood_of_garbage_is_reported_at_bounded_rate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_nobody_asked_for_and_answers_given_twice_go_nowhere() {
+async fn unknown_and_repeated_responses_are_dropped() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = tokio::spawn(client.request("x", None).into_future());
     let request = peer.expect("x").await;
@@ -107,7 +108,7 @@ async fn answers_nobody_asked_for_and_answers_given_twice_go_nowhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_read_message_by_message() {
+async fn batch_is_read_message_by_message() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let calls: Vec<_> = (0..2)
         .map(|_| tokio::spawn(client.request("x", None).into_future()))
@@ -126,7 +127,7 @@ async fn a_batch_is_read_message_by_message() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flood_of_notifications_is_bounded_and_calls_go_through() {
+async fn flood_of_notifications_is_bounded() {
     let (let_go, stuck_on) = std::sync::mpsc::channel::<()>();
     let stuck_on = Mutex::new(stuck_on);
     let stuck = builder().on_notification(move |_| {
@@ -153,7 +154,7 @@ async fn a_flood_of_notifications_is_bounded_and_calls_go_through() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_requests_is_answered_with_a_bound() {
+async fn flood_of_requests_is_bounded() {
     let slow = builder().on_request(|_, _| std::future::pending());
     let (client, _listener, mut peer) = ready(slow, World::Old).await;
     for id in 0..100 {
@@ -176,7 +177,7 @@ async fn a_flood_of_requests_is_answered_with_a_bound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_wait_are_bounded_in_bytes() {
+async fn pending_requests_are_bounded_in_bytes() {
     const MIB: usize = 1024 * 1024;
     let slow = builder().on_request(|_, _| std::future::pending());
     let (_client, _listener, mut peer) = ready(slow, World::Old).await;
@@ -194,7 +195,7 @@ async fn requests_that_wait_are_bounded_in_bytes() {
     assert_eq!(refused["id"], 6, "{refused}");
     let message = &refused["error"]["message"];
     assert_eq!(*message, "too many requests wait for an answer");
-    // One that is taken back makes room.
+    // A cancelled request frees its space.
     let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 }});
     peer.send(cancelled).await;
     peer.send(ask(7, 3 * MIB)).await;
@@ -204,7 +205,7 @@ async fn requests_that_wait_are_bounded_in_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_reads_costs_its_callers_an_error_each() {
+async fn server_that_never_reads_fails_its_calls() {
     let (client, mut listener) = connect_with_depth(builder(), 4);
     let peer = listener.accept_and_greet(World::Old).await;
     client.ready().await.unwrap();
@@ -233,7 +234,7 @@ async fn a_server_that_never_reads_costs_its_callers_an_error_each() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newer_server_may_not_send_requests() {
+async fn newer_server_may_not_send_requests() {
     let (client, _listener, mut peer) = ready(builder(), World::New).await;
     peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}))
         .await;
@@ -253,7 +254,7 @@ async fn a_newer_server_may_not_send_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_nested_too_deep_fails_its_call() {
+async fn response_nested_too_deep_fails_its_call() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = tokio::spawn(client.request("x", None).into_future());
     let request = peer.expect("x").await;

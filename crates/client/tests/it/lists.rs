@@ -1,4 +1,5 @@
-//! Changed lists of a newer server: none is missed, however often its stream has to be opened.
+//! Changed lists of a newer server: no change is missed, no matter how often its stream is
+//! reopened.
 
 use std::{future::IntoFuture, time::Duration};
 
@@ -20,7 +21,7 @@ fn hearing() -> (ClientBuilder, Told) {
     (builder, told)
 }
 
-/// Accepts a connection of a server whose lists may all change, and takes its listen stream.
+/// Accepts a connection as a server whose lists may all change, and receives the listen request.
 async fn accept(listener: &mut Listener, client: &Client) -> (Peer, Value) {
     let mut peer = listener.accept().await;
     let request = peer.expect("server/discover").await;
@@ -51,19 +52,19 @@ async fn fetch(client: &Client, peer: &mut Peer, method: &'static str, member: &
     listing.await.unwrap().unwrap();
 }
 
-/// All that has been told. The clock moves only when nothing is left to be done.
+/// Returns all notifications so far. The paused clock advances only when no other work is left.
 async fn all_told(told: &mut Told) -> Vec<String> {
     tokio::time::sleep(Duration::from_millis(10)).await;
     std::iter::from_fn(|| told.try_recv().ok()).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_asked_for_before_the_stream_was_open_is_told_to_have_changed() {
+async fn list_requested_before_the_stream_is_reported() {
     let (builder, mut told) = hearing();
     let (client, mut listener) = connect(builder);
     let (mut peer, listen) = accept(&mut listener, &client).await;
     fetch(&client, &mut peer, "prompts/list", "prompts").await;
-    // Asked for, and answered only when the stream is open: the answer may be from before.
+    // Requested before the stream is open and answered after it: the result may be from before.
     let listing = tokio::spawn(
         client
             .request("resources/templates/list", None)
@@ -76,13 +77,13 @@ async fn what_was_asked_for_before_the_stream_was_open_is_told_to_have_changed()
     peer.answer(&templates, json!({"resourceTemplates": []}))
         .await;
     listing.await.unwrap().unwrap();
-    // What is asked for from now on is told of by the server itself.
+    // The server itself reports changes of lists that are requested from now on.
     fetch(&client, &mut peer, "tools/list", "tools").await;
     assert!(all_told(&mut told).await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_the_first_to_know_tells_nothing() {
+async fn first_stream_before_any_list_reports_nothing() {
     let (builder, mut told) = hearing();
     let (client, mut listener) = connect(builder);
     let (mut peer, listen) = accept(&mut listener, &client).await;
@@ -93,7 +94,7 @@ async fn a_stream_that_is_the_first_to_know_tells_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changed_while_no_stream_was_open_is_told_when_one_is() {
+async fn changes_without_a_stream_are_reported_later() {
     let (builder, mut told) = hearing();
     let (client, mut listener) = connect(builder);
     let (mut peer, listen) = accept(&mut listener, &client).await;
@@ -101,7 +102,8 @@ async fn what_changed_while_no_stream_was_open_is_told_when_one_is() {
     assert!(all_told(&mut told).await.is_empty());
     fetch(&client, &mut peer, "tools/list", "tools").await;
 
-    // A wish makes the stream a new one, opened before the old one is closed: nothing is missed.
+    // A subscription replaces the stream; the new one opens before the old one closes, so nothing
+    // is missed.
     let wish = client.clone();
     let wish = tokio::spawn(async move { wish.subscribe("a://1").await });
     let second = peer.expect("subscriptions/listen").await;
@@ -110,14 +112,14 @@ async fn what_changed_while_no_stream_was_open_is_told_when_one_is() {
     peer.expect("notifications/cancelled").await;
     assert!(all_told(&mut told).await.is_empty());
 
-    // The server ends it, and it is opened again.
+    // The server ends the stream, and it is reopened.
     peer.answer(&second, json!({})).await;
     let third = peer.expect("subscriptions/listen").await;
     assert!(all_told(&mut told).await.is_empty());
     acknowledge(&peer, &third).await;
     assert_eq!(all_told(&mut told).await, [TOOLS]);
 
-    // It ends while a wish is being granted: the new one was not there in time.
+    // The stream ends during a subscription: the new one was not open in time.
     let wish = client.clone();
     let wish = tokio::spawn(async move { wish.subscribe("a://2").await });
     let fourth = peer.expect("subscriptions/listen").await;
@@ -126,7 +128,7 @@ async fn what_changed_while_no_stream_was_open_is_told_when_one_is() {
     wish.await.unwrap().unwrap();
     assert_eq!(all_told(&mut told).await, [TOOLS]);
 
-    // The connection is lost, and with it what happened meanwhile.
+    // The connection is lost, and changes in the meantime with it.
     drop(peer);
     let (peer, listen) = accept(&mut listener, &client).await;
     assert!(all_told(&mut told).await.is_empty());

@@ -1,4 +1,4 @@
-//! The contract of a transport, kept by those within one machine.
+//! The contract of a transport, checked for the local transports.
 
 use std::task::{Context, Poll};
 
@@ -40,7 +40,7 @@ async fn memory_keeps_the_contract() {
     .await;
 }
 
-/// Stands in for a child process with the same kind of pipes.
+/// Replaces a child process with the same kind of pipes.
 struct Pipes(mpsc::UnboundedSender<PipeFar>);
 
 struct PipeFar {

@@ -1,4 +1,4 @@
-//! Log messages: to the call that they belong to, in order and in time, or to whoever hears the rest.
+//! Log messages: delivered to their call, in order and before it ends, or to the notification handler.
 
 use std::{
     future::IntoFuture,
@@ -17,7 +17,7 @@ fn read(params: &Raw) -> Value {
     params.read().unwrap()
 }
 
-/// A client that passes on the log messages that nobody else takes.
+/// Creates a client whose notification handler passes on log messages.
 fn overhearing() -> (ClientBuilder, mpsc::UnboundedReceiver<Value>) {
     let (sender, rest) = mpsc::unbounded_channel();
     let builder = builder().on_notification(move |news| {
@@ -29,7 +29,7 @@ fn overhearing() -> (ClientBuilder, mpsc::UnboundedReceiver<Value>) {
     (builder, rest)
 }
 
-/// A call that writes down its log messages.
+/// Creates a call that collects its log messages.
 fn hearing(client: &Client, method: &'static str) -> (Call<Raw>, Heard) {
     let heard = Heard::default();
     let log = Arc::clone(&heard);
@@ -46,7 +46,7 @@ async fn log(peer: &Peer, data: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_log_of_a_call_comes_in_order_with_its_progress_and_before_its_answer() {
+async fn log_messages_precede_the_response_in_order() {
     let (builder, mut rest) = overhearing();
     let (client, _listener, mut peer) = ready(builder, World::Old).await;
     let (call, heard) = hearing(&client, "x");
@@ -67,7 +67,7 @@ async fn the_log_of_a_call_comes_in_order_with_its_progress_and_before_its_answe
             .await;
     }
     peer.answer(&request, json!({})).await;
-    // It has ended: from here on they are nobody's.
+    // The call has ended; later messages belong to no call.
     log(&peer, 1_000).await;
     call.await.unwrap().unwrap();
     let expected: Vec<_> = (0..400).map(Value::from).collect();
@@ -76,7 +76,7 @@ async fn the_log_of_a_call_comes_in_order_with_its_progress_and_before_its_answe
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_several_requests_are_under_way_a_message_is_nobodys() {
+async fn log_message_of_concurrent_requests_belongs_to_none() {
     let (builder, mut rest) = overhearing();
     let (client, _listener, mut peer) = ready(builder, World::Old).await;
     let (call, heard) = hearing(&client, "x");
@@ -94,7 +94,7 @@ async fn while_several_requests_are_under_way_a_message_is_nobodys() {
     call.await.unwrap().unwrap();
     assert_eq!(*heard.lock().unwrap(), [json!(1), json!(3)]);
 
-    // The only request, but it takes none.
+    // This is the only request, but it has no log handler.
     let deaf = tokio::spawn(client.request("z", None).into_future());
     let request = peer.expect("z").await;
     log(&peer, 4).await;
@@ -104,7 +104,7 @@ async fn while_several_requests_are_under_way_a_message_is_nobodys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_listen_stream_is_no_request_that_a_message_could_belong_to() {
+async fn log_message_never_belongs_to_a_listen_stream() {
     let (builder, mut rest) = overhearing();
     let (client, _listener, mut peer) = ready(builder, World::New).await;
     let listen = peer.expect("subscriptions/listen").await;
@@ -121,7 +121,7 @@ async fn a_listen_stream_is_no_request_that_a_message_could_belong_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_too_much_for_a_call_is_dropped_and_counted() {
+async fn excess_log_messages_are_dropped_and_counted() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let (call, heard) = hearing(&client, "x");
     let mut call = call.into_future();
@@ -130,7 +130,7 @@ async fn what_is_too_much_for_a_call_is_dropped_and_counted() {
         _ = &mut call => panic!("answered"),
         request = peer.expect("x") => request,
     };
-    // Nobody looks at the call meanwhile.
+    // The call is not polled meanwhile.
     for n in 0..1_100 {
         log(&peer, n).await;
     }

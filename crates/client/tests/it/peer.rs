@@ -8,15 +8,15 @@ use switchboard_client::{
 };
 use tokio::sync::mpsc;
 
-/// One connection, seen from the server.
+/// A connection, from the server's point of view.
 pub(crate) struct Peer {
     end: ServerEnd,
 }
 
-/// The row of connections of one client.
+/// The connections of one client.
 pub(crate) struct Listener(mpsc::Receiver<ServerEnd>);
 
-/// Which world the server belongs to.
+/// The era of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum World {
     Old,
@@ -27,7 +27,7 @@ pub(crate) fn builder() -> ClientBuilder {
     Client::builder("test", "0")
 }
 
-/// A client over memory, and its server's side.
+/// Creates a client over memory, and returns it with the server's side.
 pub(crate) fn connect(builder: ClientBuilder) -> (Client, Listener) {
     connect_with_depth(builder, 4096)
 }
@@ -37,7 +37,7 @@ pub(crate) fn connect_with_depth(builder: ClientBuilder, depth: usize) -> (Clien
     (builder.connect(memory), Listener(servers))
 }
 
-/// A client that is ready, and its server.
+/// Creates a client that is ready, and returns it with its server.
 pub(crate) async fn ready(builder: ClientBuilder, world: World) -> (Client, Listener, Peer) {
     let (client, mut listener) = connect(builder);
     let peer = listener.accept_and_greet(world).await;
@@ -51,7 +51,7 @@ impl Listener {
         Peer { end }
     }
 
-    /// Waits for the client to connect no more.
+    /// Returns `true` once the client no longer connects.
     pub(crate) async fn is_over(&mut self) -> bool {
         self.0.recv().await.is_none()
     }
@@ -64,19 +64,19 @@ impl Listener {
 }
 
 impl Peer {
-    /// The next message of the client.
+    /// Returns the next message of the client.
     pub(crate) async fn recv(&mut self) -> Value {
         let frame = self.end.frames.recv().await.expect("the client sends");
         serde_json::from_slice(&frame).expect("the client sends JSON")
     }
 
-    /// The next message, if there is one without waiting.
+    /// Returns the next message, if there is one already.
     pub(crate) fn try_recv(&mut self) -> Option<Value> {
         let frame = self.end.frames.try_recv().ok()?;
         Some(serde_json::from_slice(&frame).expect("the client sends JSON"))
     }
 
-    /// The next message, which is of this method.
+    /// Returns the next message, which must have this method.
     pub(crate) async fn expect(&mut self, method: &str) -> Value {
         let message = self.recv().await;
         assert_eq!(message["method"], method, "{message}");
@@ -100,7 +100,7 @@ impl Peer {
             .await;
     }
 
-    /// Answers, if the client still listens.
+    /// Responds, if the client still listens.
     pub(crate) fn try_answer(&self, request: &Value) {
         let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": {}});
         let _ = self.end.client.try_send(answer.to_string().into());

@@ -1,4 +1,4 @@
-//! Losing a server and finding it again; telling what kind of server it is.
+//! Lost connections, reconnects, and the detection of a server's era.
 
 use std::{future::IntoFuture, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::peer::{World, builder, connect, ready};
 
 #[tokio::test(start_paused = true)]
-async fn a_loss_fails_what_was_sent_and_the_next_call_waits_for_the_new_connection() {
+async fn loss_fails_sent_calls_and_later_calls_wait() {
     let (client, mut listener, mut peer) = ready(builder(), World::Old).await;
     let lost = tokio::spawn(client.request("lost", None).into_future());
     peer.expect("lost").await;
@@ -40,7 +40,7 @@ async fn a_loss_fails_what_was_sent_and_the_next_call_waits_for_the_new_connecti
 }
 
 #[tokio::test(start_paused = true)]
-async fn subscriptions_and_log_level_come_back_with_an_older_server() {
+async fn older_server_gets_subscriptions_and_level_again() {
     let (client, mut listener, mut peer) = ready(builder(), World::Old).await;
     let asking = tokio::spawn({
         let client = client.clone();
@@ -72,7 +72,7 @@ async fn subscriptions_and_log_level_come_back_with_an_older_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_subscription_is_told_and_not_repeated() {
+async fn refused_subscription_is_reported_and_not_repeated() {
     let (client, mut listener, mut peer) = ready(builder(), World::Old).await;
     let asking = tokio::spawn({
         let client = client.clone();
@@ -89,7 +89,7 @@ async fn a_refused_subscription_is_told_and_not_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newer_server_is_asked_with_a_listen_stream_that_grows_and_comes_back() {
+async fn listen_stream_grows_and_is_reopened() {
     let (client, mut listener, mut peer) = ready(builder().on_notification(drop), World::New).await;
     let first = peer.expect("subscriptions/listen").await;
     assert_eq!(
@@ -113,7 +113,7 @@ async fn a_newer_server_is_asked_with_a_listen_stream_that_grows_and_comes_back(
     let closed = peer.expect("notifications/cancelled").await;
     assert_eq!(closed["params"]["requestId"], first["id"]);
 
-    // The server ends the stream: it is opened again.
+    // The server ends the stream, and it is reopened.
     peer.answer(&second, json!({})).await;
     let third = peer.expect("subscriptions/listen").await;
     assert_eq!(third["params"]["notifications"], wished);
@@ -126,7 +126,7 @@ async fn a_newer_server_is_asked_with_a_listen_stream_that_grows_and_comes_back(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newer_server_gets_the_log_level_with_each_request() {
+async fn newer_server_gets_the_level_with_each_request() {
     let (client, _listener, mut peer) = ready(builder(), World::New).await;
     client.set_log_level(LogLevel::Error).await.unwrap();
     let _call = tokio::spawn(client.request("x", None).into_future());
@@ -138,7 +138,7 @@ async fn a_newer_server_gets_the_log_level_with_each_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_leaves_when_probed_is_asked_the_old_way_at_once() {
+async fn server_that_exits_when_probed_is_initialized_immediately() {
     let (client, mut listener) = connect(builder());
     let started = Instant::now();
     let mut peer = listener.accept().await;
@@ -159,7 +159,7 @@ async fn a_server_that_leaves_when_probed_is_asked_the_old_way_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_costs_a_short_wait_once() {
+async fn silent_server_delays_only_the_first_handshake() {
     let (client, mut listener) = connect(builder());
     let started = Instant::now();
     let mut peer = listener.accept().await;
@@ -178,7 +178,7 @@ async fn a_silent_server_costs_a_short_wait_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_success_means_an_older_server() {
+async fn empty_success_identifies_an_older_server() {
     let (client, mut listener) = connect(builder());
     let mut peer = listener.accept().await;
     let probe = peer.expect("server/discover").await;
@@ -196,7 +196,7 @@ async fn an_empty_success_means_an_older_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_common_version_is_final_until_a_restart() {
+async fn missing_common_version_is_final_until_a_restart() {
     let (client, mut listener) = connect(builder());
     let waiting = tokio::spawn(client.request("x", None).into_future());
     let mut peer = listener.accept().await;
@@ -226,7 +226,7 @@ async fn no_common_version_is_final_until_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handshake_without_end_is_given_up_and_tried_again() {
+async fn endless_handshake_is_abandoned_and_retried() {
     let (client, mut listener) = connect(builder().handshake_timeout(Duration::from_secs(5)));
     let started = Instant::now();
     let peer = listener.accept().await;

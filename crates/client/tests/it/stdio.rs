@@ -1,4 +1,4 @@
-//! stdio with real processes: servers written in shell, well-behaved and not.
+//! stdio with real processes: servers written in shell, well-behaved and misbehaving.
 
 use std::{future::IntoFuture, path::Path, time::Duration};
 
@@ -10,7 +10,7 @@ use switchboard_client::{
 
 use crate::peer::builder;
 
-/// What every script can do: `id` reads the id out of `$line`, `greet` serves the handshake.
+/// Functions for all scripts: `id` extracts the id from `$line`, `greet` serves the handshake.
 const PRELUDE: &str = r#"
 id() { printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$(id)" "$1"; }
@@ -31,7 +31,7 @@ fn connect(builder: ClientBuilder, script: &str) -> Client {
 }
 
 #[tokio::test]
-async fn a_server_in_another_process_answers() {
+async fn server_in_another_process_responds() {
     let client = connect(
         builder(),
         r#"greet; while read -r line; do answer "{\"n\": 1.50}"; done"#,
@@ -46,7 +46,7 @@ async fn a_server_in_another_process_answers() {
 }
 
 #[tokio::test]
-async fn a_command_that_does_not_exist_is_final_and_says_so() {
+async fn unknown_command_is_a_permanent_failure() {
     let client = builder().connect(Stdio::new(Command::new("no-such-command-anywhere")));
     let error = client.request("x", None).await.unwrap_err();
     assert!(matches!(error, Error::Call(CallError::Failed { .. })));
@@ -59,7 +59,7 @@ async fn a_command_that_does_not_exist_is_final_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_tells_its_status_and_last_words() {
+async fn exit_status_and_last_output_are_reported() {
     let client = connect(builder(), "greet; echo 'cannot find module x' >&2; exit 3");
     let mut state = client.watch_state();
     let state = state
@@ -75,7 +75,7 @@ async fn a_server_that_ends_tells_its_status_and_last_words() {
 }
 
 #[tokio::test]
-async fn what_a_server_writes_to_standard_error_is_kept_apart() {
+async fn standard_error_is_separate_from_messages() {
     let (heard, mut lines) = tokio::sync::mpsc::unbounded_channel();
     let command =
         server("echo one >&2; greet; read -r line; echo two >&2; answer {}; read -r line")
@@ -89,7 +89,7 @@ async fn what_a_server_writes_to_standard_error_is_kept_apart() {
 }
 
 #[tokio::test]
-async fn a_thousand_calls_to_a_mute_server_end_with_a_stop() {
+async fn stop_ends_a_thousand_calls_to_silent_server() {
     let client = connect(builder(), "greet; exec sleep 1000");
     client.ready().await.unwrap();
     let calls: Vec<_> = (0..1_000)
@@ -106,12 +106,12 @@ async fn a_thousand_calls_to_a_mute_server_end_with_a_stop() {
             Err(Error::Call(CallError::Shutdown { .. }))
         ));
     }
-    // The task holds the other end of the watch.
+    // The driver task holds the sender of this channel.
     while state.changed().await.is_ok() {}
 }
 
 #[tokio::test]
-async fn a_frame_of_exactly_the_limit_is_read_and_one_byte_more_is_not() {
+async fn frame_limit_is_exact() {
     let frame = |bytes: usize| {
         format!(
             r#"greet; read -r line
@@ -135,7 +135,7 @@ async fn a_frame_of_exactly_the_limit_is_read_and_one_byte_more_is_not() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_reads_costs_an_error_and_bounded_memory() {
+async fn server_that_never_reads_costs_bounded_memory() {
     let client = connect(builder(), "greet; exec sleep 1000");
     client.ready().await.unwrap();
     let megabyte = Raw::object([("pad", Raw::string(&"x".repeat(1 << 20)))]);
@@ -157,7 +157,7 @@ async fn a_server_that_never_reads_costs_an_error_and_bounded_memory() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_a_server_that_will_not_leave() {
+async fn stubborn_server_and_its_children_are_killed() {
     let dir = tempfile::tempdir().unwrap();
     let pids = dir.path().join("pids");
     let script = format!(
@@ -175,7 +175,7 @@ async fn nothing_is_left_of_a_server_that_will_not_leave() {
 }
 
 #[tokio::test]
-async fn a_server_killed_in_the_middle_comes_back() {
+async fn killed_server_is_restarted() {
     let client = connect(
         builder().backoff(Duration::from_millis(10), Duration::from_millis(10)),
         r#"greet; while read -r line; do case "$line" in *die*) kill -9 $$;; *) answer "{\"pid\":$$}";; esac; done"#,
@@ -192,7 +192,7 @@ async fn a_server_killed_in_the_middle_comes_back() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_while_a_child_of_it_holds_its_output_is_noticed() {
+async fn exit_is_noticed_while_a_child_holds_output() {
     let client = connect(
         builder().backoff(Duration::from_mins(1), Duration::from_mins(1)),
         "sleep 30 & greet; while read -r line; do exit 4; done",
@@ -203,7 +203,7 @@ async fn a_server_that_ends_while_a_child_of_it_holds_its_output_is_noticed() {
 }
 
 #[tokio::test]
-async fn closed_waits_for_the_server_to_leave() {
+async fn closed_waits_for_the_server_to_exit() {
     let dir = tempfile::tempdir().unwrap();
     let mark = dir.path().join("left");
     let script = format!(

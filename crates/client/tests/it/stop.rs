@@ -1,4 +1,4 @@
-//! Stopping: everybody is answered, and nobody can hold it up.
+//! Stopping: every call gets a reply, and nothing can delay the stop.
 
 use std::{future::IntoFuture, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::peer::{World, builder, connect, connect_with_depth, ready};
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_calls_in_flight_are_answered_and_the_task_is_gone() {
+async fn stop_ends_a_thousand_calls_and_the_task() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let calls: Vec<_> = (0..1_000)
         .map(|_| tokio::spawn(client.request("x", None).into_future()))
@@ -30,7 +30,7 @@ async fn a_thousand_calls_in_flight_are_answered_and_the_task_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_again_and_calling_afterwards_do_no_harm() {
+async fn repeated_stop_and_later_calls_do_no_harm() {
     let (client, _listener, _peer) = ready(builder(), World::Old).await;
     client.stop().await;
     client.stop().await;
@@ -52,7 +52,7 @@ async fn stopping_again_and_calling_afterwards_do_no_harm() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_in_the_retry_window_answers_each_call_once() {
+async fn stop_between_retries_ends_each_call_once() {
     for wait_ms in 0..25 {
         let (client, mut listener) = connect_with_depth(builder(), 1);
         let mut peer = listener.accept_and_greet(World::Old).await;
@@ -80,7 +80,7 @@ async fn stopping_in_the_retry_window_answers_each_call_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_before_the_connection_is_ready_answers_who_waits() {
+async fn early_stop_ends_waiting_calls() {
     let (client, _listener) = connect(builder());
     let call = tokio::spawn(client.request("x", None).into_future());
     tokio::task::yield_now().await;
@@ -107,7 +107,7 @@ async fn dropping_the_last_handle_stops_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_after_the_stop_is_not_listened_to() {
+async fn response_after_the_stop_is_ignored() {
     let (client, _listener, mut peer) = ready(builder(), World::Old).await;
     let call = tokio::spawn(client.request("x", None).into_future());
     let request = peer.expect("x").await;

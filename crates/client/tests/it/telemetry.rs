@@ -1,4 +1,4 @@
-//! What a connection records: names that others build upon.
+//! The spans and events of a connection, on whose names others rely.
 
 use std::{
     future::IntoFuture,
@@ -18,8 +18,8 @@ use crate::peer::{World, builder, connect_with_depth};
 #[tokio::test(start_paused = true)]
 async fn every_event_has_its_name_and_fields() {
     let recorded = Recorder::default();
-    // For the whole process: what is recorded by one thread alone is lost to what another thread, with
-    // no recorder, has found not worth asking about.
+    // Set for the whole process: tracing caches for all threads that an event is disabled, so a thread
+    // without a recorder could hide it from this one.
     tracing::subscriber::set_global_default(recorded.clone()).unwrap();
     let (client, mut listener) = connect_with_depth(builder(), 1);
     let mut peer = listener.accept_and_greet(World::Old).await;
@@ -73,7 +73,7 @@ async fn every_event_has_its_name_and_fields() {
     has("notification.received", &["method"]);
 }
 
-/// Keeps the names of spans and events, and of their fields.
+/// Collects the names of spans and events, and of their fields.
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<Vec<Recorded>>>);
 

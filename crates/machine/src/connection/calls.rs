@@ -1,4 +1,4 @@
-//! The calls: from the caller to the transport, and the one reply that each of them gets.
+//! The calls: from the caller to the transport, with exactly one reply for each.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     timers::Timer,
 };
 
-/// A call that has not been replied to.
+/// A call that has had no reply yet.
 #[derive(Debug)]
 pub(super) struct Entry {
     call: Call,
@@ -26,16 +26,16 @@ pub(super) struct Entry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// For the connection to become ready.
+    /// Waiting for the connection to become ready.
     Waiting,
-    /// In the outbox, under this ticket.
+    /// In the outbox, with this ticket.
     Posted(u64),
-    /// The transport has it.
+    /// Accepted by the transport.
     Sent,
 }
 
-/// What servers have little to say about while they do it, so that a log message is taken to be about
-/// something else. A listen stream, besides, is under way for good.
+/// Requests during which servers rarely log anything, so that a log message is assumed to belong to another
+/// call. A listen stream, moreover, never completes.
 const HOUSEKEEPING: [&str; 8] = [
     method::LISTEN,
     method::TOOLS_LIST,
@@ -93,7 +93,7 @@ impl Machine {
         }
     }
 
-    /// Posts a call that waited for the connection, or did not have to.
+    /// Posts a call, either at once or after it has waited for the connection.
     pub(super) fn send_call(&mut self, now: Moment, id: u64) {
         let (Phase::Ready(session), Some(entry)) = (&self.phase, self.calls.get(&id)) else {
             return;
@@ -119,7 +119,7 @@ impl Machine {
         }
     }
 
-    /// The transport has the frame of a call.
+    /// Handles the acceptance of a call's frame by the transport.
     pub(super) fn call_sent(&mut self, now: Moment, id: u64) {
         let Some(entry) = self.calls.get_mut(&id) else {
             return;
@@ -132,7 +132,7 @@ impl Machine {
         }
     }
 
-    /// Hands an answer to the call it is for. Gives it back if there is none.
+    /// Passes a response to its call. Returns the response if there is no such call.
     pub(super) fn call_answered(
         &mut self,
         now: Moment,
@@ -185,13 +185,13 @@ impl Machine {
         }
     }
 
-    /// The server ended a call of its own accord, as 2026-07-28 lets it end a listen stream. An
-    /// older one withdraws requests of its own, which may bear the numbers of ours.
+    /// Handles the end of a call by the server, which may end a listen stream in 2026-07-28. An older server
+    /// only cancels its own requests, whose ids may coincide with ours.
     pub(super) fn cancelled_by_server(&mut self, now: Moment, id: u64) {
         let modern =
             matches!(&self.phase, Phase::Ready(session) if session.revision.era() == Era::Modern);
         if modern && self.is_sent(id) {
-            // It may still send the result that ends the stream.
+            // The server may still send the result that ends the stream.
             self.bury(now, id);
             self.end_call(now, id, CallError::CancelledByServer);
         }
@@ -219,14 +219,14 @@ impl Machine {
         self.actions.push_back(Action::Progress { id, params });
     }
 
-    /// The call that a log message belongs to, if that is known and the call takes such.
+    /// Returns the call that a log message belongs to, if it is known and the call wants log messages.
     pub(super) fn logging_call(&self, via: Option<u64>) -> Option<u64> {
         let id = via.or_else(|| self.only_request())?;
         let entry = self.calls.get(&id)?;
         (entry.stage == Stage::Sent && entry.call.logs).then_some(id)
     }
 
-    /// The request under way, if it is the only one that a server has to work for.
+    /// Returns the request in flight, if it is the only one apart from [`HOUSEKEEPING`].
     fn only_request(&self) -> Option<u64> {
         let works = |entry: &Entry| {
             entry.stage == Stage::Sent && !HOUSEKEEPING.contains(&&*entry.call.method)
@@ -236,11 +236,11 @@ impl Machine {
         only.map(|(id, _)| *id)
     }
 
-    /// Replies to everybody. Ids that the server has seen are remembered.
+    /// Fails all calls. The ids that the server has received are remembered.
     pub(super) fn fail_all(&mut self, now: Moment, error: impl Fn(bool) -> CallError) {
         let mut ids: Vec<u64> = self.calls.keys().copied().collect();
         ids.sort_unstable();
-        // First the frames, so that the end of one does not offer the next.
+        // Drop the frames first, so that the end of one call does not offer the frame of the next.
         self.forget_frames();
         for id in ids {
             let sent = self.is_sent(id);
@@ -251,7 +251,7 @@ impl Machine {
         }
     }
 
-    /// Ends a call that got no answer.
+    /// Ends a call that had no response.
     pub(super) fn end_call(&mut self, now: Moment, id: u64, error: CallError) {
         if let Some(entry) = self.remove_call(id) {
             self.reply(now, id, entry.started, Err(error));
@@ -272,7 +272,7 @@ impl Machine {
             .is_some_and(|entry| entry.stage == Stage::Sent)
     }
 
-    /// Tells the server, once, that nobody waits for the answer. Only if it has seen the question.
+    /// Notifies the server, once, that a call is cancelled. Does nothing if the call was not sent.
     fn withdraw(&mut self, now: Moment, id: u64, reason: Option<&str>) {
         if !self.is_sent(id) {
             return;
@@ -296,7 +296,7 @@ impl Machine {
         self.tombstones.insert(now, id);
     }
 
-    /// Takes a call out of everything that knows of it.
+    /// Removes a call, its timer and its frame.
     fn remove_call(&mut self, id: u64) -> Option<Entry> {
         let entry = self.calls.remove(&id)?;
         self.timers.stop(Timer::Deadline(id));
@@ -340,8 +340,8 @@ impl Machine {
             }
         }
         members.extend(call.trace.clone().map(|trace| (meta::TRACEPARENT, trace)));
-        // What the caller says of itself stands; what the connection goes by is the connection's.
-        // It is looked for only if it matters, because that is a pass over all parameters.
+        // Members that the caller sets itself are kept, except for the ones that the connection relies on.
+        // They are looked up only if necessary, because that is a pass over all parameters.
         if !members.is_empty()
             && let Some(own) = call
                 .params

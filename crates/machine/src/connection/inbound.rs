@@ -1,4 +1,4 @@
-//! What the server sends: answers, questions and news, each to whom it concerns.
+//! The messages of the server: responses, requests and notifications, each passed on to its receiver.
 
 use std::sync::Arc;
 
@@ -30,7 +30,8 @@ impl Machine {
             Ok(Frame::Single(message)) => self.dispatch(now, message, via, frame.len()),
             Ok(Frame::Batch(messages)) => {
                 for message in messages {
-                    // One of them may have ended the attempt, and the rest with it.
+                    // An earlier message of the batch may have ended the connection; the rest is then
+                    // dropped.
                     if !self.live {
                         break;
                     }
@@ -58,7 +59,8 @@ impl Machine {
         self.arm();
     }
 
-    /// Takes in a message of a frame of so many bytes, which stay as long as a part of it is kept.
+    /// Handles a message. `bytes` is the size of its frame, which stays in memory for as long as any part of
+    /// it.
     pub(super) fn dispatch(
         &mut self,
         now: Moment,
@@ -73,14 +75,14 @@ impl Machine {
         }
     }
 
-    /// The owner answers. Dropped if the server no longer waits for it.
+    /// Sends the owner's response. Dropped if the server no longer waits for it.
     pub(super) fn answer(&mut self, id: &Id, answer: Result<Raw, ErrorObject>) {
         if matches!(self.phase, Phase::Ready(_)) && self.forget_server_request(id) {
             self.send_answer(id, answer);
         }
     }
 
-    /// Wants the next frame, as long as there is somebody to read it.
+    /// Requests the next frame, as long as the connection can handle it.
     pub(super) fn arm(&mut self) {
         if self.live && matches!(self.phase, Phase::Initializing { .. } | Phase::Ready(_)) {
             self.actions.push_back(Action::Arm { epoch: self.epoch });
@@ -128,7 +130,7 @@ impl Machine {
             self.hold(Message::Request(request), via, bytes);
         } else if !pings {
             self.violation("a request from a server that may only answer");
-            // It may wait for the answer all the same.
+            // The server may still wait for a response.
             let why = "a server of this revision asks through its results";
             self.send_answer(
                 &request.id,
@@ -211,7 +213,7 @@ impl Machine {
         }
     }
 
-    /// Takes a request out of those that wait for the owner. Whether it was one.
+    /// Removes a request from the pending ones. Returns `true` if it was there.
     fn forget_server_request(&mut self, id: &Id) -> bool {
         let at = self
             .server_requests
@@ -236,7 +238,7 @@ impl Machine {
     }
 
     fn send_answer(&mut self, id: &Id, answer: Result<Raw, ErrorObject>) {
-        // A server that asks and does not read would otherwise have us keep all its answers.
+        // Otherwise, a server that sends requests but reads nothing would make us queue all the responses.
         if self.outbox.len_of(Lane::Own) >= self.settings.server_requests_max {
             self.counters.dropped.add();
             return;
@@ -265,13 +267,14 @@ impl Machine {
     }
 }
 
-/// Enough of a frame to recognise it by, with control characters as escapes. It ends in an ellipsis where it was cut, so that a secret that was
-/// cut with it can be told from one that is whole.
+/// Returns the beginning of a frame, enough to recognise it, with control characters escaped. If the frame
+/// was cut, the sample ends with an ellipsis, so that a truncated secret can be distinguished from a complete
+/// one.
 fn sample(frame: &[u8]) -> Arc<str> {
     let Some((start, _)) = frame.split_at_checked(SAMPLE_BYTES) else {
         return visible(&String::from_utf8_lossy(frame)).into();
     };
-    // The last character may have been cut, too.
+    // The last character may have been truncated.
     let start = String::from_utf8_lossy(start);
     let start = start.trim_end_matches(char::REPLACEMENT_CHARACTER);
     format!("{}…", visible(start)).into()

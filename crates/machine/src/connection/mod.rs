@@ -1,5 +1,5 @@
-//! The machine itself: its states and the way between them. What happens inside a state is told
-//! in the modules beside this one: [`calls`], [`inbound`] and [`opening`].
+//! The machine itself: its states and transitions. The modules below implement the behaviour within a state:
+//! [`calls`], [`inbound`] and [`opening`].
 
 mod calls;
 mod inbound;
@@ -27,11 +27,11 @@ use crate::{
 };
 use calls::Entry;
 
-/// Begins the reason why a server is given up whose handshake took longer than
+/// The beginning of the failure reason of a server whose handshake took longer than
 /// [`Settings::handshake_timeout`].
 pub const NO_HANDSHAKE: &str = "no handshake within";
 
-/// One connection to one server. See the [crate] for how to drive it.
+/// A connection to one server. The [crate documentation](crate) explains how to drive it.
 #[derive(Debug)]
 pub struct Machine {
     settings: Settings,
@@ -39,23 +39,24 @@ pub struct Machine {
     counters: Arc<Counters>,
     random: Random,
     phase: Phase,
-    /// The transport opened last, and whether it is still listened to.
+    /// The transport opened last. Its events are ignored unless it is `live`.
     epoch: u64,
     live: bool,
-    /// What is known of the server, until a handshake fails.
+    /// The known era of the server. Cleared if a handshake fails.
     era: Option<Era>,
     backoff: Backoff,
     timers: Timers,
     outbox: Outbox,
     calls: FxHashMap<u64, Entry>,
-    /// Calls that wait for the connection to become ready, in the order they came.
+    /// Calls that wait for the connection to become ready, in order of arrival.
     waiting: VecDeque<u64>,
     tombstones: Tombstones,
     /// The beginning of the first frame of this transport that was not JSON-RPC.
     garbage: Option<Arc<str>>,
-    /// Why the last attempt failed, until one succeeds: it is what a call in vain waited for.
+    /// The reason why the last attempt failed, until one succeeds. Reported to calls that time out while
+    /// waiting for the connection.
     last_failure: Option<Arc<str>>,
-    /// Requests of the server that the owner has not answered, oldest first, and their bytes.
+    /// Requests of the server that wait for a response, the oldest first, with their size in bytes.
     server_requests: Vec<(Id, usize)>,
     actions: VecDeque<Action>,
 }
@@ -65,7 +66,8 @@ enum Phase {
     Starting,
     Initializing {
         handshake: Handshake,
-        /// What the server said before its time, on whose stream, and in a frame of how many bytes.
+        /// Messages that arrived before the handshake was done, each with its stream and the size of its
+        /// frame in bytes.
         held: Vec<(Message, Option<u64>, usize)>,
     },
     Ready(Arc<Session>),
@@ -78,7 +80,7 @@ enum Phase {
 }
 
 impl Machine {
-    /// A machine that has just asked for its first transport.
+    /// Creates a machine, which starts by requesting its first transport.
     pub fn new(
         settings: Settings,
         ids: Ids,
@@ -110,7 +112,7 @@ impl Machine {
         machine
     }
 
-    /// Takes in one event.
+    /// Handles one event.
     pub fn handle(&mut self, now: Moment, event: Event) {
         match event {
             Event::TransportUp { epoch } if self.is_current(epoch) => self.transport_up(now),
@@ -145,32 +147,32 @@ impl Machine {
         }
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// When the next [`Event::Tick`] is due, if nothing else happens before.
+    /// Returns the time at which the next [`Event::Tick`] is due, unless another event comes first.
     pub fn next_timeout(&self) -> Option<Moment> {
         self.timers.next()
     }
 
-    /// How many calls have not been replied to.
+    /// Returns the number of calls that have had no reply yet.
     pub fn in_flight(&self) -> usize {
         self.calls.len()
     }
 
-    /// How many ids are remembered for a late answer.
+    /// Returns the number of ids that are remembered to recognise late responses.
     pub fn tombstones(&self) -> usize {
         self.tombstones.len()
     }
 
-    /// What is known of the server, for the next machine to begin with.
+    /// Returns the known era of the server, to start the next machine with.
     pub fn era(&self) -> Option<Era> {
         self.era
     }
 
-    /// Whether nothing is left to wait for: no call, no frame, no timer.
+    /// Returns `true` if there is nothing to wait for: no call, no frame, no timer.
     pub fn is_idle(&self) -> bool {
         self.calls.is_empty()
             && self.waiting.is_empty()
@@ -198,9 +200,9 @@ impl Machine {
                     && down.kind == DownKind::Closed
                     && self.era != Some(Era::Legacy) =>
             {
-                // An older server may leave when it is asked what it does not know. Ask it the old
-                // way, at once: it is not the server's failure. But only once, or a server that
-                // sends one from `initialize` to the probe would be opened without end.
+                // An older server may exit when it receives an unknown request. Use `initialize` immediately:
+                // this is not a failure of the server. But do so only once; otherwise a server that
+                // alternates between `initialize` and the probe would be reopened forever.
                 self.era = Some(Era::Legacy);
                 self.forget_frames();
                 self.enter(State::Starting, "server left when probed");
@@ -262,7 +264,7 @@ impl Machine {
                 }
                 Purpose::Answer | Purpose::Cancel => self.counters.dropped.add(),
             },
-            // The end of the transport is reported by an event of its own.
+            // The end of the transport is reported by a separate event.
             Sent::Closed(Purpose::Call(id)) => {
                 let reason = Arc::from("transport closed");
                 let sent = false;
@@ -366,8 +368,8 @@ impl Machine {
         self.give_up(now, permanent, &down.message, down.said.clone());
     }
 
-    /// Leaves the transport behind and waits: for the next attempt, or for a restart. The reason is in words of
-    /// our own, for everyone; what the server said is for people.
+    /// Abandons the transport and waits for the next attempt or for a restart. The reason contains no text
+    /// from the server, so everyone may see it; `said` is the server's message, for the user only.
     fn give_up(&mut self, now: Moment, permanent: bool, reason: &str, said: Option<Arc<str>>) {
         let garbage = self.garbage.take();
         let garbage = garbage.filter(|_| matches!(self.phase, Phase::Initializing { .. }));
@@ -419,7 +421,7 @@ impl Machine {
         }
     }
 
-    /// Announces a state. The phase itself is set by the caller, which has its data.
+    /// Announces a state. The caller sets the phase itself, because it has the data.
     fn enter(&mut self, to: State, reason: &str) {
         self.counters.transitions.add();
         self.actions.push_back(Action::Emit(Telemetry::Transition {
@@ -441,7 +443,7 @@ impl Machine {
         }
     }
 
-    /// Hands a frame to the outbox, and to the transport if it is its turn.
+    /// Adds a frame to the outbox, and offers it to the transport if nothing is ahead of it.
     fn post(&mut self, lane: Lane, purpose: Purpose, outgoing: crate::event::Outgoing) -> u64 {
         let (ticket, offered) = self.outbox.push(lane, purpose, outgoing);
         if let Some(outgoing) = offered {
@@ -450,11 +452,11 @@ impl Machine {
         ticket
     }
 
-    /// Takes a frame out of the outbox and offers the one behind it.
+    /// Removes a frame from the outbox and offers the one behind it.
     fn leave_outbox(&mut self, ticket: u64) {
         self.timers.stop(Timer::Retry(ticket));
         if self.outbox.is_offered(ticket) {
-            // The offer is still among the actions: what ended before it was sent is not sent.
+            // If the offer is still among the actions, the frame has not been sent, and must not be.
             self.actions.retain(
                 |action| !matches!(action, Action::Send { ticket: offered, .. } if *offered == ticket),
             );
@@ -464,7 +466,7 @@ impl Machine {
         }
     }
 
-    /// Forgets what is on its way to a transport that was given up.
+    /// Drops the frames for a transport that was abandoned.
     fn forget_frames(&mut self) {
         self.actions
             .retain(|action| !matches!(action, Action::Send { .. }));

@@ -1,4 +1,4 @@
-//! From a transport that is up to a connection that is ready.
+//! The handshake: from a transport that is up to a connection that is ready.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Machine {
         self.arm();
     }
 
-    /// The server answered something while the handshake is under way. Whether that was part of it.
+    /// Handles a response during the handshake. Returns `true` if it was part of the handshake.
     pub(super) fn handshake_answered(&mut self, now: Moment, id: u64, outcome: &Outcome) -> bool {
         let Phase::Initializing { handshake, .. } = &mut self.phase else {
             return false;
@@ -52,8 +52,8 @@ impl Machine {
                 self.follow(now, verdict);
                 true
             }
-            // The server was only slow to start. A modern answer settles it; anything else says
-            // what was already assumed.
+            // The server was only slow to start. A modern response decides; any other merely
+            // confirms the assumption.
             Asked::Initialize(_) if late_probe => {
                 if let agreed @ Verdict::Agreed(_) = handshake::judge_discover(outcome) {
                     self.follow(now, agreed);
@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// The transport could not carry a request of the handshake. Whether it was one.
+    /// Handles the failure of a request. Returns `true` if the request was part of the handshake.
     pub(super) fn handshake_failed(
         &mut self,
         now: Moment,
@@ -87,7 +87,8 @@ impl Machine {
         true
     }
 
-    /// The server keeps silent: an older one that ignores what it does not know.
+    /// Handles a probe without a response: the server is an older one that ignores unknown
+    /// requests.
     pub(super) fn probe_unanswered(&mut self, now: Moment) {
         if let Phase::Initializing { handshake, .. } = &self.phase
             && let Asked::Discover(_) = handshake.asked
@@ -99,7 +100,7 @@ impl Machine {
         }
     }
 
-    /// The server has been told that the handshake is done.
+    /// Handles the acceptance of the notification that ends the handshake.
     pub(super) fn confirmed(&mut self, now: Moment) {
         let Phase::Initializing { handshake, .. } = &self.phase else {
             return;
@@ -191,7 +192,8 @@ impl Machine {
     fn become_ready(&mut self, now: Moment, session: Arc<Session>) {
         self.timers.stop(Timer::Handshake);
         self.timers.stop(Timer::Probe);
-        // A probe that was answered after all settles it while the next question is on its way.
+        // A late response to the probe may complete the handshake while the next request is still
+        // in the outbox.
         while let Some(ticket) = self.outbox.question() {
             self.leave_outbox(ticket);
         }

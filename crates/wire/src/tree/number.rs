@@ -1,22 +1,22 @@
-//! Decimal numbers of any size, compared exactly.
+//! Decimal numbers of any size, with exact comparison.
 
 use std::cmp::Ordering;
 
-/// A number as its digits and where they stand: `digits × 10^exponent`.
+/// A number as its digits and their scale: `digits × 10^exponent`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decimal {
     negative: bool,
-    /// In ASCII, without zeros at either end; none for zero.
+    /// The digits in ASCII, without leading and trailing zeros; empty for zero.
     digits: String,
-    /// Saturated: a number with such a power is as good as endless.
+    /// Saturates at the bounds of `i64`. A number with such an exponent is practically infinite, or zero.
     exponent: i64,
 }
 
-/// How many zeros are written out to divide a number.
+/// The most zeros that are appended to divide a number.
 const ZEROS: i64 = 4096;
 
 impl Decimal {
-    /// Reads a number that is spelled as in JSON.
+    /// Reads a number in JSON syntax.
     pub fn read(spelled: &str) -> Self {
         let unsigned = spelled.strip_prefix('-').unwrap_or(spelled);
         let (mantissa, power) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
@@ -31,7 +31,7 @@ impl Decimal {
                 exponent: 0,
             };
         }
-        // A power beyond 64 bits stays at their end, so that it is told from all others.
+        // An exponent beyond 64 bits saturates, so that it differs from all others.
         let beyond = if power.starts_with('-') {
             i64::MIN
         } else {
@@ -49,13 +49,13 @@ impl Decimal {
         }
     }
 
-    /// Whether it has no fraction.
+    /// Returns `true` if the number has no fraction.
     pub fn is_integer(&self) -> bool {
         self.exponent >= 0
     }
 
-    /// Whether this is a multiple of the other; `None` if that is too much work to tell, or if the
-    /// other one is no step at all.
+    /// Tests if this is a multiple of `step`; `None` if that is too much work, or if `step` is not a positive
+    /// number.
     pub fn is_multiple_of(&self, step: &Self) -> Option<bool> {
         if step.digits.is_empty() || step.negative {
             return None;
@@ -82,7 +82,7 @@ impl Decimal {
         Some(rest == 0)
     }
 
-    /// How large the number is, its sign aside.
+    /// Compares the absolute values.
     fn magnitude(&self, other: &Self) -> Ordering {
         let places = |number: &Self| {
             let digits = length(&number.digits);
@@ -111,8 +111,8 @@ impl Ord for Decimal {
     }
 }
 
-/// One spelling for all ways to write a number: `1.50e2` is `15e1`, and zero is `0`. A number with a power beyond 64
-/// bits stands for itself.
+/// Returns the canonical spelling of a number: `1.50e2` is `15e1`, and zero is `0`. A number with an exponent
+/// beyond 64 bits keeps its spelling.
 pub fn canonical_number(spelled: &str) -> String {
     let number = Decimal::read(spelled);
     let sign = if number.negative { "-" } else { "" };

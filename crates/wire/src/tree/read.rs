@@ -1,15 +1,15 @@
-//! The reader of trees.
+//! The parser that reads trees.
 
 use std::borrow::Cow;
 
 use super::{Json, Text};
 use crate::limits::TREE_DEPTH;
 
-/// Walks over a text that is known to be JSON, and stays within it even if it is not.
+/// Walks over a text that is known to be JSON, and stays within bounds even if it is not.
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
-    /// How many values may still be read.
+    /// Number of values that may still be read.
     pub(super) nodes: usize,
     pub(super) whole: bool,
     pub(super) exact: bool,
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next byte that is no white space.
+    /// Skips white space and returns the next byte.
     fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while matches!(bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
         let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-        // At least one byte, so that what is no JSON after all has an end.
+        // At least one byte, so that reading ends even if the text is not JSON.
         self.at += rest.iter().take_while(is_part).count().max(1);
         Json::Number(Cow::Borrowed(self.from(start)))
     }
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         Json::Object(members.into())
     }
 
-    /// Goes past an array or object of any depth.
+    /// Skips an array or object of any depth and returns its text.
     fn skip(&mut self) -> &'a str {
         let start = self.at;
         let mut open = 0_usize;
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// Goes past a string: the text between its quotes, and whether there is no escape in it.
+    /// Skips a string. Returns the text between its quotes, and `true` if there is no escape in it.
     fn inside(&mut self) -> (&'a str, bool) {
         let bytes = self.text.as_bytes();
         let start = self.at + 1;

@@ -1,4 +1,4 @@
-//! Trees against other readers, and the bounds of both.
+//! Compares trees with other parsers, and tests their limits.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn nested(depth: usize) -> Raw {
 }
 
 #[test]
-fn one_meaning_one_canonical_text() {
+fn equal_values_have_one_canonical_text() {
     let canonical = |text: &str| Json::read(&raw(text)).canonical();
     for (one, other) in [
         (
@@ -49,7 +49,7 @@ fn one_meaning_one_canonical_text() {
 }
 
 #[test]
-fn numbers_and_members_stay_as_they_are() {
+fn numbers_and_members_keep_their_spelling() {
     let raw = raw(r#" { "a" : [1.50, -0, true,false,null, {} , [] ] , "a":1e400 } "#);
     let value = Json::read(&raw);
     let members = value.as_object().unwrap();
@@ -97,7 +97,7 @@ fn size_is_bounded() {
 }
 
 #[test]
-fn halves_make_a_tree_inexact() {
+fn unpaired_surrogates_make_a_tree_inexact() {
     let is_exact = |text: &str| Tree::read(&raw(text), 10).exact;
     assert!(is_exact(r#"{"\ud83d\ude00":"\ufffd"}"#));
     assert!(!is_exact(r#"{"\ud83d":1}"#));
@@ -105,7 +105,7 @@ fn halves_make_a_tree_inexact() {
 }
 
 #[test]
-fn accessors_choose_among_members_of_one_name() {
+fn accessors_choose_among_duplicate_members() {
     let few = raw(r#"{"a":1,"b":2,"\u0061":3,"B":4}"#);
     let filler: Vec<_> = (0..40).map(|n| format!("\"z{n}\":0,")).collect();
     let many = raw(&format!("{{{}{}", filler.concat(), &few.as_str()[1..]));
@@ -128,7 +128,7 @@ fn accessors_choose_among_members_of_one_name() {
     }
 }
 
-/// The value as a reader of maps has it, in which the last of several members counts.
+/// Converts the value to maps, in which the last of several members counts.
 fn plain(value: &Json<'_>) -> serde_json::Value {
     match value {
         Json::Null | Json::Unread(_) => serde_json::Value::Null,
@@ -143,7 +143,7 @@ fn plain(value: &Json<'_>) -> serde_json::Value {
     }
 }
 
-/// JSON of a value in which each object has all members of each of its parts, so names stand there twice.
+/// Generates JSON in which each object has all members of its parts, so that names occur twice.
 fn any_json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),

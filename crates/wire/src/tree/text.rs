@@ -1,18 +1,18 @@
-//! Strings of JSON, unescaped.
+//! Unescaped JSON strings.
 
 use std::{borrow::Cow, ops::Deref};
 
 /// A string, unescaped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Text<'a> {
-    /// The text, with U+FFFD in place of each half of a surrogate pair.
+    /// The text, with U+FFFD in place of each unpaired surrogate.
     pub text: Cow<'a, str>,
-    /// Those halves, each with its place in the text.
+    /// The unpaired surrogates, each with its position in the text.
     pub halves: Box<[(usize, u16)]>,
 }
 
 impl<'a> Text<'a> {
-    /// Reads the inside of a string, or any JSON as if it were one.
+    /// Unescapes the inside of a string, or any JSON text as if it were one.
     pub fn unescape(spelled: &'a str) -> Self {
         let Some(first) = memchr::memchr(b'\\', spelled.as_bytes()) else {
             return spelled.into();
@@ -66,8 +66,8 @@ impl<'a> From<Cow<'a, str>> for Text<'a> {
     }
 }
 
-/// The character that an escape spells, or half a surrogate pair, and the length of the escape. The text begins with
-/// its backslash.
+/// Decodes the escape that the text begins with. Returns the character, or an unpaired surrogate, and the
+/// length of the escape.
 pub(crate) fn escape(text: &str) -> (Result<char, u16>, usize) {
     let unit = |at: usize| u16::from_str_radix(text.get(at..at + 6)?.strip_prefix("\\u")?, 16).ok();
     if let Some(first) = unit(0) {
@@ -77,7 +77,7 @@ pub(crate) fn escape(text: &str) -> (Result<char, u16>, usize) {
             _ => (Err(first), 6),
         };
     }
-    // JSON has a character after each backslash.
+    // In JSON, a character follows each backslash.
     let spelled = text.chars().nth(1).unwrap_or(char::REPLACEMENT_CHARACTER);
     let character = match spelled {
         'n' => '\n',
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_read_and_halves_remembered() {
+    fn escapes_are_decoded_and_unpaired_surrogates_kept() {
         for (spelled, text, halves) in [
             (
                 r#"a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00!"#,
@@ -126,14 +126,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read(text in any::<String>()) {
+        fn any_text_is_unescaped(text in any::<String>()) {
             let spelled = Raw::string(&text);
             let inner = &spelled.as_str()[1..spelled.as_str().len() - 1];
             prop_assert_eq!(read(inner), (text, vec![]));
         }
 
         #[test]
-        fn units_are_those_of_utf_16(units: Vec<u16>) {
+        fn units_decode_as_utf_16(units: Vec<u16>) {
             let spelled = units.iter().map(|unit| format!("\\u{unit:04x}"));
             let spelled = spelled.collect::<Vec<_>>().concat();
             let (text, halves) = read(&spelled);

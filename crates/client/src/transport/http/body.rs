@@ -1,4 +1,4 @@
-//! Reading what comes back: JSON up to a limit, or events as they arrive.
+//! Reading of responses: JSON up to a limit, or events as they arrive.
 
 use std::time::Duration;
 
@@ -14,24 +14,24 @@ use tokio::time::timeout;
 
 use super::headers::EVENTS;
 
-/// How long to wait before a stream is taken up again, if the server does not say.
+/// The default delay before a stream is resumed.
 const RETRY: Duration = Duration::from_secs(1);
-/// However short a wait the server asks for, it is not to keep us busy.
+/// The shortest delay, even if the server asks for less, so that it cannot keep the client busy.
 const RETRY_MIN: Duration = Duration::from_millis(20);
-/// A stream that ends sooner than this without an event was of no use.
+/// A stream that ends sooner than this without an event was useless.
 pub(super) const WORTHWHILE: Duration = Duration::from_secs(10);
-/// How much of a refusal is read, and for how long.
+/// The most bytes of a refusal that are read, and the time limit for it.
 const REFUSAL_BYTES: usize = 1024 * 1024;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The type of an answer, without its parameters, in lower case.
+/// Returns the content type of a response, without its parameters, in lower case.
 pub(in crate::transport) fn content_type(response: &Response) -> Option<String> {
     let value = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
     let essence = value.split(';').next().unwrap_or_default();
     Some(essence.trim().to_ascii_lowercase())
 }
 
-/// Whether the answer is a stream of events.
+/// Returns `true` if the response is an event stream.
 pub(in crate::transport) fn is_event_stream(response: &Response) -> bool {
     response.status().is_success() && content_type(response).is_some_and(|found| found == EVENTS)
 }
@@ -39,9 +39,9 @@ pub(in crate::transport) fn is_event_stream(response: &Response) -> bool {
 /// A body that was read up to a limit.
 #[derive(Debug)]
 pub(in crate::transport) enum Body {
-    /// All of it.
+    /// The complete body.
     Whole(Bytes),
-    /// There is more than the limit allows.
+    /// The body exceeds the limit.
     TooLarge,
 }
 
@@ -57,7 +57,7 @@ pub(in crate::transport) async fn read_body(
     else {
         return Ok(Body::TooLarge);
     };
-    // What a server announces is not reserved at once: it costs nothing to announce much.
+    // The announced length is not reserved at once: announcing a large one costs a server nothing.
     let mut body = BytesMut::with_capacity(capacity.min(64 * 1024));
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > limit {
@@ -68,7 +68,7 @@ pub(in crate::transport) async fn read_body(
     Ok(Body::Whole(body.freeze()))
 }
 
-/// Reads what a server says when it turns a request away. Not all of it, and not for long.
+/// Reads the body of a refusal, within limits on size and time. Empty if it exceeds them.
 pub(in crate::transport) async fn read_refusal(response: Response, limit: usize) -> Bytes {
     match timeout(
         REFUSAL_TIMEOUT,
@@ -81,21 +81,21 @@ pub(in crate::transport) async fn read_refusal(response: Response, limit: usize)
     }
 }
 
-/// The events of an answer.
+/// The events of a response.
 #[derive(Debug)]
 pub(in crate::transport) struct EventStream {
     response: Response,
     parser: SseParser,
 }
 
-/// What comes next on a stream.
+/// The next item of a stream.
 #[derive(Debug)]
 pub(in crate::transport) enum Next {
     /// An event.
     Event(SseEvent),
-    /// An event that is over the limit, and was dropped.
+    /// An event over the limit, which was dropped.
     TooLarge { limit: usize },
-    /// The end, and what broke if it was not the server's doing.
+    /// The end of the stream, with the error if it broke.
     End(Option<reqwest::Error>),
 }
 
@@ -123,22 +123,22 @@ impl EventStream {
     }
 }
 
-/// The message that an event carries. Events of other names, and those that only give an id or a
-/// time to wait, carry none.
+/// Returns the message that an event carries. Events with other names, and events that only have an id or a
+/// retry delay, carry none.
 pub(in crate::transport) fn message(event: SseEvent) -> Option<Bytes> {
     let named = event.event.is_none_or(|name| name == "message");
     Some(event.data).filter(|data| named && !data.is_empty())
 }
 
-/// Where a stream can be taken up again.
+/// The point at which a stream can be resumed.
 #[derive(Debug, Default)]
 pub(super) struct Resume {
-    /// The last id that the server gave.
+    /// The last id that the server sent.
     pub(super) last: Option<HeaderValue>,
-    /// How many events have come.
+    /// Number of events received.
     pub(super) events: u64,
     retry: Option<Duration>,
-    /// How many streams in a row ended soon.
+    /// Number of consecutive streams that ended soon.
     short: u32,
 }
 
@@ -146,7 +146,8 @@ impl Resume {
     pub(super) fn note(&mut self, event: &SseEvent) {
         self.events += 1;
         if let Some(id) = &event.id {
-            // The empty id takes back the one before it. What fits no header cannot be sent back.
+            // The empty id resets the previous one. An id that does not fit into a header cannot be sent
+            // back.
             self.last = HeaderValue::from_bytes(id.as_bytes())
                 .ok()
                 .filter(|_| !id.is_empty());
@@ -154,8 +155,8 @@ impl Resume {
         self.retry = event.retry.or(self.retry);
     }
 
-    /// The wait before the next stream, after one that lasted so long: as the server asks, but not less than a
-    /// floor that doubles while streams end soon, up to the wait of a server that does not ask.
+    /// Returns the delay before the next stream, after one of this duration: the delay that the server asks
+    /// for, but not less than a minimum that doubles while streams end soon, up to the default delay.
     pub(super) fn delay(&mut self, lasted: Duration) -> Duration {
         self.short = match lasted {
             lasted if lasted >= WORTHWHILE => 0,
@@ -166,7 +167,7 @@ impl Resume {
     }
 }
 
-/// The ids of the requests that a frame answers.
+/// Returns the ids of the requests that a frame answers.
 pub(super) fn answered(frame: &Bytes) -> Vec<u64> {
     #[derive(Deserialize)]
     struct View<'a> {
@@ -180,7 +181,7 @@ pub(super) fn answered(frame: &Bytes) -> Vec<u64> {
         serde_json::from_slice(frame).map(|view| vec![view])
     };
     let Ok(views) = views else {
-        // The connection fails a request whose answer is nested too deep.
+        // The connection fails a request whose response is nested too deeply.
         return match Frame::parse(frame.clone()) {
             Err(EnvelopeError::TooDeep { answers }) => answers.into_iter().collect(),
             _ => Vec::new(),
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_answers_answer() {
+    fn only_responses_have_answered_ids() {
         for (frame, ids) in [
             (r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, &[7][..]),
             (r#" {"error":{"id":8},"id":7}"#, &[7]),
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_taken_up_after_its_last_id() {
+    fn stream_is_resumed_after_its_last_id() {
         let event = |id: Option<&str>, retry: Option<u64>| SseEvent {
             id: id.map(str::to_owned),
             retry: retry.map(Duration::from_millis),
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_end_at_once_are_opened_less_often() {
+    fn streams_that_end_early_are_reopened_less_often() {
         let mut resume = Resume::default();
         resume.note(&SseEvent {
             retry: Some(Duration::ZERO),

@@ -1,7 +1,7 @@
-//! Where a server is, and the one way to it.
+//! The URL of a server, and the requests to it.
 //!
-//! Whatever is sent goes to one origin, the one that was configured: a redirect or an address that
-//! the server names counts only if it leads back there. So credentials cannot be lured away.
+//! All requests go to one origin, the configured one: a redirect or a URL from the server is accepted only if
+//! it has the same origin. A server can therefore not redirect credentials.
 
 use std::{
     fmt,
@@ -22,12 +22,12 @@ use switchboard_wire::{header, limits};
 use super::{super::RequestFailure, failure};
 use crate::throttle::Limited;
 
-/// How long reaching the server may take, until it is asked.
+/// Time limit for connecting to the server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many redirects are followed, one after the other.
+/// The most consecutive redirects that are followed.
 const REDIRECTS: usize = 5;
 
-/// The headers that the transport sets itself, or that HTTP gives a meaning to.
+/// The headers that the transport sets itself, or that HTTP defines.
 const RESERVED: [&str; 12] = [
     "accept",
     "connection",
@@ -43,32 +43,32 @@ const RESERVED: [&str; 12] = [
     header::SESSION_ID,
 ];
 
-/// Why an address or a header cannot be used.
+/// The reason why a URL or a header cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpConfigError {
-    /// The address is not a URL.
+    /// The text is not a URL.
     #[error("not a URL: {reason}")]
     NotAUrl {
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
-    /// The address is neither `http` nor `https`.
+    /// The scheme of the URL is neither `http` nor `https`.
     #[error("the address starts with `{scheme}:`, expected http: or https:")]
     Scheme {
-        /// What it is.
+        /// The scheme.
         scheme: String,
     },
-    /// The name cannot be that of a header.
+    /// The name is not a valid header name.
     #[error("{name:?} cannot be the name of a header")]
     HeaderName {
         /// The name.
         name: String,
     },
-    /// The value cannot be that of a header.
+    /// The value is not a valid header value.
     #[error("the value of the header `{name}` has characters that cannot be sent")]
     HeaderValue {
-        /// The name of the header. Its value may be a secret.
+        /// The name of the header. The value is omitted because it may be a secret.
         name: String,
     },
     /// The protocol sets this header itself.
@@ -77,37 +77,37 @@ pub enum HttpConfigError {
         /// The name of the header.
         name: String,
     },
-    /// TLS cannot be set up: commonly no root certificates are installed.
+    /// TLS cannot be set up, usually because no root certificates are installed.
     #[error("TLS cannot be set up: {reason}")]
     Tls {
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }
 
-/// Why a request did not get as far as an answer.
+/// The reason why a request got no response.
 #[derive(Debug)]
 pub(in crate::transport) enum RequestError {
-    /// Nothing was sent: nobody is there.
+    /// The server cannot be reached; nothing was sent.
     Unreachable(String),
-    /// It was sent, and then something broke; or it must not be sent.
+    /// The request failed after it was sent, or must not be sent.
     Failed {
         status: Option<StatusCode>,
         reason: String,
-        /// The beginning of what the server said.
+        /// The beginning of the server's message.
         said: Option<Arc<str>>,
     },
 }
 
-/// One server: its address, what is sent with everything, and the pool of connections to it.
+/// A server: its URL, the headers of all requests, and the connection pool.
 #[derive(Clone)]
 pub(in crate::transport) struct Endpoint {
     client: Client,
     url: Url,
     headers: HeaderMap,
-    /// The largest message to accept.
+    /// The largest message to accept, in bytes.
     pub(in crate::transport) limit: usize,
-    /// Tells of messages that the server did not accept.
+    /// Limits the warnings about messages that the server did not accept.
     pub(in crate::transport) undelivered: Arc<Limited>,
 }
 
@@ -116,8 +116,8 @@ impl Endpoint {
         let not_a_url = |reason: &str| HttpConfigError::NotAUrl {
             reason: reason.to_owned(),
         };
-        // The parser takes a backslash for a slash and leaves out line ends, and a `#` ends the host: each would lead
-        // elsewhere than the address seems to.
+        // The parser reads a backslash as a slash and drops line breaks, and a `#` ends the host: each would
+        // lead to another host than the URL seems to.
         let is_odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\\' | '#');
         if address.contains(is_odd) {
             return Err(not_a_url("it has a space, a backslash or a `#`"));
@@ -160,13 +160,13 @@ impl Endpoint {
         &self.url
     }
 
-    /// The address, without what may be a secret.
+    /// Returns the URL without the parts that may be secret.
     pub(in crate::transport) fn address(&self) -> String {
         display(&self.url)
     }
 
-    /// The address that `reference` leads to, seen from `base`. Only the origin of this endpoint is let through.
-    /// The error has what is wrong with it, and the address.
+    /// Resolves `reference` relative to `base`. Only URLs of this endpoint's origin are accepted. The error
+    /// holds the reason and the URL.
     pub(in crate::transport) fn resolve(
         &self,
         base: &Url,
@@ -182,13 +182,13 @@ impl Endpoint {
             return Err((reason, target));
         }
         target.set_fragment(None);
-        // The credentials are ours to give. Neither call fails on an address that has a host.
+        // Only our credentials are used. Neither call fails for a URL that has a host.
         let _ = target.set_username(self.url.username());
         let _ = target.set_password(self.url.password());
         Ok(target)
     }
 
-    /// Sends a request, follows redirects within the origin, and waits for the head of the answer.
+    /// Sends a request, follows redirects within the origin, and waits for the head of the response.
     pub(in crate::transport) async fn request(
         &self,
         method: Method,
@@ -234,7 +234,7 @@ impl fmt::Debug for Endpoint {
 }
 
 impl RequestError {
-    /// The words for it: what was sent, and where to.
+    /// Describes the error, with the name and the address of the request.
     pub(in crate::transport) fn failure(&self, what: &str, endpoint: &Endpoint) -> RequestFailure {
         match self {
             Self::Unreachable(reason) => RequestFailure {
@@ -268,8 +268,8 @@ impl From<&reqwest::Error> for RequestError {
     }
 }
 
-/// Where the answer sends us with the same request again. A POST that is to become a GET is not
-/// followed: it would get us something, but no answer.
+/// Returns the location to repeat the same request at. A redirect that turns a POST into a GET is not
+/// followed: the result would not be the response to the message.
 fn redirect<'a>(method: &Method, response: &'a Response) -> Option<&'a str> {
     let follow = match response.status() {
         StatusCode::MOVED_PERMANENTLY
@@ -286,7 +286,7 @@ fn redirect<'a>(method: &Method, response: &'a Response) -> Option<&'a str> {
         .and_then(|location| location.to_str().ok())
 }
 
-/// The scheme, host and port of an address. Everything else of it may be a secret, the path too.
+/// Returns the scheme, host and port of a URL. All other parts may be secret, including the path.
 fn display(url: &Url) -> String {
     let scheme = url.scheme();
     match (url.host_str(), url.port()) {
@@ -304,7 +304,7 @@ fn client(url: &Url) -> Result<Client, HttpConfigError> {
         .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
     if is_loopback(url) {
-        // No proxy can reach this machine's own address for us.
+        // A proxy cannot reach the loopback address of this machine.
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| HttpConfigError::Tls {
@@ -312,8 +312,9 @@ fn client(url: &Url) -> Result<Client, HttpConfigError> {
     })
 }
 
-/// The certificates of the platform, checked with ring, whatever the process has installed: for other HTTP
-/// clients of the same program. Without `required` a machine that has none is no error.
+/// Returns a TLS configuration that uses the platform's root certificates and ring, regardless of the crypto
+/// provider that the process has installed. Other HTTP clients of the same program can use it, too. Unless
+/// `required`, a machine without certificates is not an error.
 pub fn tls(required: bool) -> Result<ClientConfig, HttpConfigError> {
     // Reading the platform's certificates takes milliseconds, and keeping them takes memory.
     static SHARED: OnceLock<ClientConfig> = OnceLock::new();
@@ -331,7 +332,7 @@ pub fn tls(required: bool) -> Result<ClientConfig, HttpConfigError> {
             Ok(SHARED.get_or_init(|| config).clone())
         }
         Err(error) if required => Err(no_tls(&error)),
-        // A machine without certificates can still speak plain HTTP.
+        // A machine without certificates can still use plain HTTP.
         Err(_) => Ok(builder
             .with_root_certificates(RootCertStore::empty())
             .with_no_client_auth()),
@@ -362,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn only_http_addresses_are_taken() {
+    fn only_http_urls_are_accepted() {
         for good in [
             "http://localhost:1/mcp",
             "https://example.com",
@@ -385,13 +386,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_shown_without_secrets() {
+    fn address_contains_no_secrets() {
         let endpoint = endpoint("https://user:secret@example.com:8443/s/secret/mcp?key=secret");
         assert_eq!(endpoint.address(), "https://example.com:8443");
     }
 
     #[test]
-    fn characters_that_move_the_host_are_refused() {
+    fn characters_that_move_the_host_are_rejected() {
         for odd in ["#", "\\", "\t", " ", "\n"] {
             let bad = format!("http://127.0.0.1:1{odd}@example.com/mcp");
             assert!(
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_own_origin_is_let_through() {
+    fn other_origins_are_rejected() {
         let endpoint = endpoint("https://u:p@example.com/a/sse?key=1");
         let resolve = |reference| endpoint.resolve(endpoint.url(), reference);
         for (reference, target) in [

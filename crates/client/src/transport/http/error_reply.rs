@@ -1,14 +1,14 @@
-//! What a server says when it turns a request away, if it says so in JSON-RPC.
+//! The body of an error status, if it is JSON-RPC.
 
 use bytes::Bytes;
 use switchboard_wire::{Frame, Id, Message, Outcome, encode};
 
-/// A refusal in JSON-RPC, as a frame that answers the request.
+/// A JSON-RPC error, as a frame that answers the request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ErrorReply {
-    /// Of this request.
+    /// The server rejected this request.
     Request(Bytes),
-    /// Of the session it was made in, by the sound of it.
+    /// The server seems to have rejected the session of the request.
     Session(Bytes),
 }
 
@@ -26,7 +26,8 @@ pub(super) fn refusal(body: &Bytes, id: u64) -> Option<ErrorReply> {
         Some(_) => None,
         None => {
             let frame = encode::error(Some(&id), error);
-            // Servers that do not answer 404 for a session they have lost answer 400 and say so.
+            // Some servers respond to a lost session with 400 instead of 404, and say so in the
+            // message.
             let text = error.message.to_ascii_lowercase();
             if text.contains("session") || text.contains("not initialized") {
                 Some(ErrorReply::Session(frame))
@@ -46,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_in_json_rpc_is_an_answer() {
+    fn json_rpc_refusal_is_a_response() {
         let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no","x":1.0}}"#;
         assert_eq!(read(own), Some(ErrorReply::Request(own.into())));
         for body in [
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_of_the_session_is_recognised() {
+    fn refusal_of_the_session_is_recognised() {
         for body in [
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}"#,

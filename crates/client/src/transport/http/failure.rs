@@ -1,4 +1,5 @@
-//! Failed requests in words: what was sent, where to, and why it came to nothing. What the server said is kept apart.
+//! Descriptions of failed requests: what was sent, where to, and why it failed. The server's message is kept
+//! separate.
 
 use std::{error::Error, sync::Arc};
 
@@ -7,7 +8,7 @@ use switchboard_wire::is_formatting;
 
 use super::{super::RequestFailure, Endpoint};
 
-/// How much of what a server said is repeated.
+/// The most characters of a server's message that are repeated.
 const EXCERPT_CHARS: usize = 200;
 
 pub(super) fn failure(
@@ -31,14 +32,14 @@ pub(super) fn failure(
     }
 }
 
-/// What lies at the bottom of an error; what lies above only repeats that a request failed.
+/// Returns the root cause of an error; the errors above it only repeat that a request failed.
 pub(super) fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
     if std::ptr::addr_eq(cause, error) {
-        // The error's own text ends with the address, which may hold a secret.
+        // The error's own text ends with the URL, which may contain a secret.
         return if error.is_timeout() {
             "timed out"
         } else {
@@ -46,19 +47,20 @@ pub(super) fn cause(error: &reqwest::Error) -> String {
         }
         .to_owned();
     }
-    // A certificate may have many names, and they are in here.
+    // The text may contain all the names of a certificate.
     switchboard_wire::excerpt(&cause.to_string())
 }
 
-/// The beginning of what a server said, if it said anything.
+/// Returns the beginning of the server's message, if it is not empty.
 pub(in crate::transport) fn said(body: &[u8]) -> Option<Arc<str>> {
     let excerpt = excerpt(body);
     (!excerpt.is_empty()).then(|| excerpt.into())
 }
 
-/// The beginning of what a server said, on one line, without what could play tricks on a terminal.
+/// Returns the beginning of the server's message on one line, without characters that could manipulate a
+/// terminal.
 fn excerpt(body: &[u8]) -> String {
-    // A character has at most four bytes, so that this is enough for the excerpt and little more.
+    // A character has at most four bytes, so this is enough for the excerpt and little more.
     let start = &body[..body.len().min(EXCERPT_CHARS * 8)];
     let text = String::from_utf8_lossy(start);
     let blank = |character: char| {
@@ -77,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_says_what_where_and_why() {
+    fn failure_says_what_where_and_why() {
         let endpoint = Endpoint::new("https://u:secret@example.com/mcp?key=secret").unwrap();
         let bad_gateway = failure(
             "tools/call",
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_is_short_and_harmless() {
+    fn excerpt_is_short_and_harmless() {
         assert_eq!(
             excerpt(b" <h1>\r\n\tNo\x1b[31m </h1>\n"),
             "<h1> No [31m </h1>"

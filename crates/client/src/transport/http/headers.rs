@@ -12,7 +12,7 @@ use super::super::{Outgoing, OutgoingKind};
 pub(in crate::transport) const JSON: &str = "application/json";
 pub(in crate::transport) const EVENTS: &str = "text/event-stream";
 
-/// What the headers of a request of 2026-07-28 repeat of its body.
+/// The parts of the body that the headers of a 2026-07-28 request repeat.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::transport) struct Modern {
     version: String,
@@ -20,7 +20,7 @@ pub(in crate::transport) struct Modern {
 }
 
 impl Modern {
-    /// Reads it from the message; `None` if the message is of an older revision.
+    /// Reads them from the message; `None` if the message is of an older revision.
     pub(super) fn read(outgoing: &Outgoing) -> Option<Self> {
         #[derive(Deserialize)]
         struct Message<'a> {
@@ -62,7 +62,7 @@ impl Modern {
     }
 }
 
-/// Reads an object. An array would do for serde, too.
+/// Reads an object. serde alone would also accept an array.
 fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
     let text = raw.get();
     text.starts_with('{')
@@ -73,17 +73,17 @@ fn text(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// The headers that every message to this server has by now.
+/// The headers that every message to this server has at present.
 #[derive(Debug, Clone, Default)]
 pub(in crate::transport) struct Standing {
     /// The session, once the server has opened one.
     pub(in crate::transport) session: Option<HeaderValue>,
-    /// The revision, once it is agreed on.
+    /// The revision, once it is negotiated.
     pub(in crate::transport) revision: Option<Revision>,
 }
 
 impl Standing {
-    /// The headers of a message. The error is what to tell a person.
+    /// Returns the headers of a message. The error is a description for the user.
     pub(in crate::transport) fn headers(
         &self,
         outgoing: &Outgoing,
@@ -126,7 +126,7 @@ impl Standing {
         Ok(headers)
     }
 
-    /// Adds what a request without a message has, too.
+    /// Adds the headers that requests without a message have, too.
     pub(super) fn add_to(&self, headers: &mut HeaderMap) {
         if let Some(session) = &self.session {
             headers.insert(header::SESSION_ID, session.clone());
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modern_request_repeats_itself_in_headers() {
+    fn modern_request_repeats_its_body_in_headers() {
         for (method, params, name) in [
             ("tools/call", r#""name":"add""#, " mcp-name=add"),
             ("prompts/get", r#""name":"a b""#, " mcp-name=a b"),
@@ -232,7 +232,7 @@ mod tests {
             let call = request(method, &format!("{{{params},{MODERN}}}"));
             let expected = format!("mcp-method={method}{name} mcp-protocol-version=2026-07-28");
             assert_eq!(special(&Standing::default(), &call), expected);
-            // A session left over from another world is not for it.
+            // A session from an older revision is not sent with it.
             assert_eq!(special(&legacy(Revision::V2025_11_25), &call), expected);
         }
     }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_request_names_its_session_and_from_2025_06_18_on_its_revision() {
+    fn older_request_names_its_session_and_revision() {
         let call = request("tools/call", r#"{"name":"add"}"#);
         for (revision, expected) in [
             (Revision::V2024_11_05, "mcp-session-id=s1"),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_to_a_modern_server_names_revision_and_method() {
+    fn modern_notification_names_revision_and_method() {
         let standing = Standing {
             session: None,
             revision: Some(Revision::V2026_07_28),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_the_caller_are_sent_unless_they_are_ours() {
+    fn headers_of_the_caller_cannot_replace_ours() {
         let with = |name: &str, value: &str| {
             let mut call = request("tools/call", &format!(r#"{{"name":"add",{MODERN}}}"#));
             call.headers = [(name.to_owned(), value.to_owned())].into();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_in_meta_is_the_one_of_the_wire() {
+    fn meta_key_is_the_one_of_the_wire() {
         assert!(MODERN.contains(meta::PROTOCOL_VERSION));
     }
 }

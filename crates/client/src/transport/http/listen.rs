@@ -1,4 +1,4 @@
-//! The stream on which a server of an older revision says what nobody asked for.
+//! The stream on which a server of an older revision sends messages that belong to no request.
 
 use std::{
     future::Future,
@@ -21,19 +21,20 @@ use super::{
     post::Gate,
 };
 
-/// The longest wait between two attempts.
+/// The longest delay between two attempts.
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// How often a stream that was never there is asked for.
+/// The most attempts to open a stream that never existed.
 const ATTEMPTS: u32 = 5;
 
-/// How long requests wait for the stream. A server may ask on it in the middle of a request, so it
-/// should be there first; but some do not answer before they have something to say.
+/// Time for which requests wait for the stream. A server may send a request on it in the middle of
+/// a call, so it should be open first; but some servers do not respond before they have something
+/// to send.
 const HEAD_START: Duration = Duration::from_millis(500);
 
 /// Keeps the stream open for as long as the server offers one, once the session is `confirmed`.
-/// What waits for the stream goes on when `hold` is dropped.
+/// Dropping `hold` releases the messages that wait for the stream.
 pub(super) async fn listen(peer: Peer, mut confirmed: Gate, hold: watch::Sender<()>) {
-    // It never changes: an error is how it opens.
+    // The value never changes: the gate opens with an error.
     let _ = confirmed.changed().await;
     let listener = Listener {
         peer,
@@ -42,7 +43,7 @@ pub(super) async fn listen(peer: Peer, mut confirmed: Gate, hold: watch::Sender<
         opened: false,
         hold: Some(hold),
     };
-    // Deaf or done, it is over.
+    // It ends the same way if the transport is gone.
     let _ = listener.run().await;
 }
 
@@ -93,7 +94,7 @@ impl Listener {
         }
     }
 
-    /// Reads a stream to its end. Whether it was of any use.
+    /// Reads a stream to its end. Returns `true` if it was of any use.
     async fn read(&mut self, mut events: EventStream) -> Result<bool, Deaf> {
         let since = Instant::now();
         let before = self.resume.events;
@@ -118,8 +119,8 @@ impl Listener {
         }
     }
 
-    /// Whether the session is gone. A server that never had a stream says the same with the same
-    /// status, so that it counts only after there was one. Many a server answers 400 in place of
+    /// Returns `true` if the session is gone. A server that never had a stream responds with the
+    /// same status, so it counts only after there was one. Many servers respond with 400 instead of
     /// 404.
     fn lost_session(&self, status: StatusCode) -> bool {
         matches!(status, StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST)
@@ -128,7 +129,7 @@ impl Listener {
     }
 }
 
-/// Waits for the answer, and holds back what waits for it, but not for long.
+/// Waits for the response, and keeps `hold` for a limited time.
 async fn holding<T>(hold: Option<watch::Sender<()>>, answer: impl Future<Output = T>) -> T {
     let mut answer = pin!(answer);
     if let Ok(answer) = timeout(HEAD_START, &mut answer).await {
@@ -138,8 +139,9 @@ async fn holding<T>(hold: Option<watch::Sender<()>>, answer: impl Future<Output 
     answer.await
 }
 
-/// How long to wait: what the server asks for at least, doubled with each failure, and up to a
-/// fifth more, so that clients do not all come back at once.
+/// Returns the delay before the next attempt: the one that the server asks for, doubled with each
+/// failure up to [`BACKOFF_MAX`], plus up to a fifth, so that clients do not all reconnect at the
+/// same time.
 fn delay(asked: Duration, failures: u32, random: u64) -> Duration {
     let doubled = asked
         .saturating_mul(2_u32.saturating_pow(failures))
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wait_doubles_up_to_its_end_and_never_undercuts_the_server() {
+    fn delay_doubles_and_never_undercuts_the_server() {
         let second = Duration::from_secs(1);
         for (asked, failures, expected) in [
             (second, 0, second),

@@ -1,23 +1,23 @@
-//! Streamable HTTP, of both worlds.
+//! Streamable HTTP, for both generations of the protocol.
 //!
-//! There is no connection to open: every message is a POST of its own, and the answer comes back as
-//! JSON or as a stream of events. What differs between the worlds:
+//! There is no connection to open: every message is a separate POST, and the response is JSON or an
+//! event stream. The generations differ:
 //!
 //! | | older revisions | 2026-07-28 |
 //! |---|---|---|
-//! | who asks | a session, named by a header once `initialize` has been answered | the message, in its `_meta`, repeated in headers |
-//! | what the server says unasked | a stream opened with GET | nothing (`subscriptions/listen` is a request) |
-//! | a stream that breaks | is taken up again where it broke, if the server numbers its events | is lost |
-//! | withdrawing a request | a notification | closing its stream |
-//! | the end | DELETE | nothing |
+//! | context of a message | a session, named in a header after `initialize` | the `_meta` of the message, repeated in headers |
+//! | unsolicited messages of the server | a stream opened with GET | none (`subscriptions/listen` is a request) |
+//! | a broken stream | is resumed where it broke, if the server numbers its events | is lost |
+//! | cancelling a request | a notification | closing its stream |
+//! | ending the session | DELETE | nothing |
 //!
-//! Whether a message belongs to the newer world is read from the message itself, so that both can
-//! share one transport while a server is being probed. A server that turns `initialize` away may
-//! be one of the deprecated HTTP+SSE transport: if its address answers a GET that way, the transport
-//! goes on as [`Sse`](super::sse::Sse).
+//! The message itself shows which generation it belongs to, so that both can share one transport
+//! while a server is being probed. A server that rejects `initialize` may use the deprecated
+//! HTTP+SSE transport: if its URL responds to a GET that way, the transport continues as
+//! [`Sse`](super::sse::Sse).
 //!
-//! Each POST is a task of its own, and all report into one bounded queue: a connection that does
-//! not poll holds back every stream.
+//! Each POST is a separate task, and all report into one bounded queue: a connection that does not
+//! poll holds back every stream.
 
 mod body;
 mod endpoint;
@@ -41,8 +41,8 @@ pub(super) use headers::Standing;
 use super::{Connect, Connecting, Transport};
 use session::HttpTransport;
 
-/// The most requests under way at a time. More than a connection has calls: one that is answered
-/// still counts while the rest of its stream is read.
+/// The most requests in flight. The limit is higher than that of calls, because a request that was
+/// answered still counts while the rest of its stream is read.
 const IN_FLIGHT: usize = 2_048;
 
 /// Connects to a server over Streamable HTTP.
@@ -62,7 +62,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// Connects to the server at this address, `http` or `https`.
+    /// Connects to the server at this URL, `http` or `https`.
     pub fn new(url: &str) -> Result<Self, HttpConfigError> {
         Ok(Self {
             endpoint: Endpoint::new(url)?,
@@ -70,21 +70,21 @@ impl Http {
         })
     }
 
-    /// Sends this header with everything. The value is a secret: it is not printed, and does not
-    /// leave the origin of the address. Headers that the protocol sets itself are refused.
+    /// Adds a header to all requests. The value is treated as a secret: it is not printed, and not
+    /// sent to any other origin. Headers that the protocol sets itself are rejected.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, HttpConfigError> {
         self.endpoint.add_header(name, value)?;
         Ok(self)
     }
 
-    /// The largest message to accept, in bytes. 16 MiB by default.
+    /// Sets the largest message to accept, in bytes. 16 MiB by default.
     #[must_use]
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.endpoint.limit = bytes;
         self
     }
 
-    /// The most requests under way at a time, past which the transport is busy. 2,048 by default.
+    /// Sets the most requests in flight; beyond that the transport is busy. 2,048 by default.
     #[must_use]
     pub fn in_flight_limit(mut self, requests: usize) -> Self {
         self.in_flight = requests;

@@ -1,4 +1,4 @@
-//! What every task of the transport has at hand: the way to the server, and the way back.
+//! The context of every task of the transport: the way to the server, and the way back.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,23 +16,24 @@ use super::{
     headers::{EVENTS, Standing},
 };
 
-/// How long saying goodbye may take.
+/// Time limit for ending the session.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a task tells the transport.
+/// A report of a task to the transport.
 #[derive(Debug)]
 pub(super) enum Report {
-    /// Something for the connection.
+    /// An event for the connection.
     Event(TransportEvent),
-    /// A frame that came on the stream of no request, and the requests it answers all the same.
+    /// A frame that arrived outside the stream of a request, and the requests that it nevertheless
+    /// answers.
     Frame { frame: Bytes, answered: Vec<u64> },
-    /// The server has opened a session of this name.
+    /// The server has opened a session with this id.
     Session(HeaderValue),
-    /// The server speaks the older transport. The message is yet to be sent.
+    /// The server uses the older transport. The message has not been sent yet.
     Fallback(Box<Opened>, Outgoing),
 }
 
-/// The transport is gone: nobody listens.
+/// The error when the transport is gone and reports are no longer received.
 #[derive(Debug)]
 pub(super) struct Deaf;
 
@@ -44,7 +45,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Reports, and waits until there is room for it.
+    /// Sends a report, and waits until there is room for it.
     pub(super) async fn report(&self, report: Report) -> Result<(), Deaf> {
         self.reports.send(report).await.map_err(|_| Deaf)
     }
@@ -62,12 +63,12 @@ impl Peer {
         self.event(TransportEvent::Down(down)).await
     }
 
-    /// The session that was named is not known any more.
+    /// Reports that the server no longer knows the session.
     pub(super) async fn session_gone(&self) -> Result<(), Deaf> {
         self.down(DownKind::Closed, "session expired").await
     }
 
-    /// Asks for a stream of events, from the one after `last` on.
+    /// Requests an event stream, starting after the event `last`.
     pub(super) async fn get(&self, last: Option<&HeaderValue>) -> Result<Response, RequestError> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
@@ -81,7 +82,7 @@ impl Peer {
             .await
     }
 
-    /// Ends the session. The server may not care, and need not.
+    /// Ends the session. The server may ignore that.
     pub(super) async fn farewell(self) {
         let mut headers = HeaderMap::new();
         self.standing.add_to(&mut headers);
@@ -98,11 +99,12 @@ impl Peer {
     }
 }
 
-/// Whether asking again later may get another answer.
+/// Returns `true` if the same request may succeed later.
 pub(super) fn is_transient(status: StatusCode) -> bool {
     match status {
         StatusCode::NOT_IMPLEMENTED => false,
-        // "Conflict" is what a server says that has not noticed yet that the last stream ended.
+        // A server responds with "Conflict" if it has not noticed yet that the last stream has
+        // ended.
         StatusCode::REQUEST_TIMEOUT
         | StatusCode::CONFLICT
         | StatusCode::TOO_EARLY

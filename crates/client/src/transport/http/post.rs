@@ -1,4 +1,4 @@
-//! One POST, from the message to its last answer.
+//! A POST, from the message to the last part of its response.
 
 use std::{
     future::Future,
@@ -26,18 +26,18 @@ use super::{
     peer::{Deaf, Peer, Report, is_transient},
 };
 
-/// How long the server may take to accept what has no answer.
+/// Time that the server may take to accept a message that has no response.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long everything else waits for the word that the session is open.
+/// Time for which everything else waits for the notification that the session is open.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to read on after the answer, so that the connection can be used again.
+/// Time to continue reading after the response, so that the connection can be reused.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
-/// How often a stream is taken up again without a new event.
+/// The most attempts to resume a stream without a new event.
 const RESUMES: u32 = 5;
-/// How long a server of the older transport may take to show itself.
+/// Time that a server of the older transport may take to open its stream.
 const FALLBACK_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Opens when the other end is dropped.
+/// Opens when the sender is dropped.
 pub(super) type Gate = watch::Receiver<()>;
 
 /// A message on its way.
@@ -46,20 +46,20 @@ pub(super) struct Post {
     pub(super) peer: Peer,
     pub(super) outgoing: Outgoing,
     pub(super) modern: Option<Modern>,
-    /// What has to be over first.
+    /// The gate to wait for first.
     pub(super) gate: Option<Gate>,
 }
 
-/// How a request came to nothing.
+/// The ways in which a request can fail.
 #[derive(Debug)]
 enum End {
-    /// This one only.
+    /// Only this request failed.
     Failed(RequestFailure),
-    /// The server is not there.
+    /// The server cannot be reached.
     Unreachable(RequestFailure),
-    /// The server does not know the session any more.
+    /// The server no longer knows the session.
     SessionGone,
-    /// Nobody wants to know.
+    /// The transport is gone.
     Deaf,
 }
 
@@ -70,22 +70,23 @@ impl From<Deaf> for End {
 }
 
 impl Post {
-    /// Carries a request, until it is answered or cannot be. Gives back its id.
+    /// Sends a request and handles its response or failure. Returns its id.
     pub(super) async fn request(mut self, id: u64) -> Option<u64> {
         if let Err(end) = self.carry(id).await {
-            // If nobody listens, there is nobody to tell.
+            // An error means that the transport is gone, and there is nothing to report to.
             let _ = self.report(id, end).await;
         }
         Some(id)
     }
 
-    /// Carries what has no answer.
+    /// Sends a message that has no response.
     pub(super) async fn message(self) -> Option<u64> {
         self.deliver(MESSAGE_TIMEOUT).await;
         None
     }
 
-    /// Carries the word that the session is open. What waits for that goes on when `hold` is dropped.
+    /// Sends the notification that the session is open. Dropping `hold` releases the messages that wait for
+    /// it.
     pub(super) async fn confirm(self, hold: watch::Sender<()>) -> Option<u64> {
         self.deliver(CONFIRM_TIMEOUT).await;
         drop(hold);
@@ -151,7 +152,7 @@ impl Post {
             && let Some(session) = response.headers().get(header::SESSION_ID)
         {
             let mut session = session.clone();
-            // Whoever knows it can act in it.
+            // The session id grants access to the session.
             session.set_sensitive(true);
             self.peer.standing.session = Some(session.clone());
             self.peer.report(Report::Session(session)).await?;
@@ -172,10 +173,10 @@ impl Post {
         }
     }
 
-    /// Sends the message and waits for the head of the answer.
+    /// Sends the message and waits for the head of the response.
     async fn send(&self) -> Result<Response, RequestError> {
         if let Some(mut gate) = self.gate.clone() {
-            // It never changes: an error is how it opens.
+            // The value never changes: the gate opens with an error.
             let _ = gate.changed().await;
         }
         let headers = self
@@ -194,7 +195,7 @@ impl Post {
             .await
     }
 
-    /// The answer is one JSON document.
+    /// Handles a response that is a JSON document.
     async fn take(&self, id: u64, response: Response) -> Result<(), End> {
         let status = Some(response.status());
         let limit = self.peer.endpoint.limit;
@@ -221,8 +222,8 @@ impl Post {
         Err(end)
     }
 
-    /// The answer is the last of a stream of events, or of several: a stream whose events have ids
-    /// can be taken up again where it broke.
+    /// Handles a response that is the last event of a stream, or of several: a stream whose events have ids
+    /// can be resumed where it broke.
     async fn follow(&self, id: u64, mut response: Response) -> Result<(), End> {
         let mut resume = Resume::default();
         let mut fruitless = 0;
@@ -266,7 +267,7 @@ impl Post {
         }
     }
 
-    /// Reads a stream up to the answer. If that does not come, tells why.
+    /// Reads a stream up to the response. Returns the reason if the response does not arrive.
     async fn read(
         &self,
         id: u64,
@@ -314,13 +315,13 @@ impl Post {
         }
     }
 
-    /// Hands on what came on the stream of this request, or in place of one.
+    /// Passes on a frame that arrived on the stream of this request, or instead of one.
     async fn frame(&self, id: u64, frame: Bytes) -> Result<(), Deaf> {
         let via = Some(id);
         self.peer.event(TransportEvent::Frame { frame, via }).await
     }
 
-    /// The server turned the request away. It may say so in JSON-RPC, which is an answer.
+    /// Handles an error status. If the body is a JSON-RPC error, it is the response.
     async fn refused(&self, id: u64, response: Response) -> Result<(), End> {
         let status = response.status();
         if self.lost_session(&response) {
@@ -370,19 +371,19 @@ impl Post {
         Err(end)
     }
 
-    /// Whether the message names a session.
+    /// Returns `true` if the message names a session.
     fn names_session(&self) -> bool {
         self.modern.is_none()
             && self.peer.standing.session.is_some()
             && self.what() != method::INITIALIZE
     }
 
-    /// Whether the answer says that the session it was asked in is gone.
+    /// Returns `true` if the response says that the session of the request is gone.
     fn lost_session(&self, response: &Response) -> bool {
         response.status() == StatusCode::NOT_FOUND && self.names_session()
     }
 
-    /// What is being sent, for people.
+    /// Returns the name of the message, for error messages.
     fn what(&self) -> &str {
         match &self.outgoing.kind {
             OutgoingKind::Request { method, .. } | OutgoingKind::Notification { method } => method,
@@ -400,7 +401,7 @@ impl Post {
     }
 }
 
-/// The failure of a request, with the beginning of what the server said.
+/// Returns the failure of a request, with the beginning of the server's message.
 fn saying(failure: RequestFailure, body: &[u8]) -> End {
     End::Failed(RequestFailure {
         said: said(body),
@@ -408,7 +409,7 @@ fn saying(failure: RequestFailure, body: &[u8]) -> End {
     })
 }
 
-/// What the future gives, if it does so in time.
+/// Returns the output of the future, or `None` after the limit.
 async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
     timeout(limit, future).await.ok()
 }

@@ -1,4 +1,4 @@
-//! The transport: it hands messages to tasks and collects what they report.
+//! The transport: it passes messages to tasks and collects their reports.
 
 use std::{
     collections::HashMap,
@@ -29,24 +29,24 @@ use super::{
     post::{Gate, Post},
 };
 
-/// How many reports wait to be polled before every stream is held back. Few, for each may be a
-/// frame of the largest size.
+/// The most reports that wait to be polled before every stream is held back. Few, because each may
+/// be a frame of the maximum size.
 const REPORTS: usize = 16;
-/// How many messages without an answer may be under way. They do not count as requests: a server
-/// that waits for our answer must get it, however many requests are open.
+/// The most messages without a response in flight. They do not count as requests: a server that
+/// waits for our response must get it, regardless of the number of open requests.
 const MESSAGES: usize = 256;
-/// How long the end of the transport waits for the server to take notice. A process that exits
-/// takes the rest with it.
+/// Time for which closing waits for the server to end the session. If the process exits, the
+/// request is lost.
 const FAREWELL_WAIT: Duration = Duration::from_millis(30);
 
 pub(super) struct HttpTransport {
     peer: Peer,
     reports: mpsc::Receiver<Report>,
-    /// Every POST; those of requests give back their id.
+    /// Every POST. A POST of a request returns its id.
     posts: JoinSet<Option<u64>>,
     requests: HashMap<u64, InFlight>,
     in_flight_max: usize,
-    /// What later messages have to wait for.
+    /// The gate that later messages must wait for.
     gate: Option<Gate>,
     listener: JoinSet<()>,
     phase: Phase,
@@ -59,11 +59,11 @@ struct InFlight {
 
 enum Phase {
     Open,
-    /// The server turned out to be one of the older transport.
+    /// The server turned out to use the older transport.
     Fallback(Box<SseTransport>),
-    /// What was accepted is being carried out.
+    /// The accepted messages are being sent.
     Closing,
-    /// The server is being told.
+    /// The session is being ended.
     Farewell(Pin<Box<dyn Future<Output = ()> + Send>>),
     Ended,
 }
@@ -121,7 +121,8 @@ impl HttpTransport {
         SendOutcome::Accepted
     }
 
-    /// Withdraws a request. If it is not under way, its answer has come, and nobody needs to know.
+    /// Cancels a request. If it is not in flight, its response has arrived, and there is nothing to
+    /// cancel.
     fn cancel(&mut self, id: u64, outgoing: Outgoing) -> SendOutcome {
         let Some(in_flight) = self.requests.get(&id) else {
             return SendOutcome::Accepted;
@@ -138,7 +139,8 @@ impl HttpTransport {
         let post = self.post(outgoing, None);
         self.posts.spawn(async move {
             post.message().await;
-            // The server knows by now, or will not listen. What it still has to say is for nobody.
+            // The server has been notified, or does not respond. The rest of its response is not
+            // needed.
             request.abort();
             None
         });
@@ -146,7 +148,7 @@ impl HttpTransport {
     }
 
     fn post(&mut self, outgoing: Outgoing, modern: Option<Modern>) -> Post {
-        // It only ever fails: when the other end is gone, the gate stands open.
+        // This only ever fails: the gate is open once the sender is gone.
         if self
             .gate
             .as_ref()
@@ -166,7 +168,7 @@ impl HttpTransport {
         self.posts.len().saturating_sub(self.requests.len()) >= MESSAGES
     }
 
-    /// Forgets the tasks that have ended.
+    /// Removes the tasks that have ended.
     fn reap(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Some(joined)) = self.posts.poll_join_next(cx) {
             self.forget(joined);
@@ -191,7 +193,7 @@ impl HttpTransport {
         self.phase = Phase::Ended;
     }
 
-    /// Tells the server that the session is over, if there is one. Goes on by itself.
+    /// Ends the session, if there is one. The request continues in the background.
     fn farewell(&mut self) -> Option<impl Future<Output = ()> + Send + use<>> {
         self.peer.standing.session.as_ref()?;
         let runtime = Handle::try_current().ok()?;
@@ -202,7 +204,7 @@ impl HttpTransport {
     }
 
     fn poll_report(&mut self, cx: &mut Context<'_>) -> Poll<TransportEvent> {
-        // The transport holds a sender itself, so that there is always a next one.
+        // The transport holds a sender itself, so the channel never closes.
         while let Some(report) = ready!(self.reports.poll_recv(cx)) {
             match report {
                 Report::Session(session) => self.peer.standing.session = Some(session),
@@ -223,7 +225,7 @@ impl HttpTransport {
                 }
                 Report::Event(event) => {
                     if let TransportEvent::Down(_) = event {
-                        // The session is gone, or out of reach.
+                        // The session is gone, or cannot be reached.
                         self.peer.standing.session = None;
                         self.end();
                     }
@@ -288,7 +290,7 @@ impl Transport for HttpTransport {
         }
         self.peer.standing.revision = Some(session.revision);
         if session.revision.era() == Era::Legacy {
-            // The probe, if the server has kept silent on it: no answer counts any more.
+            // The probe, if the server has not responded to it: a response would no longer count.
             self.requests.retain(|_, in_flight| {
                 if in_flight.modern {
                     in_flight.task.abort();
@@ -302,12 +304,12 @@ impl Transport for HttpTransport {
         match &mut self.phase {
             Phase::Fallback(sse) => sse.close(),
             Phase::Open => {
-                // Nobody waits for an answer. What has none is still carried out.
+                // Responses are no longer needed. Messages without a response are still sent.
                 for (_, in_flight) in self.requests.drain() {
                     in_flight.task.abort();
                 }
                 self.listener.abort_all();
-                // Nor for a report: a task that has one must not wait for room.
+                // Reports are not needed either: a task that has one must not wait for room.
                 self.reports.close();
                 self.phase = Phase::Closing;
             }
@@ -318,7 +320,7 @@ impl Transport for HttpTransport {
 
 impl Drop for HttpTransport {
     fn drop(&mut self) {
-        // It goes on by itself.
+        // The request continues in the background.
         drop(self.farewell());
     }
 }

@@ -1,4 +1,4 @@
-//! The ordinary way to start a server: a command, in a process group of its own.
+//! The usual way to start a server: a command in its own process group.
 
 use std::{
     collections::VecDeque,
@@ -28,10 +28,10 @@ use super::{super::Ended, Process, ProcessGuard, Spawn, Spawning};
 
 /// A command that starts a server.
 ///
-/// The server gets the environment of this program, changed by [`env`](Self::env). When the
-/// connection ends, its standard input is closed; if it does not leave, its process group is
-/// asked with SIGTERM and then ended with SIGKILL. What it writes to standard error is logged at
-/// debug level, or handed to [`on_stderr`](Self::on_stderr).
+/// The server inherits the environment of this program, changed by [`env`](Self::env). When the
+/// connection ends, its standard input is closed; if it does not exit, its process group gets
+/// SIGTERM and then SIGKILL. Its output to standard error is logged at debug level, or passed to
+/// [`on_stderr`](Self::on_stderr).
 #[derive(Clone)]
 pub struct Command {
     program: OsString,
@@ -42,12 +42,12 @@ pub struct Command {
     close_grace: Duration,
     term_grace: Duration,
     env_clear: bool,
-    /// How many of those that were started have not left.
+    /// Number of started processes that have not exited.
     live: Arc<watch::Sender<usize>>,
 }
 
 impl Command {
-    /// Starts `program`, looked up in `PATH` if it is a bare name.
+    /// Creates a command for `program`, which is looked up in `PATH` if it is a bare name.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -85,8 +85,8 @@ impl Command {
         self
     }
 
-    /// Keeps the environment of this program from the server: it gets what is set with
-    /// [`env`](Self::env) and nothing else, not even `PATH`.
+    /// Clears the environment of the server: it gets only the variables set with
+    /// [`env`](Self::env), and not even `PATH`.
     #[must_use]
     pub fn env_clear(mut self) -> Self {
         self.env_clear = true;
@@ -100,15 +100,15 @@ impl Command {
         self
     }
 
-    /// Takes each line that the server writes to standard error. It must not block.
+    /// Handles each line that the server writes to standard error. The handler must not block.
     #[must_use]
     pub fn on_stderr(mut self, handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_stderr = Arc::new(handler);
         self
     }
 
-    /// How long the server may take to leave: after its standard input was closed, and again after
-    /// SIGTERM. 2 seconds each by default.
+    /// Sets the time that the server may take to exit: after its standard input was closed, and
+    /// again after SIGTERM. 2 seconds each by default.
     #[must_use]
     pub fn grace(mut self, close: Duration, term: Duration) -> Self {
         self.close_grace = close;
@@ -149,7 +149,7 @@ impl Command {
             group: Group::new(child.id(), &self.live),
             exiting: Some(Box::pin(async move {
                 let status = child.wait().await.ok();
-                // Its last words are what explains the end; but a child of it may go on talking.
+                // Its last output explains the end, but one of its children may keep writing.
                 let _ = timeout(LAST_WORDS_WAIT, reading).await;
                 status
             })),
@@ -168,20 +168,21 @@ impl Command {
 
 impl Spawn for Command {
     fn spawn(&self) -> Spawning {
-        // Forking blocks for a moment; it is far below what is worth a thread.
+        // Forking blocks briefly, but not long enough to be worth a thread.
         let process = self.start();
         Box::pin(async move { process })
     }
 
     fn describe(&self) -> String {
-        // Arguments may hold secrets, so only the program is named.
+        // Arguments may contain secrets, so only the program is named.
         self.program.to_string_lossy().into_owned()
     }
 
     fn ended(&self) -> Ended {
         let mut live = self.live.subscribe();
         Box::pin(async move {
-            // The sender lives as long as this command, or is gone and nobody is left to wait for.
+            // The sender lives as long as this command. If it is gone, there is no process left to
+            // wait for.
             let _ = live.wait_for(|live| *live == 0).await;
         })
     }
@@ -195,15 +196,15 @@ impl fmt::Debug for Command {
     }
 }
 
-/// The lines that a server wrote last, to explain its end.
+/// The last lines that a server wrote, to explain its end.
 type LastWords = Arc<Mutex<VecDeque<String>>>;
 
 const LAST_WORDS: usize = 3;
 const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
 const STDERR_LINE: usize = 8 * 1024;
-/// How long the system may take to end what was killed.
+/// Time that the system may take to reap killed processes.
 const REAP: Duration = Duration::from_secs(1);
-/// How often to look whether a group is gone.
+/// The interval at which to check if a process group is gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 async fn read_stderr(
@@ -245,7 +246,7 @@ struct CommandGuard {
     term_grace: Duration,
 }
 
-/// A process, until it ends.
+/// Waits for the end of a process.
 type Exiting = Pin<Box<dyn Future<Output = Option<ExitStatus>> + Send>>;
 
 impl ProcessGuard for CommandGuard {
@@ -276,14 +277,14 @@ impl Drop for CommandGuard {
         let (close_grace, term_grace) = (self.close_grace, self.term_grace);
         let exiting = self.exiting.take();
         let group = self.group.take();
-        // Without a runtime nobody can wait, and dropping the group ends it at once.
+        // Without a runtime there is no way to wait, and dropping the group kills it immediately.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(see_off(exiting, group, close_grace, term_grace));
         }
     }
 }
 
-/// Waits for the process to leave by itself, then asks, then insists.
+/// Waits for the process to exit by itself, then sends SIGTERM, then SIGKILL.
 async fn see_off(
     exiting: Option<Exiting>,
     group: Group,
@@ -294,7 +295,7 @@ async fn see_off(
         if let Some(exiting) = exiting {
             exiting.await;
         }
-        // Those that it started may stay behind.
+        // Its children may still be running.
         while group.lives() {
             sleep(LOOK_AGAIN).await;
         }
@@ -314,7 +315,7 @@ async fn see_off(
     }
 }
 
-/// A process and those it started, as far as they stayed in its group. Dropping it ends them.
+/// A process and its descendants in the same process group. Dropping it kills them.
 struct Group {
     leader: Option<u32>,
     live: Arc<watch::Sender<usize>>,
@@ -331,7 +332,7 @@ impl Group {
         }
     }
 
-    /// Hands the group on.
+    /// Moves the group out of this value.
     fn take(&mut self) -> Self {
         Self {
             leader: self.leader.take(),
@@ -380,7 +381,7 @@ impl Group {
     }
 }
 
-/// Elsewhere there are no groups: the process itself is ended when it is dropped.
+/// Other platforms have no process groups; the process itself is killed on drop.
 #[cfg(not(unix))]
 impl Group {
     fn lives(&self) -> bool {
