@@ -146,7 +146,7 @@ const ROUTES: &[Route] = &[
     get("/api/v1/openapi.json", |by| on(by, openapi::show)),
 ];
 
-/// Serves every address but those of MCP.
+/// The routes of every address except those of MCP.
 pub fn router(admin: &Arc<Admin>) -> Router {
     ROUTES
         .iter()
