@@ -14,7 +14,7 @@ use crate::{
 pub struct Decision {
     /// The action.
     pub action: Action,
-    /// The approver, as the gateway identified it.
+    /// The approver, as identified by the gateway.
     pub by: Arc<str>,
     /// The entrance through which the decision came, and the process that sent it.
     pub from: Option<Source>,

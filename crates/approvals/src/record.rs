@@ -230,7 +230,7 @@ pub struct Peer {
 pub struct Decided {
     /// The action.
     pub action: Action,
-    /// The approver, as the gateway identified it.
+    /// The approver, as identified by the gateway.
     pub by: Arc<str>,
     /// The entrance through which it came, and the process that sent it.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]

@@ -54,13 +54,13 @@ const COUNTED: Duration = Duration::from_mins(1);
 /// The most sources per kind that are counted separately; the rest are counted together.
 const SOURCES: usize = 256;
 
-/// A handle of the audit log.
+/// A handle to the audit log.
 #[derive(Debug)]
 pub struct Audit {
     queue: mpsc::Sender<Order>,
     missed: Arc<AtomicU64>,
     repeats: Arc<Mutex<Repeats>>,
-    /// Notified when an event is only counted that does not come through the queue.
+    /// Notified when an event that bypasses the queue is only counted.
     counted: Arc<Notify>,
 }
 

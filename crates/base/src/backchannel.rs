@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::random;
 
-/// Takes messages for a client, in order, without blocking.
+/// A sink of messages for a client, which takes them in order and without blocking.
 pub trait Sink: Send + Sync {
     /// Queues a message. Returns `true` if there was room for it.
     fn put(&self, message: Bytes) -> bool;

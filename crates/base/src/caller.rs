@@ -8,7 +8,7 @@ use switchboard_wire::{Era, meta, method};
 
 use crate::error::cut;
 
-/// The owner of a request. Everything that belongs to one principal is invisible to the other.
+/// The party that a request belongs to. Everything of one principal is invisible to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// The user who runs the gateway: presented the token, or came over the socket.
@@ -42,14 +42,14 @@ pub struct Caller {
     pub client: Arc<str>,
     /// The interface through which it reached the gateway.
     pub origin: Origin,
-    /// Owner of the request.
+    /// The party that the request belongs to.
     pub principal: Principal,
     /// The directory that the client works in, if it has declared one.
     pub project: Option<Arc<str>>,
 }
 
 impl Caller {
-    /// Creates a caller that has the same key in every respect.
+    /// Creates a caller that is identified by the same number everywhere.
     pub const fn new(key: u64, client: Arc<str>, principal: Principal) -> Self {
         Self {
             key,
@@ -222,7 +222,8 @@ impl Logs {
     }
 }
 
-/// The capabilities of an older client in the form of 2026-07-28, without the ones that it no longer has.
+/// The capabilities of an older client in the form of 2026-07-28, without the ones that this revision no
+/// longer has.
 fn modern(capabilities: &Raw) -> Raw {
     let capabilities = capabilities.without(&["tasks"]);
     match capabilities.member("roots").filter(Raw::is_object) {

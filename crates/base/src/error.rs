@@ -425,7 +425,7 @@ impl Error {
         }
     }
 
-    /// The same for calls that no person or no rule has admitted.
+    /// The same for calls that were denied, rejected or not answered, or whose approval could not be requested.
     fn unapproved(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         let (code, message, server, approval) = match self {
             Self::Denied {

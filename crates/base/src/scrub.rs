@@ -60,7 +60,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
 /// Shortens a name, a URI or a rule for a record that is stored or leaves this machine, without known secrets
 /// and without secrets of a known form.
 pub fn brief(text: &str) -> String {
-    // Scrubbing precedes the cut, so that a secret at the cut is found.
+    // Looks beyond the limit, so that a secret at the cut is found.
     let text = &text[..text.floor_char_boundary(4 * BRIEF_BYTES)];
     let mut brief = redact_text(&self::text(text));
     if brief.len() > BRIEF_BYTES {

@@ -67,7 +67,7 @@ pub fn matches(template: &str, uri: &str) -> bool {
     true
 }
 
-/// The literal text around the expressions: before the first, between each two, after the last.
+/// The literal texts before, between and after the expressions.
 fn literals(template: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(template);
     std::iter::from_fn(move || {
