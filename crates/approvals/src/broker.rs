@@ -123,8 +123,8 @@ pub enum Input {
 pub enum WriteError {
     /// The write failed, as far as is known.
     Failed(Arc<str>),
-    /// The disk has another record than the one to be replaced, or none at all. Either an earlier write that
-    /// was reported as failed has succeeded, or the disk has lost its record.
+    /// The disk has a different record than the one to be replaced, or none at all. Either an earlier write
+    /// that was reported as failed has succeeded, or the disk has lost its record.
     Conflict(Option<Box<Record>>),
 }
 
@@ -662,7 +662,7 @@ impl Broker {
         }
     }
 
-    /// Handles a disk that has another record than this broker.
+    /// Handles a conflict: the record on disk differs from the broker's.
     fn conflict(&mut self, now: u64, id: &Id, event: Event, found: Option<Box<Record>>) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;

@@ -7,7 +7,8 @@
 //! 2. Between ask and allow, the more specific rule wins. These are compared in this order, each only
 //!    if all before it are equal:
 //!    1. a remembered decision for exactly these arguments;
-//!    2. the number of conditions on arguments that name one value (`equals`, or a pattern without wildcards);
+//!    2. the number of conditions on arguments that name one value (`equals`, or a pattern without
+//!       wildcards);
 //!    3. the number of conditions on arguments;
 //!    4. the tool: an exact name before a pattern, a pattern by its literal characters;
 //!    5. the server, in the same way;

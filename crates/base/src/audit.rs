@@ -167,7 +167,7 @@ pub struct Event {
     pub details: Value,
 }
 
-/// The party behind a change or a decision, as the gateway identified it on connection.
+/// The party behind a change or a decision, as the gateway identified it on arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Actor {
     /// `socket`, `tcp` or `console`.
@@ -313,8 +313,8 @@ async fn write(
         let minute = async {
             match due {
                 Some(due) => sleep_until(due.into()).await,
-                // Nothing is counted yet: the next event comes through the queue, or `counted_elsewhere` wakes the
-                // task.
+                // Nothing is counted yet: the next event comes through the queue, or wakes the task with
+                // `counted_elsewhere`.
                 None => pending().await,
             }
         };

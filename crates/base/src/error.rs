@@ -425,7 +425,8 @@ impl Error {
         }
     }
 
-    /// The same for calls that were denied, rejected or not answered, or whose approval could not be requested.
+    /// The same for calls that were denied or rejected, or whose approval was not given in time or could not
+    /// be requested.
     fn unapproved(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         let (code, message, server, approval) = match self {
             Self::Denied {

@@ -1,7 +1,7 @@
 //! The REST interface, for the command line, scripts and the console.
 //!
 //! All routes are in one table, from which the router is built and against which the description in
-//! `openapi.json` is checked. Requests have been authenticated on connection.
+//! `openapi.json` is checked. Requests are authenticated before they arrive here.
 
 mod activity;
 mod approvals;

@@ -1,7 +1,7 @@
 //! The address of a question that is answered in a browser.
 //!
-//! It is parsed more strictly than browsers do: an address in which they would see another host than a person
-//! or this program does is refused.
+//! It is parsed more strictly than browsers do: an address in which they would see a different host than a
+//! person or this program does is refused.
 
 use serde::Serialize;
 

@@ -154,7 +154,7 @@ fn is_odd_port(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_+{}, ".contains(c)
 }
 
-/// Tests if a database driver may open another target than the address seems to name: drivers accept lists of
+/// Tests if a database driver may open a different target than the address names: drivers accept lists of
 /// hosts, passwords with any characters, and hosts, ports and databases in the query.
 fn may_lead_to_another(authority: &str, path: &str) -> bool {
     let end = path.find('/').unwrap_or(path.len());

@@ -39,7 +39,7 @@ impl Names {
         Self(self.0 << 1 & (Self::DOT.0 | Self::DOTS.0))
     }
 
-    /// Appends a dot that a wildcard matches to each. No wildcard matches the first dot of a name.
+    /// Appends to each a dot that a wildcard matches. No wildcard matches the first dot of a name.
     fn dotted_by_wildcard(self) -> Self {
         self.only(Self::DOT).dotted()
     }

@@ -12,7 +12,7 @@ use super::{RuleRef, Verdict};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guard {
-    /// None.
+    /// No calls.
     #[default]
     #[serde(alias = "rules")]
     Never,

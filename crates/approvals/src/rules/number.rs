@@ -2,7 +2,7 @@
 
 use super::decode::{folded, is_unseen};
 
-/// The bound from which on programs with 64-bit numbers overflow or lose digits.
+/// The bound at which programs with 64-bit numbers overflow or lose digits.
 const SURE_BELOW: f64 = 9_223_372_036_854_775_808.0;
 
 /// The most digits that a double keeps.

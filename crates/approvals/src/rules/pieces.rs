@@ -125,7 +125,7 @@ const STEPS: usize = 16 * 1024 * 1024;
 /// The most digits of a number of a range.
 const DIGITS: usize = 10;
 
-/// The size of a range from which on its numbers are not compared one by one.
+/// The size of the smallest range whose numbers are not compared one by one.
 const NUMBERS: usize = 64;
 
 impl Pieces<'_> {

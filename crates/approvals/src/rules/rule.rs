@@ -45,7 +45,7 @@ pub struct Rule {
     pub(crate) client: Glob,
     pub(crate) arguments: Vec<Condition>,
     pub(crate) annotations: Hints,
-    /// Time from which on it no longer applies, in milliseconds since 1970.
+    /// Time at which it expires, in milliseconds since 1970.
     pub(crate) expires: Option<u64>,
     pub(crate) reason: Option<String>,
     /// The pattern of `tool` for URIs, built when it is first needed.
@@ -164,7 +164,7 @@ impl Rule {
         self.tool.is_exact().then(|| self.tool.head())
     }
 
-    /// Time from which on it no longer applies, in milliseconds since 1970.
+    /// Time at which it expires, in milliseconds since 1970.
     pub fn expires(&self) -> Option<u64> {
         self.expires
     }

@@ -457,7 +457,7 @@ impl Spellings {
         self.doubt_if(walk.leaves || walk.is_unclear, Doubt::Place);
         let path = walk.parts.join("/");
         if let Some(root) = walk.root {
-            // A directory may be a link, and its parent may be another directory than it seems.
+            // A directory may be a link, and its parent may not be the directory that it seems to be.
             self.doubt_if(walk.climbs, Doubt::Place);
             // The drive may be left out.
             if !root.is_empty() {

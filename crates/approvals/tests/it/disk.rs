@@ -1,4 +1,4 @@
-//! A disk that fails, hangs, or has other records than the broker expects.
+//! A disk that fails, hangs, or differs from the state that the broker expects.
 
 use switchboard_approvals::{
     Action, Ask, DecisionError, Input, Kind, Outcome,

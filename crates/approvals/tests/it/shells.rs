@@ -1,4 +1,5 @@
-//! Texts that a shell or curl resolves to another place than they seem to name, and similar harmless texts.
+//! Texts that a shell or curl resolves to a different place than they seem to name, and similar harmless
+//! texts.
 
 use serde_json::json;
 use switchboard_approvals::rules::Action;
