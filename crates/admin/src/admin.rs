@@ -15,7 +15,8 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Starts to describe the core to agents, and to tell people what waits for them.
+    /// Starts the administration: agents can read the status of the core, and people are notified of waiting
+    /// requests.
     pub fn start(core: Arc<Core>, inbound: Arc<Inbound>) -> Arc<Self> {
         let admin = Arc::new(Self { core, inbound });
         let status = Arc::downgrade(&admin);

@@ -1,8 +1,8 @@
-//! Making a request louder: a webhook that is told, and a notification on the desktop.
+//! Escalation of approval requests: messages to a webhook, and desktop notifications.
 //!
-//! One task hears what happens to requests and looks into the configuration at each, so that a change of it
-//! counts at once. Messages for the webhook wait in a short line and go out one after the other; neither
-//! they nor the desktop ever hold up what happened.
+//! One task receives the events of approval requests and reads the configuration at each of them, so that a
+//! change applies immediately. Messages for the webhook wait in a short queue and are sent one at a time;
+//! neither they nor the desktop ever delay the source of the events.
 
 mod desktop;
 mod webhook;
@@ -31,30 +31,30 @@ use crate::notify::{
     webhook::{Delivery, Message},
 };
 
-/// What every kind of event about an approval begins with.
+/// The prefix of every kind of event about an approval.
 const APPROVAL: &str = "approval.";
-/// What makes a request louder.
+/// The kind of event that escalates a request to the desktop.
 const ESCALATED: &str = "escalated";
-/// So many messages wait for the webhook; then the oldest is dropped.
+/// The most messages queued for the webhook; then the oldest is dropped.
 const QUEUE_MAX: usize = 64;
-/// So many notifications are being shown at a time; further ones are not.
+/// The most notifications shown at the same time; further ones are dropped.
 const SHOWN_MAX: usize = 4;
-/// How long is waited before the second and the third attempt at the webhook.
+/// Time to wait before the second and the third attempt at the webhook.
 const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
-/// What counts at the moment of an event.
+/// The settings at the moment of an event.
 #[derive(Debug, Clone)]
 pub(crate) struct Now {
     config: Arc<Config>,
-    /// The name and port of the console.
+    /// Host and port of the console.
     console: Option<Box<str>>,
-    /// The folder of secrets.
+    /// The directory of secrets.
     secrets: PathBuf,
 }
 
-/// Where the settings come from, and what the machine is like.
+/// The source of the settings, and the environment.
 struct Surroundings<N, E> {
-    /// `None` when the gateway is gone.
+    /// Returns `None` when the gateway is gone.
     now: N,
     env: E,
     backoff: &'static [Duration],
@@ -149,7 +149,7 @@ where
         }
     }
 
-    /// How a message is delivered as things are now; `None` if it is not wanted any more.
+    /// The delivery of a message under the current settings; `None` if the webhook is gone or cannot be used.
     fn delivery(&self, message: Message) -> Option<Delivery> {
         let now = (self.now)()?;
         let webhook = now.config.approvals.webhook.as_ref()?;
@@ -168,7 +168,7 @@ where
     }
 }
 
-/// Where the console shows the approval.
+/// The address of the console's page for the approval.
 fn console(host: Option<&str>, approval: &Raw) -> Option<String> {
     let id = approval.member("id").and_then(|id| id.to_text());
     let id = id.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How the gateway is, in one shape for every surface: tool, command line, REST, console.
+//! The status of the gateway, in one form for every surface: tool, command line, REST, console.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use switchboard_store::Status as StoreStatus;
 
 use crate::admin::Admin;
 
-/// The reader of a status. Agents do not read the words of servers.
+/// The reader of a status. Agents must not see the servers' own text.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
     Owner,
@@ -73,7 +73,8 @@ impl Admin {
                 note: Some(NO_CONSOLE_HINT.into()),
             });
         }
-        // Every tool that can be called, as `/api/v1/tools` lists them: merged views leave some of the memory's out.
+        // Every tool that can be called, as `/api/v1/tools` lists them: merged views omit some tools of the
+        // memory server.
         let catalog = core.live_catalog.catalog();
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -152,8 +153,8 @@ impl core::Status for Admin {
     }
 }
 
-/// A program, and what it runs if it is known for running others: `npx` alone says little. Other
-/// arguments may be secrets.
+/// A program and, if it runs other programs, the one that it runs: `npx` alone says little. Other arguments
+/// may be secrets.
 fn program(command: &str, args: &[String]) -> String {
     const RUNNERS: [&str; 10] = [
         "npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "uv",
@@ -169,13 +170,13 @@ fn program(command: &str, args: &[String]) -> String {
     }
 }
 
-/// What a server is, without its arguments, which may be secrets.
+/// The kind and target of a server, without its arguments, which may be secrets.
 pub fn describe(server: &Server) -> (&'static str, String) {
     match &server.transport {
         Transport::BuiltIn => ("built-in", "part of Switchboard".to_owned()),
         Transport::Command(line) => ("command", program(&line.command, &line.args)),
         Transport::Remote(remote) => {
-            // The path may be a secret too.
+            // The path may be a secret, too.
             ("remote", switchboard_redact::origin(&remote.url))
         }
         Transport::Container(container) => ("container", container.image.clone()),
@@ -194,7 +195,7 @@ fn failed_lists(upstream: &Upstream, reader: Reader) -> Vec<FailedList> {
     failed.collect()
 }
 
-/// What a person should know of a server all the same, or can do.
+/// A remark about a server that the user should see in spite of its state, or advice.
 fn note(server: &ServerStatus) -> Option<Arc<str>> {
     let action = server.health.action.as_deref();
     action.map(Into::into).or_else(|| {

@@ -1,7 +1,7 @@
-//! Tells whoever watches that calls were made.
+//! Notifies watchers of calls.
 //!
-//! A call counts itself and nothing else. While somebody reads events, the counts are looked at once a
-//! second; while nobody does, nothing runs.
+//! A call only updates counters. While there are readers of events, the counters are polled once a second;
+//! while there are none, nothing runs.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use switchboard_rest::events::{self, CallsEvent};
 use switchboard_store::Query;
 use tokio::time::{sleep, timeout};
 
-/// How often the counts are looked at.
+/// The interval at which the counters are polled.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Runs as long as the gateway.
@@ -29,7 +29,7 @@ pub(crate) async fn run(core: Weak<Core>) {
         let Some(core) = core.upgrade() else {
             return;
         };
-        // What was counted while nobody watched is told to the first who does.
+        // Calls that were counted without a reader are reported to the next reader.
         let now = core.metrics.calls();
         if core.events.is_watched() && now != before {
             tell(&core, &before, &now).await;
@@ -55,7 +55,7 @@ async fn tell(core: &Arc<Core>, before: &Counts, now: &Counts) {
 
 type Counts = BTreeMap<String, (u64, u64)>;
 
-/// The last call that was written down, if the store says so in time.
+/// The last recorded call, if the store responds in time.
 async fn newest(core: &Core) -> Option<u64> {
     let newest = core.store.activity(Query {
         limit: 1,

@@ -1,15 +1,15 @@
-//! The broker: every question that waits for a person, as a machine without I/O.
+//! The broker: every request that waits for a person, as a state machine without I/O.
 //!
-//! Whoever drives it hands in what happens and carries out what it wants done. Each change of a
-//! request is written down before anybody hears of it:
+//! The driver passes in inputs and carries out the effects. Each change of a request is stored before anyone
+//! is notified:
 //!
 //! ```text
-//! event ──▶ what comes of it ──▶ Effect::Write ──▶ Input::Written ──▶ tell, deliver, generate, reply
+//! event ──▶ transition ──▶ Effect::Write ──▶ Input::Written ──▶ tell, deliver, generate, reply
 //! ```
 //!
-//! While a change of a request is being written, what else happens to it waits in order. So of two
-//! people who press at once, or a person and the clock, one wins, and the other is told what became
-//! of it.
+//! While a change of a request is being stored, further events for it are queued in order. So if two
+//! approvers decide at the same time, or an approver and the clock, one wins, and the other is notified of
+//! the result.
 //!
 //! ```text
 //!            ┌──────────────── restart ───────────────┐
@@ -21,11 +21,11 @@
 //! approved, rejected, accepted, declined, cancelled, timed_out, withdrawn, failed
 //! ```
 //!
-//! A write that is taken for failed may have been made. The next one then conflicts with it, and whoever
-//! drives the broker hands in what is on the disk: that is what happened.
+//! A write that is reported as failed may have succeeded. The next one then conflicts with it, and the driver
+//! passes in the record on disk, which is authoritative.
 //!
-//! What is decided is handed over once: the record says so before it happens. An answer for which
-//! nobody waits any more is kept for a while, and goes to whoever asks the same again.
+//! A decision is delivered once: the record says so before it happens. An answer without a waiting asker is
+//! kept for a while, and is delivered to the next asker with an equal request.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -41,188 +41,187 @@ use crate::{
     step::{Event, Model, Step, became, by_rule, outcome, step},
 };
 
-/// Somebody who waits for an answer.
+/// A caller that waits for an answer.
 pub type Asker = u64;
-/// Somebody who has decided and wants to know whether that holds.
+/// An approver that waits for the result of a decision.
 pub type Decider = u64;
 
-/// The most requests at a time.
+/// The most requests.
 pub const OPEN_MAX: usize = 10_000;
-/// The most requests of one server at a time.
+/// The most requests of one server.
 pub const OPEN_EACH: usize = 2_000;
-/// The most bytes of requests at a time.
+/// The most bytes of requests.
 pub const BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The number of clients that can take all of that together. A client gets less than a server, so that others can
-/// still call it.
+/// The number of clients that together can use up these limits. A client gets less than a server, so that
+/// others can still call the server.
 pub const SHARES: usize = 8;
-/// The most bytes of one request of a client, and of a form.
+/// The longest request of a client, and the longest form, in bytes.
 pub const REQUEST_BYTES: usize = 1024 * 1024;
-/// The most bytes of one request for a model's answer, which may have pictures.
+/// The longest request for a completion, in bytes; it may contain images.
 pub const SAMPLING_BYTES: usize = 4 * REQUEST_BYTES;
-/// How long an answer is kept that nobody waits for, in milliseconds.
+/// Time for which an answer without an asker is kept, in milliseconds.
 pub const KEEP: u64 = 10 * 60 * 1000;
-/// The most decisions that wait while a change of a request is being written.
+/// The most decisions queued while a change of a request is being stored.
 const QUEUED_MAX: usize = 32;
-/// After so long it is tried again to write down what happens by itself, in milliseconds.
+/// Time until a failed write that no caller waits for is retried, in milliseconds.
 const WRITE_AGAIN: u64 = 1_000;
 
 const STOPPING: &str = "the gateway is stopping";
 const LOST: &str = "what was written of it is lost; ask again";
 
-/// What happens.
+/// An input of the broker.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// What an earlier run left behind. Everything else waits for it.
+    /// The requests that an earlier run left. All other inputs wait for this one.
     Loaded(Vec<Record>),
-    /// Somebody asks.
+    /// A caller makes a request.
     Raise {
-        /// Who waits for the answer.
+        /// The caller that waits for the answer.
         asker: Asker,
-        /// The name of the request, if it is a new one.
+        /// ID for the request, if it is a new one.
         id: Id,
-        /// What is asked.
+        /// The request.
         ask: Ask,
     },
-    /// Whoever asked does not want to know any more.
+    /// The asker has disconnected, or cancelled its request.
     Leave(Asker),
-    /// A request that an earlier run left behind is about nothing any more. One that somebody waits for stays.
+    /// The subject of a request of an earlier run no longer exists. A request with a waiting asker stays.
     Withdraw(Id),
-    /// A person decides.
+    /// An approver decides.
     Decide {
-        /// Who wants to know whether it holds.
+        /// The caller that waits for the result.
         decider: Decider,
-        /// Which request.
+        /// ID of the request.
         id: Id,
-        /// What is decided.
+        /// The decision.
         decision: Decision,
     },
-    /// What was to be written is, or could not be.
+    /// A write has finished, or failed.
     Written {
-        /// Which request.
+        /// ID of the request.
         id: Id,
-        /// What went wrong.
+        /// The error, if it failed.
         failed: Option<WriteError>,
     },
-    /// What was given up as not written is on the disk after all.
+    /// A write that was reported as failed has reached the disk after all.
     Found(Arc<Record>),
-    /// The model has answered, or could not.
+    /// The model has responded, or failed.
     Generated {
-        /// Which request.
+        /// ID of the request.
         id: Id,
-        /// The answer and its cost, or what went wrong.
+        /// The response and its cost, or the error.
         result: Result<(Raw, Usage), Arc<str>>,
     },
     /// Time has passed.
     Tick,
-    /// The gateway stops. Whoever waits is told so, and nothing is withdrawn: what is decided from now on is
-    /// kept.
+    /// The gateway stops. Askers are notified, but nothing is withdrawn: later decisions are kept.
     Stop,
 }
 
-/// Why something is not written.
+/// The reason why a write failed.
 #[derive(Clone, Debug)]
 pub enum WriteError {
-    /// It could not be, as far as can be told.
+    /// The write failed, as far as is known.
     Failed(Arc<str>),
-    /// The disk has something else than what was to be replaced: this, or nothing at all. An earlier write
-    /// that was taken for failed may have been made, or the disk has lost what it had.
+    /// The disk has a different record than the one to be replaced, or none at all. Either an earlier write
+    /// that was reported as failed has succeeded, or the disk has lost its record.
     Conflict(Option<Box<Record>>),
 }
 
-/// What is to be done.
+/// An effect that the driver carries out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Write this down, and say so with [`Input::Written`].
+    /// Store this, and report it with [`Input::Written`].
     Write {
-        /// The request as it is from now on.
+        /// The new state of the request.
         record: Arc<Record>,
-        /// What happened.
+        /// The change.
         why: Change,
     },
-    /// Tell whoever watches.
+    /// Notify watchers.
     Tell {
-        /// What happened.
+        /// The change.
         why: Change,
-        /// The request as it is now.
+        /// The current state of the request.
         record: Arc<Record>,
     },
-    /// Give an asker what it waits for.
+    /// Deliver an outcome to its asker.
     Deliver {
-        /// Who.
+        /// The asker.
         asker: Asker,
-        /// What it had asked.
+        /// ID of its request.
         id: Id,
-        /// What.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// Have the model answer, and say so with [`Input::Generated`].
+    /// Have the model respond, and report it with [`Input::Generated`].
     Generate(Arc<Record>),
-    /// Tell somebody who decided what became of it.
+    /// Report the result of a decision to its sender.
     Reply {
-        /// Who.
+        /// The sender of the decision.
         decider: Decider,
-        /// The request as it is now.
+        /// The current state of the request, or the error.
         result: Result<Arc<Record>, DecisionError>,
     },
 }
 
-/// What happened to a request.
+/// A change of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// It is asked.
+    /// It was created.
     Created,
-    /// It is asked again, by somebody who waits.
+    /// It was made again, and has a waiting asker.
     Resumed,
-    /// It became louder.
+    /// It escalated.
     Escalated,
-    /// A person decided.
+    /// An approver or a rule decided.
     Decided,
-    /// The model answered, or could not.
+    /// The model responded, or failed.
     Generated,
-    /// Nobody answered in time.
+    /// No person answered in time.
     Expired,
-    /// Whoever asked does not want to know any more.
+    /// The asker cancelled it.
     Withdrawn,
-    /// Whoever asked went with an earlier run of the gateway.
+    /// The asker was lost with an earlier run of the gateway.
     Orphaned,
-    /// A kept answer was handed over.
+    /// A kept answer was delivered.
     Delivered,
-    /// A kept answer was not asked for.
+    /// A kept answer has expired.
     Forgotten,
 }
 
-/// What becomes of a question for whoever asked it.
+/// The outcome of a request for its asker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// A person agreed, or answered. What with, depends on the kind: the result of sampling, the answer
+    /// The approver agreed, or answered. The content depends on the kind: the result of sampling, the answer
     /// to a question, changed arguments.
     Answer(Option<Raw>),
-    /// A person refused.
+    /// The approver refused.
     Rejected(Option<Arc<str>>),
-    /// Nobody answered within so many milliseconds.
+    /// No person answered within this number of milliseconds.
     TimedOut(u64),
-    /// The model could not answer.
+    /// The model failed.
     Failed(Arc<str>),
-    /// It could not be asked: there is no room, or nothing can be written down.
+    /// The request could not be made: there is no capacity, or it cannot be stored.
     Unavailable(Arc<str>),
 }
 
-/// Every question that waits for a person.
+/// The broker of all requests that wait for a person.
 #[derive(Debug, Default)]
 pub struct Broker {
-    /// `None` until it is known what an earlier run left behind.
+    /// `None` until the requests of an earlier run are loaded.
     loaded: Option<()>,
     early: VecDeque<Input>,
     entries: BTreeMap<Id, Entry>,
-    /// Requests by their key: those which somebody who asks the same again can take over.
+    /// Requests by key, so that a later asker can take over an equal one.
     keys: BTreeSet<(Arc<str>, Id)>,
     askers: HashMap<Asker, Id>,
     timers: BTreeSet<(u64, Id)>,
     room: Capacity,
-    /// How many wait for a person, as it is written.
+    /// The number of stored requests that wait for a person.
     waiting: usize,
     model: Model,
-    /// The gateway stops: nobody waits any more.
+    /// The gateway stops: there are no more askers.
     stopped: bool,
     effects: Vec<Effect>,
 }
@@ -233,14 +232,14 @@ struct Entry {
     asker: Option<Asker>,
     writing: Option<Writing>,
     queued: VecDeque<Event>,
-    /// When it is next to be looked at, as it stands in the timers.
+    /// The time of its entry in the timers.
     timer: Option<u64>,
-    /// Nothing of it has been written yet.
+    /// Nothing of it has been stored yet.
     is_new: bool,
 }
 
 impl Entry {
-    /// Whether it is written that it waits for a person.
+    /// Returns `true` if it is stored and waits for a person.
     fn waits(&self) -> bool {
         !self.is_new && self.record.status.waits()
     }
@@ -254,12 +253,12 @@ struct Writing {
 }
 
 impl Broker {
-    /// A broker that does not know yet what an earlier run left behind.
+    /// Creates a broker, which waits for the requests of an earlier run.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether there is a model that can answer, and whether a person looks at what it says.
+    /// Sets whether a model is configured, and whether a person reviews its responses.
     pub fn set_generation(&mut self, can_generate: bool, review: bool) {
         self.model = Model {
             can_generate,
@@ -267,12 +266,12 @@ impl Broker {
         };
     }
 
-    /// When time has to be told next, in milliseconds since 1970.
+    /// The time of the next [`Input::Tick`], in milliseconds since 1970.
     pub fn wake(&self) -> Option<u64> {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// How many requests wait for a person.
+    /// The number of requests that wait for a person.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
@@ -283,12 +282,12 @@ impl Broker {
         written.map(|entry| &entry.record)
     }
 
-    /// Takes in what happens. What is to be done comes back in the order in which to do it.
+    /// Handles an input. Returns the effects in the order in which to carry them out.
     pub fn handle(&mut self, now: u64, input: Input) -> Vec<Effect> {
         match (self.loaded, input) {
             (None, Input::Loaded(records)) => self.load(now, records),
             (None, Input::Leave(asker)) => {
-                // Nobody was asked yet.
+                // No request was made yet.
                 let is_it =
                     |early: &Input| matches!(early, Input::Raise { asker: of, .. } if *of == asker);
                 self.early.retain(|early| !is_it(early));
@@ -306,7 +305,7 @@ impl Broker {
     fn load(&mut self, now: u64, records: Vec<Record>) {
         self.loaded = Some(());
         for mut record in records.into_iter().filter(Record::is_live) {
-            // Sessions are those of the gateway that ran before.
+            // Sessions belong to the earlier run of the gateway.
             record.ask.session = Session::default();
             let id = Arc::clone(&record.id);
             let orphaned = record.status.is_open() && record.status != Status::Orphaned;
@@ -332,7 +331,7 @@ impl Broker {
                 id,
                 decision,
             } => match self.entries.get(&id) {
-                // One that is being written may be read already by whoever decides.
+                // The approver may have read a request that is still being stored.
                 Some(entry) => {
                     let decides = |event: &&Event| matches!(event, Event::Decide(..));
                     if entry.queued.iter().filter(decides).count() >= QUEUED_MAX {
@@ -365,7 +364,7 @@ impl Broker {
                 _ => {}
             }
         }
-        // What is being handed over is: that is on its way to the disk.
+        // Outcomes whose delivery is being stored are still delivered.
         let left = self.entries.iter().filter_map(|(id, entry)| {
             let delivers = |writing: &Writing| writing.next.delivered.is_some();
             let is_left = !entry.writing.as_ref().is_some_and(delivers);
@@ -406,7 +405,7 @@ impl Broker {
         self.happen(now, id, Event::Create);
     }
 
-    /// A request for the same that nobody waits for.
+    /// An equal request without an asker.
     fn same(&self, now: u64, ask: &Ask) -> Option<Id> {
         let from = (Arc::clone(&ask.key), Id::from(""));
         let same = self
@@ -415,17 +414,17 @@ impl Broker {
             .take_while(|(key, _)| *key == ask.key);
         let free = same.filter_map(|(_, id)| {
             let entry = self.entries.get(id)?;
-            // Right after a start it is being written down that nobody waits any more.
+            // Right after a start, the loss of its asker may still be on its way to the disk.
             let writing = entry.writing.as_ref().map(|writing| writing.why);
             let settled = matches!(writing, None | Some(Change::Orphaned | Change::Escalated));
             let free = entry.asker.is_none() && settled && entry.queued.is_empty();
-            // One that is too late may have been given up while the disk did not work.
+            // A request past its deadline may have been given up while the disk failed.
             let in_time = !entry.record.is_late(now);
             let kept = entry.record.kept.is_some_and(|until| until > now);
             let lost = (entry.record.status.waits() && in_time) || kept;
             (free && lost && entry.record.ask.kind == ask.kind).then_some(entry)
         });
-        // One that has its answer goes before one that waits for it.
+        // A request with an answer takes precedence over one that waits for it.
         let found = free.min_by_key(|entry| entry.record.kept.is_none())?;
         Some(Arc::clone(&found.record.id))
     }
@@ -467,7 +466,7 @@ impl Broker {
         if let Some(asker) = entry.asker {
             self.askers.remove(&asker);
         }
-        // What could not be written never was.
+        // A request that could not be stored never existed.
         for event in entry.queued {
             if let Event::Decide(decider, _) = event {
                 self.reply(decider, Err(DecisionError::Unknown));
@@ -475,7 +474,7 @@ impl Broker {
         }
     }
 
-    /// Sets the timer of a request to when it is due, or later if so asked.
+    /// Sets the timer of a request to its due time, or to `not_before` if that is later.
     fn set_timer(&mut self, id: &Id, not_before: Option<u64>) {
         let due = self.entries.get(id).and_then(|entry| entry.record.due());
         self.arm(id, due.map(|at| at.max(not_before.unwrap_or(0))));
@@ -494,7 +493,7 @@ impl Broker {
         }
     }
 
-    /// Lets time do what it does.
+    /// Handles the timers that are due.
     fn due(&mut self, now: u64) {
         while let Some((at, id)) = self.timers.first().cloned() {
             if at > now {
@@ -508,12 +507,12 @@ impl Broker {
         }
     }
 
-    /// Something happens to a request, now or after what is being written.
+    /// Passes an event to a request, now or after the write in progress.
     fn happen(&mut self, now: u64, id: &Id, event: Event) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
         };
-        // Time that waits to be looked at need not be told twice.
+        // One queued event for the passing of time is enough.
         let is_time = |event: &Event| matches!(event, Event::Time);
         if !is_time(&event) || !entry.queued.iter().any(is_time) {
             entry.queued.push_back(event);
@@ -521,7 +520,7 @@ impl Broker {
         self.go_on(now, id);
     }
 
-    /// Deals with what has happened to a request, up to the next thing that is to be written.
+    /// Handles the queued events of a request, up to the next write.
     fn go_on(&mut self, now: u64, id: &Id) {
         loop {
             let Some(entry) = self.entries.get_mut(id) else {
@@ -582,7 +581,7 @@ impl Broker {
         self.settle(now, id);
     }
 
-    /// A request is this from now on, as it is written.
+    /// Replaces a request with its stored new state.
     fn turn(&mut self, id: &Id, next: &Arc<Record>, why: Change) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
@@ -601,20 +600,20 @@ impl Broker {
         }
     }
 
-    /// Goes on with a request, and lets go of it if it is over.
+    /// Handles the queued events of a request, and removes it if it is closed.
     fn settle(&mut self, now: u64, id: &Id) {
         self.go_on(now, id);
         let over = |entry: &Entry| {
             !entry.record.is_live() && entry.writing.is_none() && entry.queued.is_empty()
         };
         if self.entries.get(id).is_some_and(over) {
-            // Whoever waits for what is over without an answer for them waits for nothing.
+            // An asker of a request that is closed without an outcome would wait for ever.
             self.deliver(id, Outcome::Unavailable(LOST.into()));
             self.remove(id);
         }
     }
 
-    /// A change could not be written down: it has not happened.
+    /// Handles a change that could not be stored: it has not happened.
     fn unwritten(&mut self, now: u64, id: &Id, next: &Record, event: Event, reason: &Arc<str>) {
         if self.stopped {
             self.deliver(id, Outcome::Unavailable(STOPPING.into()));
@@ -631,7 +630,7 @@ impl Broker {
                 self.reply(decider, Err(DecisionError::Unavailable(Arc::clone(reason))));
             }
             Event::Time if next.status == Status::TimedOut => {
-                // Nobody has to wait for the disk to hear that it is too late.
+                // The asker need not wait for the disk to receive the timeout.
                 if let Some(outcome) = outcome(next) {
                     self.deliver(id, outcome);
                 }
@@ -647,7 +646,7 @@ impl Broker {
                 };
                 entry.queued.push_front(event);
                 if entry.record.is_late(now) {
-                    // As above. What the model said is kept when it can be written.
+                    // As above. The model's response is kept once it can be stored.
                     self.deliver(id, Outcome::Unavailable(Arc::clone(reason)));
                 }
                 return self.arm(id, Some(now + WRITE_AGAIN));
@@ -663,7 +662,7 @@ impl Broker {
         }
     }
 
-    /// The disk has something else than what is known here.
+    /// Handles a conflict: the record on disk differs from the broker's.
     fn conflict(&mut self, now: u64, id: &Id, event: Event, found: Option<Box<Record>>) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
@@ -671,10 +670,10 @@ impl Broker {
         let is_newer = |found: &Record| !entry.is_new && found.version > entry.record.version;
         match found.filter(|found| is_newer(found)) {
             Some(found) => {
-                // What happens now happens to that.
+                // The event now applies to that record.
                 entry.queued.push_front(event);
                 if self.stopped && found.delivered.is_none() {
-                    // What was being handed over is not, and nothing else will be.
+                    // The delivery in progress fails, and there will be no other.
                     self.deliver(id, Outcome::Unavailable(STOPPING.into()));
                 }
                 self.adopt(now, id, &Arc::from(found));
@@ -683,16 +682,16 @@ impl Broker {
         }
     }
 
-    /// A write that was given up has been made after all.
+    /// Handles a write that has succeeded after it was given up.
     fn found(&mut self, now: u64, record: &Arc<Record>) {
         let id = &record.id;
         match self.entries.get(id) {
-            // What is being written meets it on the disk.
+            // The write in progress will conflict with it.
             Some(entry) if entry.writing.is_some() => {}
             Some(entry) if record.version > entry.record.version => self.adopt(now, id, record),
             Some(_) => {}
             None if record.is_live() => {
-                // Whoever asked was told that it cannot be asked.
+                // The asker has been notified that the request could not be made.
                 self.insert(Record::clone(record), None, false);
                 self.happen(now, id, Event::Leave);
             }
@@ -700,15 +699,15 @@ impl Broker {
         }
     }
 
-    /// Takes over what is on the disk: a write that was taken for failed had been made. Nothing of what comes
-    /// of it has been done yet.
+    /// Adopts the record on disk: a write that was reported as failed had succeeded. Its effects have not
+    /// been carried out yet.
     fn adopt(&mut self, now: u64, id: &Id, found: &Arc<Record>) {
         let Some(entry) = self.entries.get_mut(id) else {
             return;
         };
         let why = became(&entry.record, found);
         let agreed = found.status == Status::Generating;
-        // Whoever waited may have been told meanwhile that it is too late.
+        // The asker may have been notified of a timeout in the meantime.
         let wanted = entry.asker.is_some() || entry.record.status == Status::Orphaned;
         if agreed && !wanted && !self.stopped {
             entry.queued.push_front(Event::Leave);
@@ -723,7 +722,7 @@ impl Broker {
         self.settle(now, id);
     }
 
-    /// The disk does not know a request any more: nothing can become of it.
+    /// Gives up a request that the disk no longer has.
     fn give_up(&mut self, id: &Id, event: Event) {
         self.deliver(id, Outcome::Unavailable(LOST.into()));
         let entry = self.entries.get_mut(id);
@@ -736,7 +735,7 @@ impl Broker {
         self.remove(id);
     }
 
-    /// Gives whoever waits for a request, if anybody does, what comes of it.
+    /// Delivers the outcome of a request to its asker, if there is one.
     fn deliver(&mut self, id: &Id, outcome: Outcome) {
         let entry = self.entries.get_mut(id);
         let Some(asker) = entry.and_then(|entry| entry.asker.take()) else {

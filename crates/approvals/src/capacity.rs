@@ -1,4 +1,4 @@
-//! The room for requests that wait for a person: bounded in all, for each server and for each client.
+//! The capacity for requests that wait for a person: bounded in total, per server and per client.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,13 +7,13 @@ use crate::{
     record::{Ask, Holder, Kind},
 };
 
-/// The most bytes of the requests of one server at a time.
+/// The most bytes of waiting requests of one server.
 const BYTES_EACH: usize = BYTES_MAX / 4;
 
-/// The number of clients over HTTP that can take all that they have of one server together.
+/// The number of clients over HTTP that together can use up their limit for one server.
 const WEB_SHARES: usize = 4;
 
-/// The room that is taken.
+/// The capacity that is in use.
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
     all: Load,
@@ -22,14 +22,14 @@ pub(crate) struct Capacity {
     web: WebLoad,
 }
 
-/// A number of requests, and their bytes.
+/// A number of requests, and their total size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Load {
     count: usize,
     bytes: usize,
 }
 
-/// The requests of all clients over HTTP, and of those among them that have shown no token.
+/// The requests of all clients over HTTP, and of the clients among them without a token.
 #[derive(Clone, Copy, Debug, Default)]
 struct WebLoad {
     all: Load,
@@ -55,7 +55,7 @@ impl Load {
         self.count >= count || self.bytes + weight > bytes
     }
 
-    /// Takes a request out. Returns if none is left.
+    /// Removes a request. Returns `true` if none is left.
     fn subtract(&mut self, weight: usize) -> bool {
         self.count = self.count.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(weight);
@@ -78,7 +78,7 @@ impl WebLoad {
         }
     }
 
-    /// Tests if a request exceeds half of a limit, or a quarter of it for a stranger.
+    /// Tests if a request exceeds half of a limit, or a quarter of it for a client without a token.
     fn is_full(&self, holder: Holder, weight: usize, (count, bytes): (usize, usize)) -> bool {
         self.all.is_full(weight, (count / 2, bytes / 2))
             || holder.is_stranger && self.strangers.is_full(weight, (count / 4, bytes / 4))
@@ -86,7 +86,7 @@ impl WebLoad {
 }
 
 impl Capacity {
-    /// Returns why there is no room for a new request, if there is none.
+    /// The reason why there is no capacity for a new request, if there is none.
     pub(crate) fn refuses(&self, ask: &Ask) -> Option<&'static str> {
         let weight = weight(ask);
         let holder = ask.holder;
@@ -103,7 +103,7 @@ impl Capacity {
         let is_web = is_clients && holder.is_web;
         let most = match ask.kind {
             Kind::Sampling => SAMPLING_BYTES,
-            // The gateway itself asks, and bounds it.
+            // The gateway makes these itself, and bounds them.
             Kind::Trust => usize::MAX,
             Kind::Elicitation | Kind::ToolCall | Kind::Resource | Kind::Prompt => REQUEST_BYTES,
         };
@@ -126,7 +126,7 @@ impl Capacity {
         }
     }
 
-    /// Takes room for a request.
+    /// Reserves capacity for a request.
     pub(crate) fn take(&mut self, ask: &Ask) {
         let weight = weight(ask);
         self.all.add(weight);
@@ -145,7 +145,7 @@ impl Capacity {
         self.clients.entry(client).or_default().add(weight);
     }
 
-    /// Gives back the room of a request.
+    /// Releases the capacity of a request.
     pub(crate) fn give_back(&mut self, ask: &Ask) {
         let weight = weight(ask);
         let is_web = is_clients(ask) && ask.holder.is_web;
@@ -175,7 +175,8 @@ fn give_back_of(clients: &mut HashMap<u64, Load>, client: u64, weight: usize) {
     }
 }
 
-/// Tests if a client made the request. A question of a server or of the gateway takes no room of the client.
+/// Tests if a client made the request. A request of a server or of the gateway does not count against a
+/// client.
 fn is_clients(ask: &Ask) -> bool {
     let is_request = matches!(ask.kind, Kind::ToolCall | Kind::Resource | Kind::Prompt);
     is_request && ask.holder.client != 0

@@ -1,4 +1,4 @@
-//! What a person decides, and what that makes of a request.
+//! Decisions of approvers, and their effect on requests.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -9,33 +9,33 @@ use crate::{
     record::{Action, Decided, Kind, Record, Remember, Scope, Source, Status},
 };
 
-/// What a person decides.
+/// A decision about a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// Who decides, as the gateway established it.
+    /// The approver, as identified by the gateway.
     pub by: Arc<str>,
-    /// The door that the decision came through, and the process that sent it.
+    /// The entrance through which the decision came, and the process that sent it.
     pub from: Option<Source>,
-    /// Free text of the sender. It says nothing about who that is.
+    /// Free text of the sender. It does not identify the sender.
     pub note: Option<Arc<str>>,
-    /// Why.
+    /// The approver's explanation.
     pub reason: Option<Arc<str>>,
-    /// What is changed: members of the request, or `text` of a draft.
+    /// Changes: members of the request, or the `text` of a draft.
     pub edits: Option<Raw>,
-    /// What a form was filled in with.
+    /// The content of a form.
     pub content: Option<Raw>,
-    /// What the person answers in the model's place.
+    /// The approver's own answer, in place of the model's.
     pub text: Option<String>,
-    /// For how long it holds, if for more than this once.
+    /// The scope and duration for which it is remembered, if it applies more than once.
     pub remember: Option<Remember>,
-    /// Where the request stood when the person looked at it. What has become something else is not decided.
+    /// The status that the approver saw. The decision is refused if the request has moved on since.
     pub seen: Option<Status>,
 }
 
 impl Decision {
-    /// A decision without anything added.
+    /// A decision with only an action.
     pub fn new(action: Action, by: impl Into<Arc<str>>) -> Self {
         Self {
             action,
@@ -52,19 +52,19 @@ impl Decision {
     }
 }
 
-/// Why a decision is not taken.
+/// The reason why a decision is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DecisionError {
-    /// There is no such request.
+    /// The request does not exist.
     #[error("there is no such request")]
     Unknown,
-    /// Somebody else, or time, was faster. This is what became of it.
+    /// Another decision came first, or the request timed out. The record shows the result.
     #[error("it was decided already")]
     Late(Box<Record>),
     /// The decision does not fit the request.
     #[error("{message}")]
     Unfit {
-        /// The reason.
+        /// The problem.
         message: String,
         /// Advice for the user.
         hint: Option<Cow<'static, str>>,
@@ -72,15 +72,15 @@ pub enum DecisionError {
     /// The content does not fit the form.
     #[error("the content does not fit the form")]
     Content(Vec<FieldError>),
-    /// It could not be written down.
+    /// The decision could not be stored.
     #[error("it could not be written down: {0}")]
     Unavailable(Arc<str>),
-    /// Too many decisions about the same request wait.
+    /// Too many decisions about the same request are waiting.
     #[error("too many decide about this at the same time")]
     Busy,
 }
 
-/// What comes of a decision about a request that waits for one.
+/// Applies a decision to a request that waits for one.
 pub(crate) fn decide(
     record: &Record,
     decision: &Decision,
@@ -102,14 +102,14 @@ pub(crate) fn decide(
     }
     check_remember(record, decision)?;
     if record.status == Status::Reviewing {
-        // What was agreed to before stays on record.
+        // The first approval stays on record.
         next.agreed.clone_from(&record.decided);
     }
     next.decided = Some(decided(decision, action, now));
     Ok(next)
 }
 
-/// The scopes for which a decision about this can be remembered.
+/// The scopes for which a decision about this request can be remembered.
 pub fn rememberable(record: &Record) -> Vec<Scope> {
     let all = [Scope::Session, Scope::Project, Scope::Always];
     let can = |scope: &Scope| check_scope(record, *scope).is_ok();
@@ -171,7 +171,7 @@ fn advised(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> De
     }
 }
 
-/// Approved or rejected, with changes to these members at most.
+/// Approves or rejects the request, with changes to these members at most.
 fn verdict(next: &mut Record, decision: &Decision, editable: &[&str]) -> Result<(), DecisionError> {
     match decision.action {
         Action::Approve => {
@@ -279,7 +279,7 @@ fn elicitation(next: &mut Record, decision: &Decision) -> Result<Action, Decisio
                 .check(decision.content.as_ref())
                 .map_err(DecisionError::Content)?;
             let action = ("action", Raw::string("accept"));
-            // Whoever opens an address tells nothing else.
+            // Opening an address gives no content.
             let content = (!form.is_url()).then_some(("content", content));
             next.answer = Some(Raw::object([action].into_iter().chain(content)));
             next.status = Status::Accepted;
@@ -347,7 +347,7 @@ fn check_sampling(edits: Option<&Raw>) -> Result<(), DecisionError> {
     Ok(())
 }
 
-/// A person's words as the answer of a model.
+/// The approver's own text, in the form of a model's response.
 fn own_words(text: &str) -> Raw {
     Raw::object([
         ("role", Raw::string("assistant")),
@@ -361,7 +361,7 @@ fn text_block(text: &str) -> Raw {
     Raw::object([("type", Raw::string("text")), ("text", Raw::string(text))])
 }
 
-/// A model's answer with other words: what is not text stays, and stands behind it.
+/// A model's response with its text replaced: the other blocks stay, after the new text.
 fn with_text(draft: &Raw, text: &str) -> Raw {
     let is_text = |block: &Raw| {
         let kind = block.member("type").and_then(|kind| kind.to_text());

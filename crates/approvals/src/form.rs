@@ -1,8 +1,8 @@
-//! Questions to a person: what a server asks by `elicitation/create`, ready to be shown and answered.
+//! Questions to a person: the parameters of `elicitation/create`, ready to be shown and answered.
 //!
-//! The schemas are those of the revisions 2025-06-18 to 2026-07-28: flat, of texts, numbers, flags and
-//! choices. A schema that is anything else makes a form without fields that says why, to be answered
-//! in JSON. Nothing is ever fetched, and what a server says is data.
+//! The schemas are those of the revisions 2025-06-18 to 2026-07-28: flat, with texts, numbers, flags and
+//! choices. Any other schema gives a form without fields and with the reason, to be answered in JSON. Nothing
+//! is ever fetched, and the server's text is data.
 
 mod address;
 mod check;
@@ -18,63 +18,63 @@ pub use self::field::{Choice, Field, Format, Kind};
 
 use switchboard_redact::words::secret;
 
-/// The most fields of a form. A person who is asked for more is not asked in earnest.
+/// The most fields of a form. No serious form has more.
 pub const FIELDS: usize = 200;
 
 /// The most options of one choice.
 pub const OPTIONS: usize = 2_000;
 
-/// How much of what a server says is shown at a time, in bytes.
+/// The longest text of a server that is shown, in bytes.
 pub const SHOWN_BYTES: usize = 8 * 1024;
 
-/// How much of a schema that is no form is looked through for secrets, in bytes.
+/// The part of a schema without fields that is scanned for secrets, in bytes.
 const SCHEMA_BYTES: usize = 256 * 1024;
 
-/// What a server asks a person.
+/// A question of a server to the user.
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// What the server says.
+    /// The server's message.
     pub message: String,
-    /// What it asks for.
+    /// The way in which it is answered.
     pub mode: Mode,
-    /// The schema as it came, if it is to be filled in.
+    /// The original schema, if there is content to fill in.
     schema: Option<Raw>,
 }
 
-/// How a question is answered.
+/// The way in which a question is answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "mode", rename_all = "lowercase")]
 pub enum Mode {
-    /// The person fills in fields.
+    /// The user fills in fields.
     Form {
-        /// In the order of the schema.
+        /// The fields, in the order of the schema.
         fields: Vec<Field>,
     },
-    /// The person writes JSON: the schema is none of a form.
+    /// The user writes JSON, because the schema is not that of a form.
     Raw {
-        /// Why there are no fields.
+        /// The reason why there are no fields.
         why: String,
     },
-    /// The person opens an address in a browser.
+    /// The user opens an address in a browser.
     Url(Address),
-    /// The question cannot be answered but with a no.
+    /// The question can only be declined.
     Refused {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// Something in an answer that does not fit.
+/// An error in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldError {
-    /// Where, as a JSON pointer: `/age`; nothing if it is the whole.
+    /// JSON pointer to the value, such as `/age`; empty for the whole answer.
     pub path: String,
-    /// What is wrong there.
+    /// The problem.
     pub message: String,
 }
 
 impl Form {
-    /// Reads the parameters of `elicitation/create`.
+    /// Parses the parameters of `elicitation/create`.
     ///
     /// ```
     /// use switchboard_approvals::form::Form;
@@ -96,7 +96,7 @@ impl Form {
         read::form(params)
     }
 
-    /// The fields; none unless it is a form.
+    /// The fields; empty unless it is a form.
     pub fn fields(&self) -> &[Field] {
         match &self.mode {
             Mode::Form { fields } => fields,
@@ -104,12 +104,12 @@ impl Form {
         }
     }
 
-    /// Whether an address is to be opened.
+    /// Returns `true` if the user should open an address.
     pub fn is_url(&self) -> bool {
         matches!(self.mode, Mode::Url(_))
     }
 
-    /// The whole host of the address that is to be opened.
+    /// The complete host of the address to open.
     pub fn host(&self) -> Option<&str> {
         match &self.mode {
             Mode::Url(address) => Some(&address.host),
@@ -117,13 +117,13 @@ impl Form {
         }
     }
 
-    /// The answer as it may be sent, with defaults where nothing was answered; or all that does not
-    /// fit. An address is agreed to without any content, which gives an empty object.
+    /// Validates an answer. Returns it with defaults for missing fields, or all errors. An address is
+    /// accepted without content, which gives an empty object.
     pub fn check(&self, content: Option<&Raw>) -> Result<Raw, Vec<FieldError>> {
         check::check(self, content)
     }
 
-    /// What a person should know before answering.
+    /// Warnings for the user before answering.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(word) = secret(&self.message) {

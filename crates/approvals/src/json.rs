@@ -1,7 +1,7 @@
-//! Digests of JSON, and members that are there twice.
+//! Digests of JSON, and the detection of duplicate members.
 //!
-//! Arguments decide whether a person is asked, so nothing in them may be read differently here than
-//! a server reads it. The tree that this works on is [`switchboard_wire::tree`].
+//! Arguments decide whether a person is asked, so this module must read them exactly as a server does. It
+//! works on the tree of [`switchboard_wire::tree`].
 
 use sha2::{Digest as _, Sha256};
 use switchboard_wire::{
@@ -9,11 +9,11 @@ use switchboard_wire::{
     tree::{Json, Tree},
 };
 
-/// The most values of which a digest is made by their meaning. More are taken byte by byte.
+/// The most values for which the digest is structural. Larger documents are hashed byte by byte.
 const DIGEST_NODES: usize = 200_000;
 
-/// What tells one value from another. The order of members and the white space between them do not
-/// count, since a client may write it anew; how a number is spelled does.
+/// A digest that identifies a value. The order of members and the white space between them do not count,
+/// since a client may write them differently the next time; the spelling of numbers does.
 pub fn digest(value: &Raw) -> [u8; 32] {
     let tree = Tree::read(value, DIGEST_NODES);
     let mut hash = Sha256::new();
@@ -57,8 +57,8 @@ fn digest_tree(value: &Json<'_>, hash: &mut Sha256) {
     }
 }
 
-/// Whether some object in it has a member twice, be it in another case, or it is too large to tell: readers would disagree on
-/// what it says.
+/// Tests if an object in the value has a duplicate member, ignoring letter case, or if the value is too large
+/// to tell. Parsers would disagree on the meaning of such a value.
 pub fn says_twice(value: &Raw) -> bool {
     fn look(value: &Json<'_>) -> bool {
         match value {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_tell_values_apart() {
+    fn digests_differ_for_different_values() {
         assert_eq!(
             digest(&raw(r#"{"a":1,"b":2}"#)),
             digest(&raw(r#"{ "b":2, "a":1 }"#))
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_whole_is_told_apart_by_its_bytes() {
+    fn partly_read_values_are_hashed_by_bytes() {
         let deep = raw(&format!("[{}{},7]", "[".repeat(5000), "]".repeat(5000)));
         let deeper = raw(&format!("[{}{},7]", "[".repeat(5001), "]".repeat(5001)));
         assert_ne!(digest(&deep), digest(&deeper));

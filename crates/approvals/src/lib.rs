@@ -1,8 +1,8 @@
-//! Asking a human: the broker, its rules, and the forms that a person fills in.
+//! Human approval: the broker of requests, the rules, and the forms that a person fills in.
 //!
-//! Nothing here waits, reads or writes. [`Broker`] is every question that waits for a person, as a
-//! machine: it is told what happens and says what is to be done. [`rules`] say which calls are asked
-//! about, [`form`] what a server asks and whether an answer fits.
+//! Nothing here waits, reads or writes. [`Broker`] holds every request that waits for a person, as a state
+//! machine: it takes inputs and returns effects. [`rules`] decide which calls need approval, and [`form`]
+//! parses the questions of servers and validates the answers.
 
 pub mod broker;
 mod capacity;

@@ -1,33 +1,33 @@
-//! A question to a person, as it is kept: what is asked, by whom, until when, and what came of it.
+//! A stored request to a person: the question, the asker, the deadline, and the result.
 
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use switchboard_wire::Raw;
 
-/// The name of a request.
+/// The ID of a request.
 pub type Id = Arc<str>;
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A server wants a model's answer.
+    /// A server requests a completion from a model.
     Sampling,
-    /// A server asks the person a question.
+    /// A server asks the user a question.
     Elicitation,
-    /// A client calls a tool that is asked about.
+    /// A client calls a tool, and the call needs approval.
     ToolCall,
-    /// A client reads a resource that is asked about.
+    /// A client reads a resource, and the read needs approval.
     Resource,
-    /// A client gets a prompt that is asked about.
+    /// A client gets a prompt, and this needs approval.
     Prompt,
-    /// A server's tools are new, or have changed.
+    /// The tools of a server are new, or have changed.
     Trust,
 }
 
 impl Kind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 6] = [
         Self::Sampling,
         Self::Elicitation,
@@ -37,7 +37,7 @@ impl Kind {
         Self::Trust,
     ];
 
-    /// As it is written.
+    /// Its name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Sampling => "sampling",
@@ -50,38 +50,38 @@ impl Kind {
     }
 }
 
-/// Where a request stands.
+/// The status of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// A person is asked, and somebody waits for the answer.
+    /// Waits for a person, and the asker waits for the answer.
     Pending,
-    /// A person is asked. Whoever waited went with an earlier run of the gateway; an answer is kept.
+    /// Waits for a person. The asker was lost with an earlier run of the gateway; an answer is kept.
     Orphaned,
-    /// A person has agreed, and the model works.
+    /// The approver agreed, and the model is generating a response.
     Generating,
-    /// The model has answered, and a person looks at it.
+    /// The model has responded, and a person reviews the response.
     Reviewing,
-    /// A person agreed, or gave the answer.
+    /// The approver agreed, or gave the answer.
     Approved,
-    /// A person refused.
+    /// The approver refused.
     Rejected,
-    /// A person filled in the form.
+    /// The user filled in the form.
     Accepted,
-    /// A person did not want to answer.
+    /// The user declined to answer.
     Declined,
-    /// A person put the question away.
+    /// The user dismissed the question.
     Cancelled,
-    /// Nobody answered in time.
+    /// No person answered in time.
     TimedOut,
-    /// Whoever asked does not want to know any more.
+    /// The asker cancelled it.
     Withdrawn,
-    /// A person agreed, and the model could not answer.
+    /// The approver agreed, but the model failed.
     Failed,
 }
 
 impl Status {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 12] = [
         Self::Pending,
         Self::Orphaned,
@@ -97,7 +97,7 @@ impl Status {
         Self::Failed,
     ];
 
-    /// As it is written.
+    /// Its name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -115,7 +115,7 @@ impl Status {
         }
     }
 
-    /// Whether something can still become of it.
+    /// Returns `true` if the status can still change.
     pub const fn is_open(self) -> bool {
         matches!(
             self,
@@ -123,7 +123,7 @@ impl Status {
         )
     }
 
-    /// Whether a person is wanted.
+    /// Returns `true` if it waits for a person.
     pub const fn waits(self) -> bool {
         self.is_open() && !matches!(self, Self::Generating)
     }
@@ -135,26 +135,26 @@ impl fmt::Display for Status {
     }
 }
 
-/// What a person does about a request.
+/// The action of an approver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It may go on, perhaps with changes.
+    /// Approves the request, perhaps with changes.
     Approve,
-    /// It may not.
+    /// Rejects the request.
     Reject,
-    /// The form is filled in, or the address was opened.
+    /// Accepts the question: the form is filled in, or the address was opened.
     Accept,
-    /// The person does not want to answer.
+    /// Declines to answer.
     Decline,
-    /// The person puts the question away.
+    /// Dismisses the question.
     Cancel,
-    /// The person answers in the model's place.
+    /// Answers in the model's place.
     Respond,
 }
 
 impl Action {
-    /// As it is written.
+    /// Its name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Approve => "approve",
@@ -167,49 +167,49 @@ impl Action {
     }
 }
 
-/// For how long, and for what, a decision holds.
+/// The scope and duration for which a decision is remembered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Remember {
-    /// For whom.
+    /// The clients to which it applies.
     pub scope: Scope,
-    /// For which arguments.
+    /// The arguments to which it applies.
     #[serde(default)]
     pub arguments: Arguments,
-    /// For how long.
+    /// Time until it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
 }
 
-/// For whom a decision holds.
+/// The clients to which a decision applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// For this client until it leaves, or the gateway stops.
+    /// This client, until it disconnects or the gateway stops.
     Session,
-    /// For clients that work in the same folder.
+    /// Clients that work in the same directory.
     Project,
-    /// For every client.
+    /// Every client.
     Always,
 }
 
-/// For which arguments a decision holds.
+/// The arguments to which a decision applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arguments {
-    /// For all.
+    /// All arguments.
     #[default]
     Any,
-    /// For exactly these.
+    /// Exactly the arguments of this request.
     Exact,
 }
 
-/// The way that a decision came.
+/// The source of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// `socket`, `tcp` or `console`.
     pub door: Arc<str>,
-    /// The process at the other end, where the system tells.
+    /// The process at the other end, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Peer>,
 }
@@ -217,66 +217,66 @@ pub struct Source {
 /// The process that sent a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Its number.
+    /// Its process ID.
     pub pid: u32,
-    /// The path of its program, if it could be read.
+    /// Path of its program, if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Arc<str>>,
 }
 
-/// Who decided, what, and when.
+/// A recorded decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decided {
-    /// What was done.
+    /// The action.
     pub action: Action,
-    /// Who did it, as the gateway established it.
+    /// The approver, as identified by the gateway.
     pub by: Arc<str>,
-    /// The door that it came through, and the process that sent it.
+    /// The entrance through which it came, and the process that sent it.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub from: Option<Source>,
-    /// Free text of the sender. It says nothing about who that is.
+    /// Free text of the sender. It does not identify the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Arc<str>>,
-    /// When, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since 1970.
     pub at: u64,
-    /// Why, in the person's words.
+    /// The approver's explanation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Arc<str>>,
-    /// What the person changed.
+    /// The approver's changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<Raw>,
-    /// For how long it holds, if for more than this once.
+    /// The scope and duration for which it is remembered, if it applies more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remember: Option<Remember>,
 }
 
-/// What a model was asked and what that cost.
+/// The tokens, cost and time of a completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// The model that answered.
+    /// The model that responded.
     pub model: Arc<str>,
-    /// What it read.
+    /// Tokens of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// What it wrote.
+    /// Tokens of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// In the currency of the configured prices.
+    /// Cost in the currency of the configured prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// How long it took.
+    /// Elapsed time.
     pub seconds: f64,
 }
 
-/// A question for a person, as whoever asks puts it.
+/// A request to a person, as the asker makes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ask {
-    /// What is asked.
+    /// Its kind.
     pub kind: Kind,
-    /// Which server asks, or is called.
+    /// The server that asks, or is called.
     pub server: Arc<str>,
     /// The tool or prompt, or the URI of the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -284,124 +284,124 @@ pub struct Ask {
     /// The fingerprint of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Arc<str>>,
-    /// Which client's call it is about.
+    /// The client whose call it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Arc<str>>,
-    /// Which of the client's sessions that is; good for as long as the gateway runs.
+    /// The client's session; valid while the gateway runs.
     #[serde(default, skip_serializing_if = "Session::is_none")]
     pub session: Session,
-    /// The client whose share of the room this takes; good for as long as the gateway runs.
+    /// The client whose share of the capacity this uses; valid while the gateway runs.
     #[serde(skip)]
     pub holder: Holder,
-    /// The folder that the client works in.
+    /// The directory that the client works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<Arc<str>>,
-    /// One line for a person.
+    /// One line for the approver.
     pub summary: Arc<str>,
-    /// What a person should beware of.
+    /// Warnings for the approver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The rule because of which it is asked.
+    /// The rule that requires approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Arc<str>>,
-    /// The rule that answers in a person's place.
+    /// The rule that answers in the approver's place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<Arc<str>>,
-    /// Everything that is asked.
+    /// The complete request.
     pub request: Raw,
-    /// Two questions with the same key are the same question: one that is asked again gets the answer
-    /// that was kept for it.
+    /// Identifies equal requests: a request that is made again gets the answer that was kept for it.
     pub key: Arc<str>,
-    /// How long a person may take; for ever, if nothing is said.
+    /// Time limits for a person; none if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<Patience>,
 }
 
-/// A session of a client. One of the owner is none of anyone else, whatever their numbers.
+/// A session of a client. A session of the owner never equals one of another principal, even with the same
+/// number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
-    /// Its number; 0 if there is none.
+    /// Its number; 0 if there is no session.
     pub number: u64,
-    /// Its client is the owner's.
+    /// The client belongs to the owner.
     pub is_owner: bool,
 }
 
 impl Session {
-    /// Tests if there is none.
+    /// Returns `true` if there is no session.
     pub const fn is_none(&self) -> bool {
         self.number == 0
     }
 }
 
-/// A client, as far as clients can be told apart.
+/// A client, to the extent that clients are distinguishable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
-    /// Its number; 0 if it is none.
+    /// Its number; 0 if there is no client.
     pub client: u64,
-    /// It came over HTTP, where one client can pass for many.
+    /// It came over HTTP, where one client can pose as many.
     pub is_web: bool,
-    /// It has shown no token.
+    /// It has not presented a token.
     pub is_stranger: bool,
 }
 
-/// How long a person may take, in milliseconds.
+/// Time limits for a person, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patience {
-    /// Until the request becomes louder.
+    /// Time until the request escalates.
     pub short: u64,
-    /// Until it times out, from then on.
+    /// Time from the escalation until it times out.
     pub long: u64,
 }
 
-/// A request and all that came of it. Times are in milliseconds since 1970.
+/// A request and its history. Times are in milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// Its name.
+    /// Its ID.
     pub id: Id,
-    /// What is asked.
+    /// The request itself.
     pub ask: Ask,
-    /// Where it stands.
+    /// Current status.
     pub status: Status,
-    /// Since when it is asked.
+    /// Time of creation.
     pub created: u64,
-    /// When it became louder.
+    /// Time of the escalation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalated: Option<u64>,
-    /// Until when there is time.
+    /// Deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
-    /// What a person did.
+    /// The last decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
-    /// What a person did first, where one has looked at the model's answer since.
+    /// The first decision, if a person has reviewed the model's response since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreed: Option<Decided>,
-    /// The model's answer, while a person looks at it.
+    /// The model's response, while a person reviews it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<Raw>,
-    /// What whoever asked is given.
+    /// The answer for the asker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Raw>,
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
-    /// What the model cost.
+    /// The cost of the completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// When the answer was handed over.
+    /// Time at which the answer was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered: Option<u64>,
-    /// Until when an answer that nobody waits for is kept.
+    /// Time until which an answer without an asker is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<u64>,
-    /// Grows with every change.
+    /// Increases with every change.
     pub version: u64,
 }
 
 impl Record {
-    /// A new request.
+    /// Creates a new request.
     pub fn new(id: Id, ask: Ask, now: u64) -> Self {
         let expires = ask.patience.map(|patience| {
             now.saturating_add(patience.short)
@@ -426,28 +426,28 @@ impl Record {
         }
     }
 
-    /// When it becomes louder.
+    /// The time at which it escalates.
     pub fn escalates(&self) -> Option<u64> {
         let patience = self.ask.patience?;
         let since = match (self.status, self.expires) {
-            // To look at the model's answer takes time of its own.
+            // The review of the model's response has its own time limits.
             (Status::Reviewing, Some(expires)) => expires.saturating_sub(patience.long),
             _ => self.created,
         };
         Some(since.saturating_add(patience.short))
     }
 
-    /// Whether the time for an answer is over.
+    /// Tests if the deadline has passed.
     pub(crate) fn is_late(&self, now: u64) -> bool {
         self.expires.is_some_and(|at| at <= now)
     }
 
-    /// Whether the broker has something to do with it: it is open, or its answer is kept.
+    /// Returns `true` if the broker still needs it: it is open, or its answer is kept.
     pub fn is_live(&self) -> bool {
         self.status.is_open() || self.kept.is_some()
     }
 
-    /// When something happens to it by itself.
+    /// The time at which it escalates, times out or is forgotten next.
     pub(crate) fn due(&self) -> Option<u64> {
         match self.status {
             Status::Pending | Status::Orphaned | Status::Reviewing => {
@@ -459,7 +459,7 @@ impl Record {
         }
     }
 
-    /// The request with what the person changed, and the model that the person chose.
+    /// The request with the approver's changes, and the model that the approver chose.
     pub fn effective_request(&self) -> (Raw, Option<String>) {
         let agreed = self.agreed.as_ref().or(self.decided.as_ref());
         let edits = agreed.and_then(|decided| decided.edits.as_ref());
@@ -469,7 +469,7 @@ impl Record {
             if name == "model" {
                 model = value.to_text();
             } else if let Ok(changed) = request.without(&[&name]).with_member(&name, &value) {
-                // Without it first: a request that has it twice must not keep the other.
+                // Removed first: a request with a duplicate member must not keep the other one.
                 request = changed;
             }
         }

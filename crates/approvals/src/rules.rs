@@ -1,34 +1,36 @@
-//! Which calls are allowed, asked about or denied.
+//! The rules that allow or deny calls, or require approval for them.
 //!
-//! Rules come from the configuration, and from decisions that a person wanted to be remembered. Both
+//! Rules come from the configuration, and from decisions that an approver chose to have remembered. Both
 //! count the same:
 //!
 //! 1. A deny that matches always wins.
-//! 2. Between ask and allow the more specific rule wins. Compared are, in this order and each only
+//! 2. Between ask and allow, the more specific rule wins. These are compared in this order, each only
 //!    if all before it are equal:
 //!    1. a remembered decision for exactly these arguments;
-//!    2. how many conditions on arguments name one value (`equals`, or a pattern without wildcards);
-//!    3. how many conditions on arguments there are;
+//!    2. the number of conditions on arguments that name one value (`equals`, or a pattern without
+//!       wildcards);
+//!    3. the number of conditions on arguments;
 //!    4. the tool: an exact name before a pattern, a pattern by its literal characters;
 //!    5. the server, in the same way;
-//!    6. how many annotations are asked for;
+//!    6. the number of annotations that are required;
 //!    7. the client, in the same way;
-//!    8. the scope: a remembered decision before the configuration, and of those one for a session
+//!    8. the scope: a remembered decision before the configuration, and among those one for a session
 //!       before one for a project before one for always.
-//! 3. If that leaves both, ask wins.
-//! 4. If no rule matches, the [`Guard`] of the server decides, and the annotations of the tool as far
-//!    as they are [believed](Hints::believed). To read a resource or get a prompt changes nothing.
-//!    Sampling and elicitation are then asked about: they are questions to a person to begin with.
+//! 3. If they are still equal, ask wins.
+//! 4. If no rule matches, the [`Guard`] of the server decides, together with the annotations of the tool to
+//!    the extent that they are [believed](Hints::believed). Reading a resource or getting a prompt changes
+//!    nothing. Sampling and elicitation then require approval: they are questions to a person to begin with.
 //!
-//! A rule without a kind is about tools. If it is about all tools of a server (`deny files:*`), it is
-//! about all its resources and prompts too, unless it looks at arguments; a deny then covers what the
-//! server asks as well.
+//! A rule without a kind applies to tools. If it applies to all tools of a server (`deny files:*`), it also
+//! applies to all of its resources and prompts, unless it has conditions on arguments; a deny then covers the
+//! questions of the server as well.
 //!
-//! A remembered yes is bound to the server that it was given for: under the same name, another server
-//! [does not have it](Rules::is_inert).
+//! A remembered allow is bound to the server that it was given for: it [has no effect](Rules::is_inert) for
+//! another server with the same name.
 //!
-//! A rule that cannot be judged (arguments that are no object, too large, or with one member twice
-//! where the rule looks; names and URIs that are too long) denies: not to know is no reason to let pass.
+//! A rule that cannot be judged (arguments that are not an object, are too large, or have a duplicate member
+//! where the rule looks; names and URIs that are too long) denies, because uncertainty must not let a call
+//! pass.
 //!
 //! ```
 //! use switchboard_approvals::rules::{Action, Case, Guard, Rule, Rules};
@@ -83,38 +85,38 @@ use self::look::Look;
 use self::rule::Specificity;
 use crate::record::Session;
 
-/// What is judged.
+/// The kind of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A client calls a tool.
     ToolCall,
-    /// A client reads a resource, watches it, or asks for completions of its URI.
+    /// A client reads a resource, subscribes to it, or asks for completions of its URI.
     #[serde(rename = "resources")]
     Resource,
     /// A client gets a prompt, or asks for completions of its arguments.
     #[serde(rename = "prompts")]
     Prompt,
-    /// A server asks for a model's answer.
+    /// A server requests a completion from a model.
     Sampling,
-    /// A server asks the person a question.
+    /// A server asks the user a question.
     Elicitation,
 }
 
-/// One thing to judge.
+/// A call or question to be judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Whose tool it is, or which server asks.
+    /// The server that has the tool, or that asks.
     pub server: &'a str,
-    /// The tool or prompt, by the name that its server gave it, or the URI of the resource; for a question
-    /// the tool whose call is under way, or nothing if that cannot be told: then a rule that denies or asks is
-    /// about it, whatever tool the rule names.
+    /// The tool or prompt, by the server's name for it, or the URI of the resource. For a question it is the
+    /// tool whose call is in flight, or empty if that is not known: then a rule that denies or asks applies
+    /// regardless of the tool that it names.
     pub tool: &'a str,
-    /// The name of the client. For a question nothing if that cannot be told: then a rule that denies or asks is about
-    /// it, whatever client the rule names, and so is a decision for whichever session or project. One that allows is
-    /// not.
+    /// The name of the client. For a question it is empty if the client is not known: then a rule that denies
+    /// or asks applies regardless of the client that it names, and so does a decision for any session or
+    /// project. A rule that allows does not.
     pub client: &'a str,
     /// The session of the client.
     pub session: Session,
@@ -122,42 +124,42 @@ pub struct Case<'a> {
     pub project: Option<&'a str>,
     /// The arguments of the call, or the parameters of the question.
     pub arguments: Option<&'a Raw>,
-    /// What the server says of the tool.
+    /// The server's annotations of the tool.
     pub annotations: Hints,
 }
 
-/// What is to be done.
+/// The result of judging a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What it is.
+    /// The action.
     pub action: Action,
-    /// The rule or guard that said so; none if nothing said anything.
+    /// The rule or guard that decided; `None` if none did.
     pub rule: Option<RuleRef>,
-    /// Why, in one sentence for a person.
+    /// Explanation for people, in one sentence.
     pub why: String,
 }
 
-/// A rule by its name.
+/// A reference to a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleRef {
-    /// `config-1`, the id of what is remembered, `server-files` or `default`.
+    /// `config-1`, the ID of a remembered decision, `server-files` or `default`.
     pub id: String,
-    /// The rule in its short form, and its reason.
+    /// The rule in its short form, with its reason.
     pub text: String,
 }
 
-/// Whether a rule would have matched.
+/// The result of matching a rule against a recorded case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// It would.
+    /// The rule matches.
     Yes,
-    /// It would not.
+    /// The rule does not match.
     No,
-    /// What is on record does not tell.
+    /// The record does not tell.
     Unsure,
 }
 
-/// Where a rule comes from.
+/// The source of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -165,38 +167,38 @@ pub enum Source {
     Config,
     /// `approve` of a server.
     Server,
-    /// A decision.
+    /// A remembered decision.
     Remembered,
 }
 
-/// One of all that counts, for a list.
+/// A rule of any source, for a list.
 #[derive(Clone, Debug)]
 pub struct Listed<'r> {
-    /// As in [`RuleRef`].
+    /// Its ID, as in [`RuleRef`].
     pub id: String,
-    /// The rule. That of a guard counts only where no other matches.
+    /// The rule. The rule of a guard applies only if no other matches.
     pub rule: Rule,
-    /// Where it comes from.
+    /// Its source.
     pub source: Source,
-    /// The decision, if it is one.
+    /// The decision, if it is a remembered one.
     pub remembered: Option<&'r Remembered>,
-    /// Whether it is a decision about another server, which has no effect.
+    /// `true` if it is a decision about another server, which has no effect.
     pub is_inert: bool,
 }
 
-/// All that counts. See the head of this module for what wins.
+/// All rules and guards. The module documentation describes their precedence.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     configured: Vec<Rule>,
     remembered: Vec<Remembered>,
     guards: BTreeMap<String, Guard>,
     default: Guard,
-    /// The fingerprints of the servers that are configured.
+    /// Fingerprints of the configured servers.
     identities: BTreeMap<String, String>,
 }
 
 impl<'a> Case<'a> {
-    /// A call of a tool of which nothing else is known.
+    /// A call of a tool about which nothing else is known.
     pub fn tool_call(server: &'a str, tool: &'a str) -> Self {
         Self {
             kind: Kind::ToolCall,
@@ -210,15 +212,15 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Tests if it is a question of a server, and not known for whose call.
+    /// Tests if it is a question of a server whose caller is not known.
     fn has_unknown_caller(&self) -> bool {
         self.client.is_empty() && matches!(self.kind, Kind::Sampling | Kind::Elicitation)
     }
 }
 
 impl Rules {
-    /// The rules of the configuration, the guards of servers that have one of their own, and the one
-    /// of all others.
+    /// Creates the rules of the configuration, with the guards of the servers that have one, and the default
+    /// guard of the others.
     pub fn new(
         configured: Vec<Rule>,
         guards: impl IntoIterator<Item = (String, Guard)>,
@@ -236,7 +238,7 @@ impl Rules {
         })
     }
 
-    /// The same rules, with the fingerprints of the servers that remembered decisions are bound to.
+    /// Sets the fingerprints of the servers, to which remembered decisions are bound.
     #[must_use]
     pub fn with_identities(
         mut self,
@@ -246,9 +248,9 @@ impl Rules {
         self
     }
 
-    /// Whether a remembered decision has no effect, since it was made about another server.
+    /// Returns `true` if a remembered decision has no effect because it was made about another server.
     ///
-    /// A remembered no goes by the name of the server alone: to refuse too much is safe.
+    /// A remembered deny or ask is bound to the name of the server alone, since refusing too much is safe.
     pub fn is_inert(&self, decision: &Remembered) -> bool {
         if decision.rule.action != Action::Allow {
             return false;
@@ -257,14 +259,14 @@ impl Rules {
         !servers.any(|name| decision.rule.server.matches(name) && self.is_bound(decision, name))
     }
 
-    /// Whether a remembered decision holds for the server that now has this name.
+    /// Tests if a remembered decision applies to the server that now has this name.
     fn is_bound(&self, decision: &Remembered, server: &str) -> bool {
         let identity = self.identities.get(server);
         decision.rule.action != Action::Allow
             || (identity.is_some() && identity == decision.identity.as_ref())
     }
 
-    /// These rules and one more, for a look at what it would do.
+    /// A copy of these rules with one more, to preview its effect.
     #[must_use]
     pub fn with(&self, rule: Rule) -> Self {
         let mut rules = self.clone();
@@ -272,11 +274,11 @@ impl Rules {
         rules
     }
 
-    /// Keeps a decision; one of the same id is replaced.
+    /// Remembers a decision; replaces one with the same ID.
     pub fn remember(&mut self, decision: Remembered) -> Result<(), RuleError> {
         self.forget(&decision.id);
         if self.remembered.len() >= RULES {
-            // What holds for a session makes room first: that session may be long over.
+            // A decision for a session makes room first, since its session may have ended long ago.
             let of_session = |one: &Remembered| matches!(one.scope, Scope::Session(_));
             if let Some(oldest) = self.remembered.iter().position(of_session) {
                 self.remembered.remove(oldest);
@@ -289,24 +291,24 @@ impl Rules {
         Ok(())
     }
 
-    /// Forgets a decision; `None` if there is none of this id.
+    /// Forgets a decision; `None` if there is none with this ID.
     pub fn forget(&mut self, id: &str) -> Option<Remembered> {
         let at = self.remembered.iter().position(|one| one.id == id)?;
         Some(self.remembered.remove(at))
     }
 
-    /// Forgets what does not count any more, and says what that was.
+    /// Forgets expired decisions, and returns them.
     pub fn forget_expired(&mut self, now: u64) -> Vec<Remembered> {
         let over = |one: &mut Remembered| one.rule.expires.is_some_and(|expires| expires <= now);
         self.remembered.extract_if(.., over).collect()
     }
 
-    /// The decisions that are remembered, in the order in which they were made.
+    /// The remembered decisions, in the order in which they were made.
     pub fn remembered(&self) -> &[Remembered] {
         &self.remembered
     }
 
-    /// Whether every request of this kind is allowed, so that none need be judged.
+    /// Returns `true` if every request of this kind is allowed, so that none has to be judged.
     pub fn asks_nothing(&self, kind: Kind) -> bool {
         let holds_back = |rule: &Rule| {
             rule.covers(kind) && (rule.action != Action::Allow || rule.looks_at_arguments())
@@ -318,14 +320,14 @@ impl Rules {
             && !self.remembered.iter().any(|one| holds_back(&one.rule))
     }
 
-    /// Whether no rule is about this kind.
+    /// Returns `true` if no rule applies to this kind.
     pub fn says_nothing_of(&self, kind: Kind) -> bool {
         let remembered = self.remembered.iter().map(|one| &one.rule);
         let mut rules = self.configured.iter().chain(remembered);
         !rules.any(|rule| rule.covers(kind))
     }
 
-    /// Tests if a rule may deny or ask about a request of this kind to or from this server.
+    /// Tests if a rule may deny, or require approval for, a request of this kind to or from this server.
     pub fn holds_back(&self, kind: Kind, server: &str) -> bool {
         let remembered = self.remembered.iter().map(|one| &one.rule);
         let mut rules = self.configured.iter().chain(remembered);
@@ -334,7 +336,7 @@ impl Rules {
         })
     }
 
-    /// What is to be done with a case at an instant, in milliseconds since 1970.
+    /// Judges a case at a point in time, in milliseconds since 1970.
     pub fn judge(&self, case: &Case<'_>, now: u64) -> Verdict {
         let look = Look::new(case);
         let mut best: Option<(Specificity, Entry<'_>)> = None;
@@ -376,7 +378,7 @@ impl Rules {
         }
     }
 
-    /// All that counts: the configuration, the guards, and what is remembered.
+    /// Lists the rules of the configuration, the remembered decisions, and the guards.
     pub fn list(&self) -> Vec<Listed<'_>> {
         let mut listed: Vec<_> = self
             .entries()
@@ -420,7 +422,7 @@ impl Rules {
         configured.chain(self.remembered.iter().map(Entry::Remembered))
     }
 
-    /// The guard of a server and what it is called.
+    /// The guard of a server, and its ID.
     fn guard(&self, server: &str) -> (String, Guard) {
         match self.guards.get(server) {
             Some(guard) => (format!("server-{server}"), *guard),
@@ -428,7 +430,7 @@ impl Rules {
         }
     }
 
-    /// No rule matches.
+    /// The verdict if no rule matches.
     fn unruled(&self, look: &Look<'_, '_>) -> Verdict {
         let case = look.case;
         let why = match case.kind {
@@ -447,8 +449,8 @@ impl Rules {
     }
 }
 
-/// Whether a rule would have matched a case that is on record, for a look back. What was redacted
-/// before it was recorded does not tell.
+/// Tests if a rule would have matched a recorded case. Values that were redacted before they were recorded
+/// leave it unsure.
 pub fn matches(rule: &Rule, case: &Case<'_>, now: u64) -> Match {
     let look = Look::new(case);
     match rule.is_about(&look, now) {
@@ -472,7 +474,7 @@ pub fn matches(rule: &Rule, case: &Case<'_>, now: u64) -> Match {
     }
 }
 
-/// A rule, wherever it comes from.
+/// A rule of the configuration or of a remembered decision.
 enum Entry<'r> {
     Configured(usize, &'r Rule),
     Remembered(&'r Remembered),
@@ -530,7 +532,7 @@ impl<'r> Entry<'r> {
 }
 
 impl Kind {
-    /// As it is written.
+    /// Its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ToolCall => "tool_call",

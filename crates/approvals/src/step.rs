@@ -1,4 +1,4 @@
-//! What becomes of a request when something happens to it.
+//! Transitions of a single request.
 
 use std::sync::Arc;
 
@@ -10,37 +10,37 @@ use crate::{
     record::{Action, Ask, Kind, Record, Status, Usage},
 };
 
-/// Whether there is a model that can answer, and whether a person looks at what it says.
+/// Settings of the model: whether one is configured, and whether a person reviews its responses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) can_generate: bool,
     pub(crate) review: bool,
 }
 
-/// What happens to one request.
+/// An event that happens to one request.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Create,
-    /// Somebody who waits asks the same again.
+    /// An equal request is made again, and its asker waits.
     Attach(Box<Ask>),
     Leave,
-    /// It is about nothing any more.
+    /// The subject of the request no longer exists.
     Withdraw,
-    /// A person decides, who wants to know if it holds; or a rule does, which does not.
+    /// A person decides and awaits the result, or a rule decides and does not.
     Decide(Option<Decider>, Box<Decision>),
     Generated(Result<(Raw, Usage), Arc<str>>),
     Orphan,
     Time,
 }
 
-/// What comes of something that happens to a request.
+/// The result of an event.
 pub(crate) enum Step {
     Nothing,
     Refuse(Option<Decider>, Box<DecisionError>),
     Write(Box<Record>, Change),
 }
 
-/// What comes of it. `waits` says whether somebody waits for the answer.
+/// Computes the result of an event. `waits` is `true` if an asker waits for the answer.
 pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model: Model) -> Step {
     let write = |next: Record, why| Step::Write(Box::new(next), why);
     let with = |status| Record {
@@ -49,7 +49,7 @@ pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model:
     };
     match event {
         Event::Create => write(record.clone(), Change::Created),
-        // Whoever asks again may have left in the meantime.
+        // The new asker may have disconnected in the meantime.
         Event::Attach(_) if !waits => Step::Nothing,
         Event::Attach(ask) => match record.status {
             Status::Orphaned | Status::Reviewing => {
@@ -57,7 +57,7 @@ pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model:
                 if record.status == Status::Orphaned {
                     next.status = Status::Pending;
                 }
-                // What held for whoever asked before may not hold any more.
+                // Rules and scope of the earlier asker may no longer apply.
                 next.ask.rule.clone_from(&ask.rule);
                 next.ask.allowed_by.clone_from(&ask.allowed_by);
                 next.ask.session = ask.session;
@@ -84,7 +84,7 @@ pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model:
             }
             _ => Step::Nothing,
         },
-        // It is over, even where that could not be written down yet.
+        // It has timed out, even if that could not be stored yet.
         Event::Decide(decider, _) if record.status.waits() && record.is_late(now) => {
             let over = Box::new(with(Status::TimedOut));
             Step::Refuse(*decider, Box::new(DecisionError::Late(over)))
@@ -108,7 +108,7 @@ pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model:
                 next.escalated = None;
                 next.draft = Some(answer.clone());
                 let long = record.ask.patience.map(|patience| patience.long);
-                // To look at the answer takes time of its own.
+                // The review of the response has its own time limit.
                 next.expires = long.map(|long| now.saturating_add(long));
             } else {
                 next.status = Status::Approved;
@@ -124,7 +124,7 @@ pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model:
             write(next, Change::Generated)
         }
         Event::Orphan => match record.status {
-            // It may have been called: it is not called again.
+            // The model may have been called, so it is not called again.
             Status::Generating => {
                 let mut next = with(Status::Failed);
                 next.error = Some("the gateway stopped while the model was answering".into());
@@ -137,7 +137,7 @@ pub(crate) fn step(record: &Record, waits: bool, event: &Event, now: u64, model:
     }
 }
 
-/// What time makes of a request.
+/// Escalates, times out or forgets a request.
 fn time(record: &Record, waits: bool, now: u64) -> Step {
     let write = |next: Record, why| Step::Write(Box::new(next), why);
     let mut next = record.clone();
@@ -162,7 +162,7 @@ fn time(record: &Record, waits: bool, now: u64) -> Step {
     Step::Nothing
 }
 
-/// Hands over what was decided, or keeps it for whoever asks again.
+/// Delivers a decision, or keeps it for a later asker.
 fn conclude(next: &mut Record, waits: bool, now: u64) {
     if waits {
         next.delivered = Some(now);
@@ -171,7 +171,7 @@ fn conclude(next: &mut Record, waits: bool, now: u64) {
     }
 }
 
-/// What whoever waits for a request is given, if it is over and not kept.
+/// The outcome for the asker of a request, if it is closed and not kept.
 pub(crate) fn outcome(record: &Record) -> Option<Outcome> {
     record.delivered?;
     Some(match record.status {
@@ -199,7 +199,7 @@ pub(crate) fn outcome(record: &Record) -> Option<Outcome> {
     })
 }
 
-/// The decision of the rule that allows a request which has just come to wait for a person.
+/// The decision of the rule that allows a request which has just started to wait for a person.
 pub(crate) fn by_rule(record: &Record, why: Change) -> Option<Decision> {
     let waits =
         record.status == Status::Pending && matches!(why, Change::Created | Change::Resumed);
@@ -207,7 +207,7 @@ pub(crate) fn by_rule(record: &Record, why: Change) -> Option<Decision> {
     Some(Decision::new(Action::Approve, format!("rule: {rule}")))
 }
 
-/// What happened to a request, going by what it was and what it is.
+/// The change that leads from one state of a request to the other.
 pub(crate) fn became(was: &Record, is: &Record) -> Change {
     match is.status {
         Status::Pending | Status::Orphaned | Status::Reviewing

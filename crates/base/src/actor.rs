@@ -1,4 +1,4 @@
-//! Actors as people read them, and as decisions keep them.
+//! Actors as people read them, and as decisions record them.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use switchboard_approvals::{Peer, Source};
 
 use crate::audit::{Actor, PeerProcess};
 
-/// Which door a client came through.
+/// The entrance through which a client reached the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
-    /// Anyone on this machine can knock: they show the token.
+    /// Any account of this machine can connect, so the token is required.
     Tcp,
-    /// Only this user can reach it.
+    /// Only this user can connect.
     Socket,
 }
 
 impl Door {
-    /// The word for it in records.
+    /// Its name in records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -26,12 +26,12 @@ impl Door {
 }
 
 impl Actor {
-    /// Whether the actor came through the gateway's own socket.
+    /// Returns `true` if the actor came through the gateway's own socket.
     pub fn is_at_socket(&self) -> bool {
         self.door == Door::Socket.as_str()
     }
 
-    /// As a decision keeps it.
+    /// The actor as a decision records it.
     pub fn source(&self) -> Source {
         let peer = self.peer.as_ref().map(|peer| Peer {
             pid: peer.pid,

@@ -1,6 +1,7 @@
-//! MCP Apps: tools that come with a page, which a client shows to people.
+//! MCP Apps: tools that come with a page, which the client shows to the user.
 //!
-//! A page calls tools of its own server, by the names that the server gives them; some of those are for pages alone.
+//! A page calls tools of its own server, by the names that the server gives them; some of these tools are for
+//! pages only.
 
 use switchboard_catalog::{Catalog, Item, Kind};
 use switchboard_client::Raw;
@@ -9,13 +10,13 @@ use switchboard_wire::{Name, meta};
 /// The extension for apps.
 pub const EXTENSION: &str = "io.modelcontextprotocol/ui";
 
-/// What a client says that shows apps.
+/// The capability that a client declares if it shows apps.
 pub fn capability() -> Raw {
     let page = Raw::string("text/html;profile=mcp-app");
     Raw::object([("mimeTypes", Raw::array([page]))])
 }
 
-/// Tests if a client of these capabilities shows apps.
+/// Tests if a client with these capabilities shows apps.
 pub fn are_shown(capabilities: &Raw) -> bool {
     let said = capabilities.member("extensions");
     said.is_some_and(|said| said.member(EXTENSION).is_some())
@@ -27,7 +28,8 @@ pub fn is_for_apps_alone(tool: &Raw) -> bool {
     seen_by.is_some_and(|seen_by| !seen_by.iter().any(|who| who == "model"))
 }
 
-/// A list of tools for a client of these capabilities: one that shows no apps has no use for tools that are for apps alone.
+/// Returns a list of tools as this client should see it: a client that shows no apps has no use for tools
+/// that are for apps alone.
 pub fn list_for(list: Raw, capabilities: impl FnOnce() -> Raw) -> Raw {
     if !list.may_name(&VISIBILITY) || are_shown(&capabilities()) {
         return list;
@@ -46,8 +48,8 @@ pub fn list_for(list: Raw, capabilities: impl FnOnce() -> Raw) -> Raw {
     list.with_member("tools", &Raw::array(left)).unwrap_or(list)
 }
 
-/// The tool that an app calls by the name that its own server gives it. It has to be clear whose app it is: there is one
-/// server with apps. What looks like a name of the gateway's making is none of an app's.
+/// Finds the tool that an app calls by its server's own name for it. Only one server may have apps, so that
+/// it is clear which server the app belongs to. A name in the gateway's own format never comes from an app.
 pub fn own_tool<'a>(catalog: &'a Catalog, name: &'a str) -> Option<Item<'a>> {
     if name.contains("__") || name.contains(':') {
         return None;
@@ -62,7 +64,7 @@ pub fn own_tool<'a>(catalog: &'a Catalog, name: &'a str) -> Option<Item<'a>> {
 
 static VISIBILITY: Name = Name::new("visibility");
 
-/// Those who see a tool, if it says so.
+/// The audiences that a tool declares, if any (`model`, `app`).
 fn visibility(tool: &Raw) -> Option<Vec<String>> {
     if !tool.may_name(&VISIBILITY) {
         return None;

@@ -1,10 +1,10 @@
-//! The audit log of what the approvals machine does not see: denied calls, sign-ins, changed servers.
+//! The audit log of events outside of the approvals broker: denied calls, sign-ins, changed servers.
 //!
-//! Events pass through a bounded queue to one task, which writes them in batches. The gateway records what others cause
-//! without waiting: events that do not fit or cannot be written are counted, and the next batch says how many are
-//! missing. An act of the owner takes its room in the queue before it is done, and fails if there is none. Of an event
-//! that can be caused at will, one source gets a number of entries per minute; the rest become one entry that counts
-//! them.
+//! Events pass through a bounded queue to one task, which writes them in batches. Events that others cause
+//! are recorded without blocking: the gateway counts events that do not fit or cannot be written, and the
+//! next batch says how many are missing. An action of the owner reserves its place in the queue before it is
+//! performed, and fails if there is none. Events that can be caused at will are limited to a number of
+//! entries per source and minute; the rest become one entry with their count.
 
 use std::{
     collections::HashMap,
@@ -28,47 +28,47 @@ use tokio::{
 
 use crate::scrub;
 
-/// Events that wait for the store.
+/// The most events that wait for the store.
 const QUEUE: usize = 1_024;
-/// Events in one write.
+/// The most events in one write.
 const BATCH: usize = 64;
-/// The wait for the store when the gateway stops.
+/// Time to wait for the store when the gateway stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The wait of an act for room in the queue.
+/// Time that an action waits for room in the queue.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(5);
-/// The times that a write with acts is tried while the store is busy, and the pause in between.
+/// The most attempts of a write with actions while the store is busy, and the pause between them.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The kinds of events that can be caused at will: by servers and strangers, and console links, which change nothing.
-/// The owner's other acts are written one by one.
+/// The kinds of events that can be caused at will: by servers and unauthenticated clients, and console links,
+/// which change nothing. The owner's other actions are written one by one.
 const AT_WILL: [&str; 4] = ["denied", "link-made", "peer-refused", "refused"];
-/// Events of such a kind and one source that are written one by one in a minute.
+/// The most events of such a kind and one source that are written one by one in a minute.
 const SINGLE: u64 = 30;
-/// Calls that a person is asked about, of all clients, that are written one by one in a minute. A client can take any
-/// name.
+/// The most calls that await approval, of all clients, that are written one by one in a minute. It bounds
+/// them in total because a client can take any name.
 const ASKED: u64 = 300;
-/// The time after which events that were only counted become an entry.
+/// Time after which events that were only counted become an entry.
 const COUNTED: Duration = Duration::from_mins(1);
-/// Kinds and sources that are told apart; the rest are counted together.
+/// The most sources per kind that are counted separately; the rest are counted together.
 const SOURCES: usize = 256;
 
-/// The way into the audit log.
+/// A handle to the audit log.
 #[derive(Debug)]
 pub struct Audit {
     queue: mpsc::Sender<Order>,
     missed: Arc<AtomicU64>,
     repeats: Arc<Mutex<Repeats>>,
-    /// Rings when an event is only counted that does not come through the queue.
+    /// Notified when an event that bypasses the queue is only counted.
     counted: Arc<Notify>,
 }
 
-/// Tells events that are written from those that are only counted. Time is handed in.
+/// Separates events that are written from events that are only counted. Time is an argument.
 #[derive(Debug, Default)]
 struct Repeats {
     sources: HashMap<(&'static str, Arc<str>), Counted>,
-    /// The calls that a person is asked about and that are written one by one.
+    /// Calls that await approval and are written one by one.
     asked: Option<Counted>,
 }
 
@@ -80,7 +80,7 @@ struct Counted {
 }
 
 impl Repeats {
-    /// Takes in an event. `true` says that it is to be written.
+    /// Counts an event. Returns `true` if it should be written.
     fn admit(&mut self, now: Instant, what: &'static str, subject: &str) -> bool {
         if !AT_WILL.contains(&what) {
             return true;
@@ -91,7 +91,7 @@ impl Repeats {
         self.count(now, what, source, false)
     }
 
-    /// Takes in a call of this client that a person is asked about. `true` says that it is to be written.
+    /// Counts a call of this client that awaits approval. Returns `true` if it should be written.
     fn admit_asked(&mut self, now: Instant, client: &str) -> bool {
         let fresh = Counted {
             since: now,
@@ -107,11 +107,11 @@ impl Repeats {
         admitted
     }
 
-    /// Counts an event. `true` says that it is to be written, which it is not if there is no room.
+    /// Counts an event. Returns `true` if it should be written; if `full`, it is only counted.
     fn count(&mut self, now: Instant, what: &'static str, source: &str, full: bool) -> bool {
         let mut key = (what, Arc::from(source));
         if self.sources.len() >= SOURCES && !self.sources.contains_key(&key) {
-            // For each kind: the sources of one kind must not use up the entries of another.
+            // Per kind: the sources of one kind must not use up the entries of another.
             let alike = self.sources.keys().filter(|(known, _)| *known == what);
             if alike.count() >= SOURCES {
                 key.1 = "others".into();
@@ -134,13 +134,13 @@ impl Repeats {
         counted.events <= SINGLE
     }
 
-    /// When the next minute of a source is over.
+    /// The end of the first minute among the sources.
     fn due(&self) -> Option<Instant> {
         let minutes = self.sources.values().map(|counted| counted.since + COUNTED);
         minutes.min()
     }
 
-    /// The entries that are due by then: kind, source, and the number of events that were only counted.
+    /// Takes the entries that are due by then: kind, source, and the number of events that were only counted.
     fn take(&mut self, by: Instant) -> Vec<(&'static str, Arc<str>, u64)> {
         let mut taken = Vec::new();
         self.sources.retain(|(what, source), counted| {
@@ -161,18 +161,18 @@ pub struct Event {
     pub what: &'static str,
     /// The thing it happened to: a server, a tool as `server:tool`, a request.
     pub subject: Arc<str>,
-    /// The party that caused it; none for the gateway itself.
+    /// The party that caused it; `None` for the gateway itself.
     pub actor: Option<Actor>,
-    /// Further members of the entry, as a JSON object. The caller redacts payloads.
+    /// Additional members of the entry, as a JSON object. The caller redacts payloads.
     pub details: Value,
 }
 
-/// The party behind a change or a decision, as the gateway established it at the door.
+/// The party behind a change or a decision, as the gateway identified it on arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Actor {
     /// `socket`, `tcp` or `console`.
     pub door: &'static str,
-    /// The process at the other end, where the system tells.
+    /// The process at the other end, where the system reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerProcess>,
 }
@@ -182,19 +182,19 @@ pub struct Actor {
 pub struct PeerProcess {
     /// Its process ID.
     pub pid: u32,
-    /// The path of its program, if it can be read.
+    /// Path of its program, if it can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Arc<str>>,
 }
 
-/// Room in the queue for what is recorded of one act.
+/// A place in the queue for the entries of one action.
 #[derive(Debug)]
 pub struct Reservation {
     place: mpsc::OwnedPermit<Order>,
     repeats: Arc<Mutex<Repeats>>,
 }
 
-/// There is no room in the queue.
+/// The queue has no room.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "this was not done: the audit log has no room for it, since other entries wait for the disk"
@@ -202,7 +202,7 @@ pub struct Reservation {
 pub struct NoRoom;
 
 impl Reservation {
-    /// Records the act.
+    /// Records the action.
     pub fn record(self, events: impl IntoIterator<Item = Event>) {
         let now = Instant::now();
         let mut repeats = self.repeats.lock();
@@ -220,7 +220,7 @@ impl Reservation {
 #[derive(Debug)]
 enum Order {
     Record(SystemTime, Event),
-    /// All events of an act of the owner.
+    /// All events of an action of the owner.
     Act(SystemTime, Vec<Event>),
     Flush(oneshot::Sender<()>),
 }
@@ -247,10 +247,10 @@ impl Audit {
         }
     }
 
-    /// Takes room for an act of the owner. Waits for it for a bounded time.
+    /// Reserves room for an action of the owner; waits for it up to a limit.
     pub async fn room(&self) -> Result<Reservation, NoRoom> {
         let place = timeout(ROOM_TIMEOUT, self.queue.clone().reserve_owned());
-        // An error means that there is no room in time, or that the gateway ends.
+        // An error means that there was no room in time, or that the gateway is shutting down.
         let place = place.await.ok().and_then(Result::ok).ok_or(NoRoom)?;
         Ok(Reservation {
             place,
@@ -273,7 +273,7 @@ impl Audit {
         }
     }
 
-    /// Counts a call of this client that a person is asked about. `true` says that it gets an entry of its own.
+    /// Counts a call of this client that awaits approval. Returns `true` if it gets an entry of its own.
     pub fn admits_asked(&self, client: &str) -> bool {
         let client = scrub::brief(client);
         let admitted = self.repeats.lock().admit_asked(Instant::now(), &client);
@@ -283,12 +283,12 @@ impl Audit {
         admitted
     }
 
-    /// Waits until everything recorded so far is in the store, for a bounded time.
+    /// Waits until everything recorded so far is in the store, up to a limit.
     pub async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         let flush = async {
             if self.queue.send(Order::Flush(done)).await.is_ok() {
-                // An error means that the task has ended, and there is nothing to wait for.
+                // An error means that the task has ended, so there is nothing to wait for.
                 let _ = flushed.await;
             }
         };
@@ -298,7 +298,7 @@ impl Audit {
     }
 }
 
-/// Writes events until the gateway is gone.
+/// Writes events until the gateway ends.
 async fn write(
     store: Store,
     mut orders: mpsc::Receiver<Order>,
@@ -313,7 +313,8 @@ async fn write(
         let minute = async {
             match due {
                 Some(due) => sleep_until(due.into()).await,
-                // An event that is only counted comes after some that were written.
+                // Nothing is counted yet: the next event comes through the queue, or wakes the task with
+                // `counted_elsewhere`.
                 None => pending().await,
             }
         };
@@ -363,7 +364,7 @@ async fn write(
     }
 }
 
-/// Writes the entries. Those with acts wait while the store is busy.
+/// Writes the entries. If there are actions among them, retries while the store is busy.
 async fn commit(store: &Store, changes: Vec<Change>, acts: bool) -> Result<(), StoreError> {
     if acts {
         for _ in 0..TRIES {
@@ -380,7 +381,7 @@ async fn commit(store: &Store, changes: Vec<Change>, acts: bool) -> Result<(), S
 pub fn entry(at: SystemTime, event: Event) -> Entry {
     let mut body = event.details;
     if let (Some(actor), Value::Object(members)) = (event.actor, &mut body) {
-        // Plain data always becomes JSON.
+        // Plain data always serializes.
         let actor = serde_json::to_value(actor).unwrap_or_default();
         members.insert("actor".to_owned(), actor);
     }
@@ -445,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_has_no_known_secret_in_its_subject() {
+    fn subject_of_an_entry_is_scrubbed() {
         let secret = switchboard_redact::Secret::new("k", "subject-secret-7Hq2");
         scrub::register(scrub::Owner::Server("k"), &[secret]).unwrap();
         let entry = entry(SystemTime::now(), denied("bank:subject-secret-7Hq2"));
@@ -490,7 +491,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn acts_of_the_owner_are_all_written() {
+    async fn every_action_of_the_owner_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("audit.db"));
         let audit = Audit::start(store.clone());
@@ -506,11 +507,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn act_is_written_when_the_queue_is_full() {
+    async fn action_is_written_despite_a_full_queue() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("audit.db"));
         let audit = Audit::start(store.clone());
-        // The task cannot run in between: nothing here awaits.
+        // The task cannot run in between, because there is no await here.
         for n in 0..QUEUE + 100 {
             audit.record(denied(&format!("bank{}:pay", n % 100)));
         }
@@ -527,7 +528,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn act_without_room_is_refused_in_time() {
+    async fn action_without_room_is_refused_in_time() {
         let (queue, _orders) = mpsc::channel(1);
         let audit = Audit {
             queue,
@@ -537,7 +538,7 @@ mod tests {
         };
         let taken = audit.room().await.unwrap();
         assert!(audit.room().await.is_err());
-        // An act that fails gives its room back.
+        // An action that fails returns its room.
         drop(taken);
         audit.room().await.unwrap();
     }
@@ -566,7 +567,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("audit.db"));
         let audit = Audit::start(store.clone());
-        // The store refuses a write of this length, and with it all of the batch.
+        // The store refuses a write of this length, and the whole batch with it.
         let long = "x".repeat(switchboard_store::QUEUED_WRITE_BYTES);
         for subject in ["bank:pay", &long, "bank:pay"] {
             audit.record(denied(subject));
@@ -594,7 +595,7 @@ mod tests {
         assert!(repeats.take(began + COUNTED / 2).is_empty());
         let taken = repeats.take(began + COUNTED);
         assert_eq!(taken, [("denied", "a".into(), 100 - SINGLE)]);
-        // A new minute, and few events: nothing is counted, and nothing is kept for long.
+        // A new minute with few events: none is only counted, and none is kept for long.
         assert_eq!(flood(&mut repeats, began + COUNTED, 5), 5);
         assert!(repeats.take(began + 2 * COUNTED).is_empty());
         assert!(repeats.sources.is_empty());
@@ -622,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_calls_are_bounded_for_each_client_and_for_all() {
+    fn asked_calls_are_bounded_per_client_and_total() {
         let began = Instant::now();
         let mut repeats = Repeats::default();
         let mut flood = |now, client: &str| {
@@ -649,7 +650,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("audit.db"));
         let audit = Audit::start(store.clone());
-        // The task cannot run in between: nothing here awaits.
+        // The task cannot run in between, because there is no await here.
         for n in 0..QUEUE + 3 {
             audit.record(denied(&format!("bank{}:pay", n % 100)));
         }

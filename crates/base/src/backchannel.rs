@@ -1,5 +1,5 @@
-//! The back channel to a client while one of its requests is under way: it is told things ahead of the
-//! answer, in order, and a client of an older revision can be asked.
+//! The back channel to a client while one of its requests is in flight. It carries messages to the client
+//! ahead of the response, in order, and requests to clients of the older revisions.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,12 +18,12 @@ use tokio::sync::oneshot;
 
 use crate::random;
 
-/// Takes messages for a client, in order, without waiting.
+/// A sink of messages for a client, which takes them in order and without blocking.
 pub trait Sink: Send + Sync {
-    /// Whether there was room for it.
+    /// Queues a message. Returns `true` if there was room for it.
     fn put(&self, message: Bytes) -> bool;
 
-    /// Shows the client that somebody is there, though there is nothing to say yet.
+    /// Shows the client that its request is being handled, before there is a message for it.
     fn begin(&self) {}
 }
 
@@ -36,40 +36,42 @@ pub struct Backchannel {
 }
 
 impl Backchannel {
-    /// A back channel that goes one way, unless there are `asks`: then the client can be asked. If it withdraws
-    /// its request, it says there why.
+    /// Creates a back channel. It is one-way unless there are `asks`, with which the client can be asked
+    /// questions. If the client cancels its request, its explanation is stored in `reason`.
     pub fn new(sink: Arc<dyn Sink>, asks: Option<Arc<Asks>>, reason: Reason) -> Self {
         Self { sink, asks, reason }
     }
 
-    /// Why the request was withdrawn, once it is.
+    /// The reason for the cancellation, once the request is cancelled.
     pub fn reason(&self) -> &Reason {
         &self.reason
     }
 
-    /// Shows the client that somebody is there, though there is nothing to say yet.
+    /// Shows the client that its request is being handled, before there is a message for it.
     pub fn begin(&self) {
         self.sink.begin();
     }
 
-    /// Passes a message on.
+    /// Queues a message. Returns `true` if there was room for it.
     pub fn put(&self, message: Bytes) -> bool {
         self.sink.put(message)
     }
 
-    /// Tells the client. One that does not read misses some; nobody waits for it.
+    /// Notifies the client. A client that does not read misses notifications; the gateway does not wait for
+    /// it.
     pub fn tell(&self, method: &str, params: &Raw) {
         self.sink.put(encode::notification(method, Some(params)));
     }
 
-    /// Whether somebody is there to answer.
+    /// Returns `true` if the client can be asked, and has not disconnected.
     pub fn is_open(&self) -> bool {
         self.asks
             .as_ref()
             .is_some_and(|asks| !asks.closed.load(Relaxed))
     }
 
-    /// This server asks the client to have this address opened: the client hears when that has ended.
+    /// Records that this server asks the client to open an address, so that the client can be notified when
+    /// that has ended.
     pub fn asked_for(&self, server: &Arc<str>, elicitation: Option<&Raw>) {
         let id = elicitation.and_then(|params| params.member(ELICITATION_ID)?.to_text());
         if let (Some(asks), Some(id)) = (&self.asks, id) {
@@ -77,7 +79,7 @@ impl Backchannel {
         }
     }
 
-    /// Asks the client for this server. Dropping the future takes the question back.
+    /// Asks the client on behalf of this server. Dropping the future withdraws the question.
     pub async fn ask(
         &self,
         server: &Arc<str>,
@@ -115,45 +117,45 @@ impl fmt::Debug for Backchannel {
     }
 }
 
-/// Withdraws a request that is under way.
+/// Cancels a request in flight.
 #[derive(Debug)]
 pub struct Cancel {
     signal: oneshot::Sender<()>,
     reason: Reason,
 }
 
-/// A request under way hears here that it is withdrawn.
+/// Resolves when a request in flight is cancelled.
 pub type Cancelled = oneshot::Receiver<()>;
 
 impl Cancel {
-    /// A way to cancel a request, and the end at which that is heard.
+    /// Creates the sender of a cancellation, and the end that receives it.
     pub fn new() -> (Self, Cancelled) {
         let (signal, cancelled) = oneshot::channel();
         let reason = Reason::default();
         (Self { signal, reason }, cancelled)
     }
 
-    /// Where it will say why.
+    /// The place where the reason for the cancellation will be stored.
     pub fn reason(&self) -> Reason {
         Arc::clone(&self.reason)
     }
 
-    /// Withdraws the request.
+    /// Cancels the request.
     pub fn cancel(self, why: Option<&str>) {
         if let Some(why) = why {
-            // There is no other reason yet.
+            // Nothing else sets the reason before this.
             let _ = self.reason.set(why.into());
         }
         let _ = self.signal.send(());
     }
 
-    /// Whether the request has ended.
+    /// Returns `true` if the request has ended.
     pub fn is_over(&self) -> bool {
         self.signal.is_closed()
     }
 }
 
-/// A question that has not been answered; taken back when dropped.
+/// A question without an answer yet; withdrawn when dropped.
 struct Asked<'a> {
     backchannel: &'a Backchannel,
     asks: &'a Asks,
@@ -168,37 +170,39 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// The message that takes a question back.
+/// The notification that withdraws a question.
 pub fn withdrawal(number: u64) -> Bytes {
     let params = Raw::object([("requestId", Raw::number(number))]);
     encode::notification(method::CANCELLED, Some(&params))
 }
 
-/// What a client has been asked and not answered.
+/// The open questions to a client.
 #[derive(Debug)]
 pub struct Asks {
-    /// Begins at random: a late answer to a question of another session, or of another gateway, answers none here.
+    /// The last number used. It starts at random, so that a late answer to a question of another session or
+    /// another gateway matches none here.
     last: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
     closed: AtomicBool,
-    /// The servers that asked it to have addresses opened, and the names of those, the oldest first.
+    /// The servers that asked the client to open an address, with the IDs of these elicitations, oldest
+    /// first.
     elicitations: Mutex<VecDeque<(Arc<str>, Box<str>)>>,
 }
 
 type Waiting = oneshot::Sender<Result<Raw, ErrorObject>>;
 
-/// The most questions to one client at a time.
+/// The most open questions to one client.
 const ASKS_MAX: usize = 256;
-/// The name of an address that a client is asked to have opened.
+/// The member with the ID of an elicitation that asks the client to open an address.
 pub const ELICITATION_ID: &str = "elicitationId";
-/// The most addresses of one client whose end it can be told, and the most bytes of the name of one.
+/// The most such elicitations remembered per client, and the longest ID, in bytes.
 const ELICITATIONS_MAX: usize = 64;
 const ELICITATION_ID_BYTES: usize = 256;
 
 impl Default for Asks {
     fn default() -> Self {
         Self {
-            // 31 bits: some clients read no number beyond 32.
+            // 31 bits: some clients cannot read numbers of more than 32 bits.
             last: AtomicU64::new(random::number() >> 33),
             waiting: Mutex::default(),
             closed: AtomicBool::new(false),
@@ -219,7 +223,7 @@ impl Asks {
         Some((number, answer))
     }
 
-    /// Whether the client has been asked something that it has not answered.
+    /// Returns `true` if the client has open questions.
     pub fn is_asked(&self) -> bool {
         !self.waiting.lock().is_empty()
     }
@@ -235,8 +239,8 @@ impl Asks {
         elicitations.push_back((Arc::clone(server), elicitation.into()));
     }
 
-    /// Tests if this server asked the client to have the address of this name opened, and the client has not heard
-    /// of its end.
+    /// Tests if this server has asked the client to open the address with this ID, and forgets it: the client
+    /// is notified of the end once.
     pub fn ended(&self, server: &str, elicitation: Option<&str>) -> bool {
         let Some(elicitation) = elicitation else {
             return false;
@@ -247,7 +251,7 @@ impl Asks {
         known.is_some_and(|at| elicitations.remove(at).is_some())
     }
 
-    /// The client has answered something.
+    /// Delivers an answer of the client to the waiting caller.
     pub fn answered(&self, response: Response) {
         let number = response.id.as_ref().and_then(Id::as_u64);
         let waiting = number.and_then(|number| self.waiting.lock().remove(&number));
@@ -259,7 +263,7 @@ impl Asks {
         }
     }
 
-    /// The session is over: nobody waits for the client any more. Returns the numbers of the questions that were open.
+    /// Ends the session: no caller waits for the client any more. Returns the numbers of the open questions.
     pub fn close(&self) -> Vec<u64> {
         let mut waiting = self.waiting.lock();
         self.closed.store(true, Relaxed);
@@ -285,7 +289,7 @@ mod tests {
     }
 
     impl Paper {
-        /// The number of the question that was put down at this place.
+        /// The number of the question in the message at this index.
         fn number(&self, at: usize) -> u64 {
             let message = self.0.lock()[at].clone();
             match Frame::parse(message) {
@@ -308,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_gets_its_own_answer() {
+    async fn questions_get_their_own_answers() {
         let paper = Arc::new(Paper::default());
         let asks = Arc::new(Asks::default());
         let backchannel =
@@ -331,7 +335,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_that_nobody_wants_answered_is_taken_back() {
+    async fn dropped_question_is_withdrawn() {
         let paper = Arc::new(Paper::default());
         let backchannel = Backchannel::new(paper.clone(), Some(Arc::default()), Reason::default());
         let server = server();
@@ -353,7 +357,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn end_of_an_elicitation_is_told_once() {
+    async fn end_of_an_elicitation_is_reported_once() {
         let asks = Arc::new(Asks::default());
         let backchannel = Backchannel::new(
             Arc::new(Paper::default()),
@@ -381,7 +385,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_leaves_answers_nothing() {
+    async fn questions_fail_when_the_client_disconnects() {
         let asks = Arc::new(Asks::default());
         let backchannel = Backchannel::new(
             Arc::new(Paper::default()),
@@ -396,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_number_their_questions_apart() {
+    fn question_numbers_start_at_random() {
         let first: std::collections::HashSet<u64> =
             (0..64).map(|_| Asks::default().open().unwrap().0).collect();
         assert!(first.len() > 60, "{first:?}");

@@ -1,4 +1,4 @@
-//! Who asks, and how much of the protocol it knows.
+//! Callers, and the revision and capabilities that they have declared.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,48 +8,48 @@ use switchboard_wire::{Era, meta, method};
 
 use crate::error::cut;
 
-/// Whose request it is. What belongs to one principal does not exist for the other.
+/// The party that a request belongs to. Everything of one principal is invisible to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// The user whose gateway this is: has shown the token, or came over the socket.
+    /// The user who runs the gateway: presented the token, or came over the socket.
     Owner,
-    /// Somebody on this machine, where the gateway asks for no token.
+    /// Any user of this machine, where the gateway requires no token.
     Anyone,
 }
 
-/// How a caller came to the gateway.
+/// The interface through which a caller reached the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// As a client of MCP, which says its name.
+    /// A client of MCP, which states its name.
     Mcp,
-    /// Over REST, where the gateway gives it a name for people.
+    /// REST, where the gateway assigns it a display name.
     Rest(&'static str),
-    /// As the console, which reads what it is about to show: not a call of anyone.
+    /// The console, reading data that it is about to show: not counted as a call of a client.
     Page,
 }
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Tells clients apart where they take turns.
+    /// Distinguishes clients where they take turns.
     pub key: u64,
-    /// Tells them apart where one is to be asked. A client of 2026-07-28 over HTTP may use as many
-    /// connections as it likes, and is known by what it says of itself.
+    /// Distinguishes clients where one has to be asked. A client of 2026-07-28 over HTTP may use any number
+    /// of connections, and is identified by its description of itself.
     pub person: u64,
-    /// The client whose share of the room for requests to a person its calls take.
+    /// The client whose share of the room for approval requests its calls use.
     pub holder: Holder,
-    /// What the client calls itself, as rules know it.
+    /// The name that the client gives itself, as rules see it.
     pub client: Arc<str>,
-    /// The way by which it came to the gateway.
+    /// The interface through which it reached the gateway.
     pub origin: Origin,
-    /// Whose request it is.
+    /// The party that the request belongs to.
     pub principal: Principal,
-    /// The folder that the client works in, if it has said so.
+    /// The directory that the client works in, if it has declared one.
     pub project: Option<Arc<str>>,
 }
 
 impl Caller {
-    /// A client that is told apart in the same way everywhere.
+    /// Creates a caller that is identified by the same number everywhere.
     pub const fn new(key: u64, client: Arc<str>, principal: Principal) -> Self {
         Self {
             key,
@@ -66,7 +66,7 @@ impl Caller {
         }
     }
 
-    /// The name of the client for people.
+    /// The display name of the client.
     pub fn shown(&self) -> Arc<str> {
         match self.origin {
             Origin::Mcp => Arc::clone(&self.client),
@@ -75,7 +75,7 @@ impl Caller {
         }
     }
 
-    /// The session in which a decision may be remembered for it.
+    /// The session for which a decision about it may be remembered.
     pub fn session(&self) -> Session {
         Session {
             number: self.person,
@@ -83,7 +83,7 @@ impl Caller {
         }
     }
 
-    /// The same client over HTTP.
+    /// Marks the client as connected over HTTP.
     #[must_use]
     pub const fn over_http(mut self) -> Self {
         self.holder.is_web = true;
@@ -91,44 +91,44 @@ impl Caller {
     }
 }
 
-/// The client of a request, as a server may know it.
+/// The client of a request, as a server may see it.
 #[derive(Debug, Clone)]
 pub enum Guest {
-    /// It has said once who it is and what it can do.
+    /// It has described itself once, in the handshake.
     Legacy {
-        /// Its description of itself, from the handshake.
+        /// Its description of itself.
         about: Arc<About>,
-        /// From which level on it wants log messages, if it has said so.
+        /// Lowest level of the log messages that it wants, if it has set one.
         level: Option<LogLevel>,
     },
-    /// Each of its requests says it.
+    /// Each of its requests describes it.
     Modern,
 }
 
-/// What a client of an older revision said when it opened.
+/// The description that a client of an older revision gave of itself in the handshake.
 #[derive(Debug)]
 pub struct About {
-    /// The revision that was agreed on.
+    /// The negotiated revision.
     pub revision: Revision,
-    /// As 2026-07-28 spells them.
+    /// Its capabilities, in the form of 2026-07-28.
     pub capabilities: Raw,
     /// Its `clientInfo`.
     pub info: Option<Raw>,
 }
 
-/// Which log messages of a request its client wants.
+/// The log messages of a request that its client wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logs {
     /// No messages.
     None,
-    /// Whatever the server sends.
+    /// All messages that the server sends.
     All,
     /// Messages of this level and above.
     From(LogLevel),
 }
 
 impl Guest {
-    /// A client of an older revision that has not said anything of itself.
+    /// A client of an older revision that has not described itself.
     pub fn stranger() -> Self {
         static STRANGER: LazyLock<Arc<About>> = LazyLock::new(|| {
             Arc::new(About {
@@ -156,7 +156,7 @@ impl Guest {
         self.revision().era()
     }
 
-    /// What the client can do for the server of this request.
+    /// The client's capabilities for the server of this request.
     pub fn capabilities(&self, params: Option<&Raw>) -> Raw {
         match self {
             Self::Legacy { about, .. } => about.capabilities.clone(),
@@ -166,7 +166,7 @@ impl Guest {
         }
     }
 
-    /// What the client of this request says of itself.
+    /// The description that the client of this request gives of itself.
     pub fn info(&self, params: Option<&Raw>) -> Option<Raw> {
         match self {
             Self::Legacy { about, .. } => about.info.clone(),
@@ -174,7 +174,7 @@ impl Guest {
         }
     }
 
-    /// Which log messages of this request the client wants.
+    /// The log messages of this request that the client wants.
     pub fn logs(&self, params: Option<&Raw>) -> Logs {
         match self {
             Self::Legacy { level, .. } => level.map_or(Logs::All, Logs::From),
@@ -186,19 +186,19 @@ impl Guest {
 }
 
 impl About {
-    /// The bytes that it keeps.
+    /// Size of the stored data, in bytes.
     pub fn bytes(&self) -> usize {
         let info = self.info.as_ref().map_or(0, |info| info.as_bytes().len());
         self.capabilities.as_bytes().len() + info
     }
 
-    /// What a client said with `initialize`.
+    /// Reads the parameters of `initialize`.
     pub fn read(params: Option<&Raw>, revision: Revision) -> Self {
         let member = |name: &str| params.and_then(|params| params.member(name));
         let capabilities = member("capabilities").filter(Raw::is_object);
         Self {
             revision,
-            // On its own: it is kept long after the frame that it came in.
+            // Detached, because it is stored long after the frame that it came in.
             capabilities: capabilities
                 .map_or_else(Raw::empty_object, |said| modern(&said).detached()),
             info: member("clientInfo")
@@ -209,7 +209,7 @@ impl About {
 }
 
 impl Logs {
-    /// Whether a message of this level is wanted. One of no known level is, if any is.
+    /// Tests if a message is wanted. A message without a known level is wanted if any is.
     pub fn wants(self, params: &Raw) -> bool {
         match self {
             Self::None => false,
@@ -222,7 +222,8 @@ impl Logs {
     }
 }
 
-/// The capabilities of an older client as 2026-07-28 spells them: without what it has no more.
+/// The capabilities of an older client in the form of 2026-07-28, without the ones that this revision no
+/// longer has.
 fn modern(capabilities: &Raw) -> Raw {
     let capabilities = capabilities.without(&["tasks"]);
     match capabilities.member("roots").filter(Raw::is_object) {
@@ -233,17 +234,17 @@ fn modern(capabilities: &Raw) -> Raw {
     }
 }
 
-/// A level of log messages.
+/// Parses a log level.
 pub fn read_level(level: &Raw) -> Option<LogLevel> {
     level.read().ok()
 }
 
-/// What a request of 2026-07-28 says of itself.
+/// A member of `_meta`, in which a request of 2026-07-28 describes itself.
 pub fn said(params: Option<&Raw>, name: &str) -> Option<Raw> {
     params?.member(meta::META)?.member(name)
 }
 
-/// Whether a client of these capabilities can answer this question of a server.
+/// Tests if a client with these capabilities can answer this question of a server.
 pub fn answers(capabilities: &Raw, question: &str, params: Option<&Raw>) -> bool {
     let has = |name: &str| capabilities.member(name).filter(Raw::is_object);
     match question {
@@ -256,7 +257,7 @@ pub fn answers(capabilities: &Raw, question: &str, params: Option<&Raw>) -> bool
         method::ROOTS_LIST => has("roots").is_some(),
         method::ELICITATION => has("elicitation").is_some_and(|kinds| {
             let url = kinds.member("url").is_some();
-            // To say nothing of kinds is to mean forms.
+            // A client that names no kind supports forms.
             if asks_for_url(params) {
                 url
             } else {
@@ -267,8 +268,8 @@ pub fn answers(capabilities: &Raw, question: &str, params: Option<&Raw>) -> bool
     }
 }
 
-/// What a client can do if a person answers in its place what it does not answer itself; `None` if that
-/// makes no difference.
+/// The capabilities of a client if the user answers in its place the questions that it cannot answer; `None`
+/// if they are the same.
 pub fn with_person(capabilities: &Raw) -> Option<Raw> {
     let nothing = Raw::empty_object;
     let mut wider = None;
@@ -284,7 +285,7 @@ pub fn with_person(capabilities: &Raw) -> Option<Raw> {
         let all = kinds.iter().fold(said, |said, kind| {
             said.with_member(kind, &nothing()).unwrap_or(said)
         });
-        // One that has a member twice stays as it is.
+        // Capabilities with a duplicate member are left as they are.
         wider = known.with_member(name, &all).ok().or(wider.take());
     };
     add("sampling", &[]);
@@ -292,13 +293,13 @@ pub fn with_person(capabilities: &Raw) -> Option<Raw> {
     wider
 }
 
-/// Whether a question to a person is one about an address, not a form.
+/// Tests if an elicitation asks the user to open an address, and not to fill in a form.
 pub fn asks_for_url(params: Option<&Raw>) -> bool {
     let mode = params.and_then(|params| params.member("mode")?.to_text());
     mode.as_deref() == Some("url")
 }
 
-/// The revision to answer `initialize` with: the one that was asked for, if it opens that way.
+/// The revision to answer `initialize` with: the requested one, if it starts with that handshake.
 pub fn negotiate(params: Option<&Raw>) -> Revision {
     params
         .and_then(|params| params.member("protocolVersion"))
@@ -307,7 +308,7 @@ pub fn negotiate(params: Option<&Raw>) -> Revision {
         .unwrap_or(Revision::LATEST_LEGACY)
 }
 
-/// What a client calls itself.
+/// The name that a client gives itself.
 pub fn client_name(info: Option<&Raw>) -> Arc<str> {
     let name = info
         .and_then(|info| info.member("name"))
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_asked_only_what_it_said_it_answers() {
+    fn clients_answer_only_the_kinds_they_declared() {
         let form = raw(r#"{"mode":"form"}"#);
         let url = raw(r#"{"mode":"url"}"#);
         let elicits = |capabilities: &'static str, params: &Raw| {
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn introduction_is_kept_without_its_frame() {
+    fn client_description_is_stored_without_its_frame() {
         let params = raw(r#"{"capabilities":{"sampling":{}},"clientInfo":{"name":"a"},"x":"y"}"#);
         let frame = params.as_bytes().as_ptr_range();
         let about = About::read(Some(&params), Revision::V2025_06_18);
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_client_can_do_is_said_in_newer_words() {
+    fn older_capabilities_are_converted_to_the_newer_form() {
         let params = raw(
             r#"{"capabilities":{"roots":{"listChanged":true},"tasks":{},"sampling":{},"x":1}}"#,
         );

@@ -1,4 +1,4 @@
-//! How a request can end without the server's answer, and how each peer is told.
+//! The ways in which a request can end without the server's response, and their form for each peer.
 //!
 //! This is the one place where such an end becomes a JSON-RPC error.
 
@@ -15,60 +15,60 @@ use crate::{
     scrub,
 };
 
-/// The place that shows people how a call ended.
+/// The place where people can read how a call ended.
 const IN_ACTIVITY: &str = "in the activity of the console";
 
-/// The codes of the gateway's own errors for peers of the older revisions.
+/// Codes of the gateway's own errors, for peers of the older revisions.
 pub mod codes {
     /// A part of the gateway is not ready yet.
     pub(crate) const INITIALIZING: i64 = -32002;
     /// A part of the gateway could not be started.
     pub(crate) const INITIALIZATION_FAILED: i64 = -32003;
-    /// The server is gone, or was lost while it worked.
+    /// The server is stopped, or was lost during the call.
     pub(crate) const UNAVAILABLE: i64 = -32004;
     /// The server took too long.
     pub const TIMEOUT: i64 = -32005;
-    /// The server has more to do than it may be given.
+    /// The server's queue of calls is full.
     pub const BUSY: i64 = -32006;
-    /// A person, or a rule, has refused the call.
+    /// A person or a rule has refused the call.
     pub(crate) const REFUSED: i64 = -32007;
-    /// No person answered in time.
+    /// No approver answered in time.
     pub(crate) const UNANSWERED: i64 = -32008;
-    /// What 2026-07-28 leaves to programs lies outside of the reserved range: the same numbers, a
-    /// thousand higher.
+    /// The offset of the same codes in 2026-07-28, where the codes left to applications lie outside of the
+    /// reserved range.
     pub(crate) const MODERN_OFFSET: i64 = 1_000;
 }
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Debug, Clone)]
 pub enum Error {
-    /// The server answered with an error, which is handed on as it is.
+    /// The server responded with an error, which is forwarded verbatim.
     Answered(ErrorObject),
-    /// The request cannot be understood or carried out as it stands.
+    /// The request is malformed, or cannot be carried out as it stands.
     Refused(ErrorObject),
-    /// The built-in memory is not ready, or does not work.
+    /// The built-in memory server is not ready, or does not work.
     Memory(ErrorObject),
-    /// The server is on its way.
+    /// The server is starting.
     Initializing {
         /// The server.
         server: Arc<str>,
-        /// Why.
+        /// The cause.
         reason: Option<Reason>,
-        /// When to try again.
+        /// Time until a retry makes sense.
         retry_after: Duration,
     },
     /// The server cannot be started.
     InitializationFailed {
         /// The server.
         server: Arc<str>,
-        /// Why.
+        /// The cause.
         reason: Reason,
         /// Advice for the user.
         action: Option<Arc<str>>,
-        /// When to try again.
+        /// Time until a retry makes sense.
         retry_after: Option<Duration>,
     },
-    /// The server is switched off.
+    /// The server is disabled.
     Disabled {
         /// The server.
         server: Arc<str>,
@@ -78,14 +78,14 @@ pub enum Error {
         /// The server.
         server: Arc<str>,
     },
-    /// The server was lost with the call under way.
+    /// The server was lost during the call.
     Lost {
         /// The server.
         server: Arc<str>,
-        /// Why.
+        /// The cause.
         reason: Reason,
     },
-    /// The server did not answer in time.
+    /// The server did not respond in time.
     TimedOut {
         /// The server.
         server: Arc<str>,
@@ -96,30 +96,30 @@ pub enum Error {
     Busy {
         /// The server.
         server: Arc<str>,
-        /// The number of calls that wait already.
+        /// Number of calls that are waiting already.
         waiting: usize,
     },
-    /// The answer of the server cannot be read, or there is none for this request.
+    /// The server's response cannot be parsed, or does not fit the request.
     Broken {
         /// The server.
         server: Arc<str>,
-        /// Why.
+        /// The cause.
         reason: Reason,
     },
-    /// The caller withdrew the call.
+    /// The caller cancelled the call.
     Cancelled,
-    /// The server asks for input that cannot be had.
+    /// The server asks for input that is not available.
     Input {
         /// The server.
         server: Arc<str>,
-        /// Why.
+        /// The cause.
         reason: Arc<str>,
     },
-    /// Too many calls wait for their clients to come back.
+    /// Too many calls wait for their clients to return.
     Crowded,
-    /// The search index is on its way.
+    /// The search index is being built.
     Indexing {
-        /// When to try again.
+        /// Time until a retry makes sense.
         retry_after: Duration,
     },
     /// The gateway is stopping, and has closed the search index.
@@ -132,36 +132,36 @@ pub enum Error {
         tool: Arc<str>,
         /// `called`, `read`, …
         done: &'static str,
-        /// Why.
+        /// The cause.
         why: Arc<str>,
     },
-    /// A person has refused the call.
+    /// The approver rejected the call.
     Rejected {
         /// The server.
         server: Arc<str>,
         /// The tool.
         tool: Arc<str>,
-        /// A word for the request: what did not happen.
+        /// The verb for the request, such as `called`.
         done: &'static str,
-        /// Why.
+        /// The approver's explanation.
         reason: Option<Arc<str>>,
     },
-    /// No person answered in time.
+    /// No approver answered in time.
     Unanswered {
         /// The server.
         server: Arc<str>,
         /// The tool.
         tool: Arc<str>,
-        /// A word for the request: what did not happen.
+        /// The verb for the request, such as `called`.
         done: &'static str,
         /// The time limit.
         after: Duration,
     },
-    /// A person could not be asked.
+    /// The approval request could not be made.
     Unasked {
         /// The server.
         server: Arc<str>,
-        /// Why.
+        /// The cause.
         why: Arc<str>,
     },
     /// The item is not approved, or nothing of its server is.
@@ -174,23 +174,23 @@ pub enum Error {
 }
 
 impl Error {
-    /// The request is not one that can be carried out.
+    /// Parameters that cannot be used.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::Refused(ErrorObject::new(code::INVALID_PARAMS, message))
     }
 
-    /// Parameters that cannot be used, and advice for the caller.
+    /// Parameters that cannot be used, with advice for the caller.
     pub fn advised(message: impl Into<String>, hint: &str) -> Self {
         Self::Refused(ErrorObject::new(code::INVALID_PARAMS, message).with_hint(hint))
     }
 
-    /// There is no such method.
+    /// The method does not exist.
     pub fn method_not_found(method: &str) -> Self {
         let message = format!("there is no method `{}` here", cut(method));
         Self::Refused(ErrorObject::new(code::METHOD_NOT_FOUND, message))
     }
 
-    /// What became of a call to this server.
+    /// The outcome of a failed call to this server.
     pub fn of(server: &Arc<str>, error: client::Error) -> Self {
         let server = Arc::clone(server);
         match error {
@@ -223,8 +223,8 @@ impl Error {
         }
     }
 
-    /// What became of a call to the built-in memory, which says in the gateway's own words what is wrong with
-    /// it.
+    /// The outcome of a failed call to the built-in memory server, which reports its own state in the
+    /// gateway's words.
     pub fn of_memory(error: ErrorObject) -> Self {
         match error.code {
             codes::INITIALIZING | codes::INITIALIZATION_FAILED => Self::Memory(error),
@@ -232,7 +232,7 @@ impl Error {
         }
     }
 
-    /// What is written down of it.
+    /// The outcome as the activity log records it.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Cancelled => Outcome::Cancelled,
@@ -244,7 +244,7 @@ impl Error {
         }
     }
 
-    /// The error for a peer.
+    /// Converts it into the error for a peer.
     pub fn into_error(self, era: Era) -> ErrorObject {
         if let Self::Answered(error) | Self::Refused(error) = self {
             return error;
@@ -252,8 +252,8 @@ impl Error {
         self.own_error(era)
     }
 
-    /// The same fact as the result of a tool, for peers of 2026-07-28, to whom these codes mean
-    /// nothing. Errors of the server and of the request itself stay errors.
+    /// Converts it into a tool result, for peers of 2026-07-28, which do not know these codes. Errors of the
+    /// server and of the request itself stay errors.
     pub fn into_tool_result(self) -> Result<Raw, ErrorObject> {
         if let Self::Answered(error) | Self::Refused(error) = self {
             return Err(error);
@@ -288,7 +288,7 @@ impl Error {
         }
     }
 
-    /// Advice, apart from the message, without known secrets.
+    /// Advice, separate from the message and without known secrets.
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Refused(error) | Self::Memory(error) => error.parts().1?,
@@ -321,7 +321,7 @@ impl Error {
         Some(scrub::text(&hint).into_owned())
     }
 
-    /// Code, message and data of the gateway's own errors, without known secrets.
+    /// Code, message and data of the gateway's own error, without known secrets.
     fn own(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         let (code, message, data) = self.composed(reader);
         (code, scrub::text(&message).into_owned(), data)
@@ -425,7 +425,8 @@ impl Error {
         }
     }
 
-    /// The same of calls that no person, or no rule, lets pass.
+    /// The same for calls that were denied or rejected, or whose approval was not given in time or could not
+    /// be requested.
     fn unapproved(&self, reader: Reader) -> (i64, String, Option<Raw>) {
         let (code, message, server, approval) = match self {
             Self::Denied {
@@ -499,7 +500,7 @@ enum Reader {
 }
 
 impl Reader {
-    /// The reason for this reader, and for an agent the place that shows its owner the rest.
+    /// The reason for this reader; for an agent, with the place where its owner can read the rest.
     fn told(self, reason: &Reason, place: &str) -> String {
         match self {
             Self::Agent => reason.for_agents(place),
@@ -520,7 +521,8 @@ fn retry(after: Duration) -> (&'static str, Raw) {
     ("retryAfterMs", millis(after))
 }
 
-/// Names for what is held back: one in words, and one for a command, which a shell reads as one word.
+/// Names for an item that is held back: one for messages, and one for commands, quoted as one word for a
+/// shell.
 fn held(server: &str, item: Option<&str>) -> (String, String) {
     match item.map(|item| (ItemKind::of_key(item), item)) {
         Some((ItemKind::Tool, tool)) => (
@@ -539,7 +541,7 @@ fn millis(duration: Duration) -> Raw {
     Raw::number(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What a peer sent, short enough to be said back.
+/// The beginning of a peer's text, short enough to quote.
 pub fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(100)]
 }

@@ -1,9 +1,9 @@
-//! What happens in the gateway, for whoever watches.
+//! The events of the gateway, for its watchers.
 //!
-//! The last events are kept, and readers read them from where they are kept: each has a place of its own
-//! in their order. So who tells never waits for who reads, who comes back goes on where it was, and there
-//! is no seam between what was missed and what happens now. A reader that has fallen behind what is kept
-//! is told so, and goes on with what happens next.
+//! The last events are kept in a ring, and each reader has its own position in it. A publisher therefore
+//! never waits for a reader, a reader that reconnects continues at its old position, and there is no gap
+//! between missed and new events. A reader whose position has dropped out of the ring is notified of that,
+//! and continues with the next event.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -24,13 +24,12 @@ use tokio::sync::Notify;
 
 use crate::{health::Health, scrub, time};
 
-/// So many events are kept, as long as they are not longer than this. The last is kept however long it
-/// is.
+/// The most events kept, and their most bytes. The last event is kept even if it is longer.
 const KEPT_EVENTS: usize = 1_024;
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
-/// So many readers are woken before others have their turn.
+/// The number of readers to wake before yielding to other tasks.
 const AT_A_TIME: usize = 64;
-/// The last event that is told.
+/// The kind of the last event that readers receive.
 const STOPPING: &str = "gateway.stopping";
 
 /// The stream of events of the gateway.
@@ -41,9 +40,9 @@ pub struct Events(Arc<Shared>);
 struct Shared {
     ring: Mutex<Ring>,
     readers: AtomicUsize,
-    /// Rung when a reader comes.
+    /// Notified when a reader arrives.
     watched: Notify,
-    /// Rung when something has happened.
+    /// Notified when an event was published.
     told: Notify,
 }
 
@@ -52,19 +51,19 @@ struct Ring {
     /// The last events, in order; their numbers have no gaps.
     kept: VecDeque<Event>,
     bytes: usize,
-    /// The number of the first event of this gateway. It is the time in microseconds, so that no number
-    /// comes again after a restart.
+    /// Number of the first event of this gateway. It is the time in microseconds, so that numbers do not
+    /// repeat after a restart.
     first: u64,
-    /// The number of the next one.
+    /// Number of the next event.
     next: u64,
-    /// The number of the event after which nothing is told any more.
+    /// Number of the event after which readers receive nothing more.
     last: Option<u64>,
-    /// Readers that have read everything, by their numbers.
+    /// Wakers of readers that have read everything, by reader number.
     waiting: HashMap<u64, Waker>,
     next_reader: u64,
 }
 
-/// Something that happened, as it is told.
+/// An event in the form that readers receive.
 #[derive(Debug)]
 struct Event {
     kind: &'static str,
@@ -97,19 +96,19 @@ impl Events {
         }))
     }
 
-    /// Tells whoever watches, now or later. It waits for nobody.
+    /// Publishes an event to current and later readers, without blocking.
     pub fn tell<T: Serialize>(&self, kind: &'static str, data: impl FnOnce() -> T) {
-        // Plain data becomes JSON.
+        // Plain data always serializes.
         let data = serde_json::to_value(data()).unwrap_or_default();
         self.tell_json(kind, &data.to_string());
     }
 
-    /// The same with JSON that is written already: what servers have written in it stays as it is.
+    /// Publishes an event whose data is JSON already; JSON that servers wrote is kept as it is.
     pub fn tell_json(&self, kind: &'static str, data: &str) {
         let at = time::format(SystemTime::now());
         let data = &*scrub::json(data);
         if data.contains(['\n', '\r']) {
-            // Between tokens a space says the same, and inside of strings there are none.
+            // Between tokens a space is equivalent, and strings contain no raw line breaks.
             let line = data.replace(['\n', '\r'], " ");
             self.0.ring.lock().push(kind, &at, &line);
         } else {
@@ -118,7 +117,7 @@ impl Events {
         self.0.told.notify_one();
     }
 
-    /// Wakes those who wait for events, until the last was told: who tells does not go round to them all.
+    /// Wakes waiting readers until the last event was published, so that publishers do not have to.
     pub fn usher(&self) -> impl Future<Output = ()> + use<> {
         let shared = Arc::clone(&self.0);
         async move {
@@ -141,7 +140,7 @@ impl Events {
         }
     }
 
-    /// Tells the state of a server.
+    /// Publishes the state of a server.
     pub fn server(&self, name: &str, health: &Health) {
         self.tell("server.state", || ServerEvent {
             health: health.shown(),
@@ -149,7 +148,7 @@ impl Events {
         });
     }
 
-    /// Reads what happens from now on or, if it is said which event was the last that was seen, from there.
+    /// Reads events from now on or, given the last event that was seen, from the one after it.
     pub fn read(&self, since: Since) -> Reader {
         let mut ring = self.0.ring.lock();
         let number = ring.next_reader;
@@ -173,12 +172,12 @@ impl Events {
         }
     }
 
-    /// Whether somebody reads.
+    /// Returns `true` if there are readers.
     pub fn is_watched(&self) -> bool {
         self.0.readers.load(Relaxed) > 0
     }
 
-    /// Waits for a reader. One task at a time may do so.
+    /// Waits for a reader. Only one task may wait at a time.
     pub fn watched(&self) -> impl Future<Output = ()> + use<> {
         let shared = Arc::clone(&self.0);
         async move {
@@ -193,7 +192,7 @@ impl Ring {
     fn push(&mut self, kind: &'static str, at: &str, data: &str) {
         let id = self.next;
         self.next += 1;
-        // Neither a kind nor a time has anything in it that JSON would write differently.
+        // Neither the kind nor the time contains a character that JSON would escape.
         let mut frame = String::with_capacity(data.len() + 2 * kind.len() + 128);
         let _ = write!(
             frame,
@@ -211,7 +210,7 @@ impl Ring {
         }
     }
 
-    /// The number of the first event that is kept.
+    /// Number of the oldest event that is kept.
     fn oldest(&self) -> u64 {
         self.next - self.kept.len() as u64
     }
@@ -222,44 +221,44 @@ impl Ring {
     }
 }
 
-/// From where somebody reads.
+/// The position from which a reader starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
-    /// With the next event.
+    /// The next event.
     Now,
-    /// What comes after this event.
+    /// The event after this one.
     Event(u64),
-    /// Some event was seen, and nobody knows which.
+    /// Some event was seen, but it is not known which.
     Unknown,
 }
 
-/// Somebody who reads events.
+/// A reader of events.
 #[derive(Debug)]
 pub struct Reader {
     shared: Arc<Shared>,
     number: u64,
-    /// The number of the event that comes next.
+    /// Number of the next event to read.
     next: u64,
-    /// It has to be told that it missed some, and nobody knows how many.
+    /// The reader has missed an unknown number of events, and has yet to be notified.
     lost: bool,
 }
 
-/// What a reader is told.
+/// An item that a reader receives.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Told {
     /// An event, in the format of server-sent events.
     Event(Bytes),
-    /// Events were missed, so many if that is known: what comes next comes after this one.
+    /// Events were missed. Reading continues after the event `last`.
     Lagged {
-        /// The number of missed events, if it is known.
+        /// Number of missed events, if known.
         missed: Option<u64>,
-        /// The number of the last event before.
+        /// Number of the event after which reading continues.
         last: u64,
     },
 }
 
 impl Reader {
-    /// The next event that is wanted; `None` after the last.
+    /// Polls for the next wanted event; `None` after the last.
     pub fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
@@ -267,7 +266,7 @@ impl Reader {
     ) -> Poll<Option<Told>> {
         let mut ring = self.shared.ring.lock();
         if self.lost || self.next < ring.oldest() {
-            // To go on at the far end of what is kept would be to fall off it again.
+            // Continuing with the oldest kept event would soon lag again.
             let head = ring.last.filter(|last| *last >= ring.oldest());
             let head = head.unwrap_or(ring.next);
             let missed = (!self.lost).then(|| head - self.next);
@@ -307,7 +306,7 @@ mod tests {
 
     use super::*;
 
-    /// What a reader has by now: numbers of events, or that it lagged.
+    /// An item that a reader has received: the number of an event, or that it lagged.
     #[derive(Debug, PartialEq, Eq, Clone, Copy)]
     enum Seen {
         Event(u64),
@@ -356,8 +355,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_told_exactly() {
-        // Events told, the one that was seen last, and what comes of it.
+    fn missed_events_are_reported_exactly() {
+        // The number of events, the last event seen, and the expected items.
         let kept = KEPT_EVENTS as u64;
         for (count, since, expected) in [
             (0, Since::Now, vec![]),
@@ -365,7 +364,7 @@ mod tests {
             (5, Since::Event(99), all(100, 105)),
             (5, Since::Event(101), all(102, 105)),
             (5, Since::Event(104), vec![]),
-            // Of the future, of the gateway before, and of nobody.
+            // An event of the future, of the previous gateway, and an unknown one.
             (5, Since::Event(105), vec![Seen::Lagged(None)]),
             (5, Since::Event(98), vec![Seen::Lagged(None)]),
             (5, Since::Event(0), vec![Seen::Lagged(None)]),
@@ -373,7 +372,7 @@ mod tests {
             (5, Since::Unknown, vec![Seen::Lagged(None)]),
             (0, Since::Event(99), vec![]),
             (0, Since::Event(100), vec![Seen::Lagged(None)]),
-            // At the edge of what is kept, and over it.
+            // At the limit of the ring, and past it.
             (kept, Since::Event(99), all(100, 100 + kept)),
             (kept + 1, Since::Event(100), all(101, 101 + kept)),
             (
@@ -387,7 +386,7 @@ mod tests {
             let mut reader = events.read(since);
             let seen = drain(&mut reader, |_| true);
             assert_eq!(seen, expected, "{count} {since:?}");
-            // What happens from then on comes without a gap.
+            // Later events follow without a gap.
             let next = 100 + count;
             told(&events, 3);
             assert_eq!(drain(&mut reader, |_| true), all(next, next + 3));
@@ -395,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_bytes_are_kept_than_allowed() {
+    fn ring_is_bounded_in_bytes() {
         let events = Events::starting_at(100);
         for _ in 0..6 {
             events.tell("a", || json!("x".repeat(1024 * 1024)));
@@ -415,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_event_ends_every_reader() {
+    fn last_event_ends_every_reader() {
         let events = Events::starting_at(100);
         let mut here = events.read(Since::Now);
         let mut filtered = events.read(Since::Now);
@@ -440,17 +439,17 @@ mod tests {
         let before = events.0.ring.lock().next;
         std::thread::sleep(std::time::Duration::from_millis(1));
         assert!(Events::default().0.ring.lock().first > before);
-        // What a script can count without rounding.
+        // Script languages can represent it without rounding.
         assert!(before < 1 << 53);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// However telling and reading take turns, and wherever a reader breaks off and comes back, it sees
-        /// each event once and in order, unless it is told that it lagged.
+        /// However publishing and reading interleave, and wherever a reader disconnects and returns, it sees
+        /// each event once and in order, unless it is notified that it lagged.
         #[test]
-        fn readers_that_come_back_see_everything_once(
+        fn returning_readers_see_every_event_once(
             steps in vec((0_u64..700, any::<bool>()), 1..12)
         ) {
             let events = Events::starting_at(1_000);

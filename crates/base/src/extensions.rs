@@ -1,8 +1,9 @@
-//! Methods and notifications that the gateway does not know, between a server and the clients at its own address.
+//! Methods and notifications that the gateway does not know, between a server and the clients at its own
+//! address.
 //!
-//! Extensions add them. They are handed on as they are if the server has declared an extension, or something
-//! experimental. A name that a reader may take for one of the protocol is never handed on: those have rules and
-//! translations of their own.
+//! Extensions add them. They are forwarded verbatim if the server has declared an extension, or an
+//! experimental capability. A name that a peer may take for one of the protocol is never forwarded, because
+//! those have rules and translations of their own.
 
 use std::collections::VecDeque;
 
@@ -16,13 +17,13 @@ use crate::{
     tasks,
 };
 
-/// The longest name of a method that is handed on.
+/// The longest name of a method that is forwarded, in bytes.
 const METHOD_BYTES: usize = 128;
-/// The most notifications of one principal that wait for one server.
+/// The most notifications of one principal queued for one server.
 const NOTIFICATIONS_MAX: usize = 64;
 
-/// What the first part of a method's name says it is about, where rules and people are asked: the gateway hands on nothing
-/// of it that it does not know.
+/// First parts of method names that are subject to rules and approvals: the gateway forwards no unknown
+/// method that starts with one of them.
 const GUARDED: [&str; 6] = [
     "tools",
     "prompts",
@@ -32,20 +33,21 @@ const GUARDED: [&str; 6] = [
     "roots",
 ];
 
-/// Tests if a method or notification may be handed on as it is.
+/// Tests if a method or notification may be forwarded verbatim.
 pub fn is_foreign(method: &str) -> bool {
     let first = method.split(|c: char| !c.is_ascii_alphanumeric()).next();
     let is_guarded = |name: &&str| first.is_some_and(|first| first.eq_ignore_ascii_case(name));
     method.len() <= METHOD_BYTES
-        // A server may read a name as a path: `a//b`, `a/./b`, `a%2Fb` and `a/b?c` as `a/b`. Rules do not.
+        // A server may read a name as a path, with `a//b`, `a/./b`, `a%2Fb` and `a/b?c` as `a/b`; rules do
+        // not.
         && method.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/_-.:$@".contains(&byte))
         && !method.split('/').any(|part| matches!(part, "" | "." | ".."))
         && !GUARDED.iter().any(is_guarded)
         && !method::is_known(method)
 }
 
-/// Tests if these capabilities, of a server or of a client, declare an extension with methods that the gateway does not
-/// know. Those for tasks are its own, and apps add none.
+/// Tests if these capabilities, of a server or a client, declare an extension with methods that the gateway
+/// does not know. It handles the tasks extension itself, and MCP Apps add no methods.
 pub fn declares(capabilities: &Raw) -> bool {
     let has = |what: &str, served: &[&str]| {
         let said = capabilities.member(what).and_then(|said| said.members());
@@ -55,7 +57,7 @@ pub fn declares(capabilities: &Raw) -> bool {
     has("extensions", &[tasks::EXTENSION, apps::EXTENSION]) || has("experimental", &[])
 }
 
-/// What a server of both eras says it can do in the older one, with the extensions that it is known for: servers declare
+/// Adds the known extensions of a server of both eras to its capabilities in the older era: servers declare
 /// them in the newer one alone.
 pub fn with_extensions(said: Raw, known: Option<&Raw>) -> Raw {
     ["extensions", "experimental"]
@@ -70,14 +72,14 @@ pub fn with_extensions(said: Raw, known: Option<&Raw>) -> Raw {
         })
 }
 
-/// Notifications of clients on their way to one server, in their order.
+/// Notifications of clients to one server, in order.
 #[derive(Debug, Default)]
 pub struct Outbound(Mutex<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Told>,
-    /// A task hands them on.
+    /// A task is forwarding them.
     is_moving: bool,
 }
 
@@ -95,7 +97,7 @@ pub struct Told {
 }
 
 impl Outbound {
-    /// Takes a notification in, if there is room. Says whether somebody has to begin to hand them on.
+    /// Queues a notification if there is room. Returns `true` if the caller has to start forwarding.
     pub fn put(&self, told: Told) -> bool {
         let mut queue = self.0.lock();
         let principal = told.caller.principal;
@@ -109,7 +111,7 @@ impl Outbound {
         !std::mem::replace(&mut queue.is_moving, true)
     }
 
-    /// Takes the next notification out.
+    /// Takes the next notification from the queue.
     pub fn next(&self) -> Option<Told> {
         let mut queue = self.0.lock();
         let next = queue.waiting.pop_front();

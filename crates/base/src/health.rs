@@ -1,4 +1,4 @@
-//! How a server is, in the words that every surface uses.
+//! The health of a server, in the terms that every surface uses.
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
@@ -9,31 +9,31 @@ use switchboard_wire::{excerpt, visible};
 
 use crate::{scrub, time};
 
-/// The state of a server, since when, why, and what the user can do about it.
+/// The state of a server: since when, the reason, and advice for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// What it is doing.
+    /// Current state.
     pub state: ServerState,
-    /// Since when.
+    /// Start of this state.
     pub since: SystemTime,
-    /// Why, if there is more to say.
+    /// Explanation of the state, if it needs one.
     pub reason: Option<Reason>,
-    /// What the user can do about it.
+    /// Advice for the user.
     pub action: Option<Arc<str>>,
-    /// When it is tried again.
+    /// Time of the next attempt to start it.
     pub next_try: Option<SystemTime>,
 }
 
-/// Stands in a reason between the gateway's own words and those of the server.
+/// Separates the gateway's own words in a reason from those of the server.
 pub const SAID: &str = "; it last said: ";
 /// Precedes the reason why a list that a call needs could not be read.
 pub const UNREADABLE: &str = "its list cannot be read";
 
-/// A reason in two parts: one for everyone, and one for people only. No known secret is in either.
+/// A reason in two parts: one for everyone, and one for people only. Neither contains a known secret.
 ///
-/// A server that crashes often writes its key to standard error first, and one that nobody approved may refuse a
-/// connection with instructions for agents. Every agent can read the reasons of all servers; so what a server said,
-/// in whatever way, goes to people.
+/// A server that crashes often writes its key to standard error first, and an unapproved server may refuse a
+/// connection with instructions for agents. Every agent can read the reasons of all servers; therefore the
+/// server's own text, from any source, is shown to people only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
     public: Arc<str>,
@@ -41,7 +41,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// A reason in words of the gateway's own, and the words of the server.
+    /// A reason in the gateway's own words, with the server's own text as the detail.
     pub fn new(public: &str, detail: Option<&str>) -> Self {
         let clean = |text: &str| Arc::from(visible(&scrub::text(text)));
         Self {
@@ -50,12 +50,12 @@ impl Reason {
         }
     }
 
-    /// A reason in words of the gateway's own alone.
+    /// A reason in the gateway's own words alone.
     pub fn plain(public: &str) -> Self {
         Self::new(public, None)
     }
 
-    /// The reason why a server did not give what it was asked for.
+    /// The reason for a failed request to a server.
     pub fn of(error: &client::Error) -> Self {
         match error {
             client::Error::Server(error) => {
@@ -74,7 +74,7 @@ impl Reason {
         }
     }
 
-    /// The same reason, of something that this is the reason for.
+    /// The same reason, prefixed with the operation that failed.
     #[must_use]
     pub fn within(&self, what: &str) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Reason {
         }
     }
 
-    /// The reason without its detail, and the place that shows it.
+    /// The reason without its detail, but with the place where the owner can read the detail.
     pub(crate) fn for_agents(&self, place: &str) -> String {
         let public = &self.public;
         match self.detail {
@@ -92,14 +92,14 @@ impl Reason {
         }
     }
 
-    /// The same as a reason of its own.
+    /// The reason for agents, as a [`Reason`].
     #[must_use]
     pub fn plain_for_agents(&self, server: &str) -> Self {
         Self::plain(&self.for_agents(&in_logs(server)))
     }
 }
 
-/// The place that shows people what a server said.
+/// The place where people can read the output of a server.
 pub(crate) fn in_logs(server: &str) -> String {
     format!("with `switchboard logs {}`", shell_word(server))
 }
@@ -115,27 +115,27 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What a server is doing.
+/// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ServerState {
-    /// Switched off by its configuration.
+    /// Disabled in the configuration.
     Disabled,
     /// Not running; the first call starts it.
     Idle,
-    /// On its way.
+    /// Being started.
     Starting,
-    /// Calls go through.
+    /// Accepts calls.
     Ready,
-    /// It failed, and is tried again in a moment.
+    /// Failed; the next attempt follows shortly.
     Retrying,
-    /// It failed too often, or in a way that only a person can mend.
+    /// Failed too often, or in a way that only a person can fix.
     Parked,
-    /// On its way out.
+    /// Being stopped.
     Stopping,
 }
 
 impl ServerState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 7] = [
         Self::Disabled,
         Self::Idle,
@@ -146,7 +146,7 @@ impl ServerState {
         Self::Stopping,
     ];
 
-    /// The word for it.
+    /// The name of the state, as every surface shows it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Disabled => "disabled",
@@ -172,7 +172,7 @@ impl Health {
         }
     }
 
-    /// As a part of the gateway.
+    /// The state of the server as a part of the gateway.
     pub fn part(&self) -> PartState {
         match self.state {
             ServerState::Disabled | ServerState::Idle | ServerState::Ready => PartState::Ready,
@@ -188,7 +188,7 @@ impl Health {
         }
     }
 
-    /// The same for an answer.
+    /// The health in the form of the REST interface.
     pub fn shown(&self) -> servers::Health {
         servers::Health {
             state: self.state.as_str().into(),
@@ -199,7 +199,7 @@ impl Health {
         }
     }
 
-    /// The same for an agent.
+    /// The health without the details that only people may see.
     #[must_use]
     pub fn for_agents(mut self, server: &str) -> Self {
         self.reason = self.reason.map(|it| it.plain_for_agents(server));
@@ -207,14 +207,14 @@ impl Health {
     }
 }
 
-/// Something that may be slow to come up.
+/// A part of the gateway that may be slow to start.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Which.
+    /// Name of the part.
     pub name: String,
-    /// Where it stands.
+    /// Current state.
     pub state: PartState,
-    /// What a person should know all the same, or can do.
+    /// A remark for the user: something to know or to do in spite of the state.
     pub note: Option<Arc<str>>,
 }
 
@@ -234,16 +234,16 @@ impl From<Part> for status::Part {
     }
 }
 
-/// The state of anything that may be slow to come up.
+/// The state of a part that may be slow to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartState {
-    /// On its way.
+    /// Being started.
     Initializing,
-    /// There.
+    /// In service.
     Ready,
-    /// Not there; tried again, unless that cannot help.
+    /// Out of service; retried unless a retry cannot help.
     Error {
-        /// Why.
+        /// The cause.
         message: Arc<str>,
     },
 }
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_are_told_the_code_and_people_the_words() {
+    fn agents_see_the_code_people_the_text() {
         let said = format!("<IMPORTANT>\x1b[31m\n{}", "x".repeat(1_000_000));
         let failure = RequestFailure {
             status: Some(500),

@@ -1,4 +1,4 @@
-//! The vocabulary of all layers of the gateway: callers, failures, health, events, the audit log.
+//! The vocabulary of all layers of the gateway: callers, errors, health, events, the audit log.
 
 pub mod actor;
 pub mod apps;

@@ -1,6 +1,6 @@
-//! Numbers, as Prometheus reads them.
+//! Metrics in the text format of Prometheus.
 //!
-//! A call adds to a handful of atomics of its server, and nothing else.
+//! A call updates a few atomics of its server, and nothing else.
 
 use std::{
     collections::BTreeMap,
@@ -21,14 +21,15 @@ const BOUNDS_US: [u64; 14] = [
     10_000_000, 60_000_000,
 ];
 
-/// The numbers of one server.
+/// The metrics of one server.
 #[derive(Debug, Clone)]
 pub struct Meter(Arc<Numbers>);
 
 #[derive(Debug, Default)]
 struct Numbers {
     outcomes: [AtomicU64; OutcomeKind::ALL.len()],
-    /// Calls that took at most this long and longer than the bound before; the last has no bound.
+    /// Calls per bucket: at most as long as its bound, and longer than the bound before; the last has no
+    /// bound.
     durations: [AtomicU64; BOUNDS_US.len() + 1],
     duration_us: AtomicU64,
     request_bytes: AtomicU64,
@@ -48,7 +49,7 @@ impl Meter {
         numbers.response_bytes.fetch_add(response, Relaxed);
     }
 
-    /// Calls and failed calls so far.
+    /// The number of calls and of failed calls so far.
     pub fn calls(&self) -> (u64, u64) {
         let count = |kind: OutcomeKind| self.0.outcomes[kind as usize].load(Relaxed);
         let all = OutcomeKind::ALL.into_iter().map(count).sum();
@@ -56,18 +57,18 @@ impl Meter {
     }
 }
 
-/// The numbers of all servers. Those of a server that was removed are kept, since a counter that
-/// disappears looks like one that was reset.
+/// The metrics of all servers. The metrics of a removed server are kept, since a counter that disappears
+/// looks like one that was reset.
 #[derive(Debug, Default)]
 pub struct Metrics {
     servers: Mutex<BTreeMap<String, Meter>>,
 }
 
-/// So many servers are counted apart in the life of one gateway; more share one place.
+/// The most servers counted separately in the life of one gateway; the rest share one entry.
 const SERVERS_MAX: usize = 1_000;
 
 impl Metrics {
-    /// The numbers of this server.
+    /// The metrics of this server.
     pub fn meter(&self, server: &str) -> Meter {
         let mut servers = self.servers.lock();
         let name = if servers.len() < SERVERS_MAX || servers.contains_key(server) {
@@ -81,7 +82,7 @@ impl Metrics {
             .clone()
     }
 
-    /// Calls and failed calls so far, of those servers that were called.
+    /// The numbers of calls and of failed calls so far, for servers that were called.
     pub fn calls(&self) -> BTreeMap<String, (u64, u64)> {
         let servers = self.servers.lock();
         let calls = servers
@@ -90,12 +91,12 @@ impl Metrics {
         calls.filter(|(_, (calls, _))| *calls > 0).collect()
     }
 
-    /// Everything in the text format. `gauges` are names, helps, and their values by server or, with
-    /// an empty label, of the gateway.
+    /// Renders everything in the text format. The values of `gauges` are labelled by server or, with an empty
+    /// label, belong to the gateway.
     pub fn render(&self, gauges: &[Gauge]) -> String {
         let servers = self.servers.lock().clone();
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = render(&mut text, &servers, gauges);
         text
     }
@@ -108,7 +109,7 @@ pub struct Gauge {
     pub name: &'static str,
     /// Its description for Prometheus.
     pub help: &'static str,
-    /// `name="value"` pairs, already in the format, and the number.
+    /// `name="value"` pairs, already formatted, and the number.
     pub values: Vec<(String, u64)>,
 }
 
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_shows_in_its_bucket_and_all_above() {
+    fn call_counts_in_its_bucket_and_all_above() {
         let metrics = Metrics::default();
         let meter = metrics.meter("a \"b\"");
         meter.count(OutcomeKind::Ok, Duration::from_micros(250), 10, 20);

@@ -1,4 +1,4 @@
-//! What a client is to be told that belongs to none of its requests, until it can be told.
+//! Notifications that belong to no request of a client, queued until the client reads them.
 
 use std::{
     cell::OnceCell,
@@ -14,19 +14,19 @@ use tokio::sync::Notify;
 
 use crate::backchannel::Sink;
 
-/// A client's queue of notifications. What says the same as something that waits already takes its place.
+/// A client's queue of notifications. A notification with the same key as a queued one replaces it.
 #[derive(Debug, Default)]
 pub struct NotificationQueue {
     queue: Mutex<Queue>,
     rung: Notify,
-    /// The stream that everything in here belongs to, where 2026-07-28 wants it said.
+    /// ID of the stream that the notifications belong to, which 2026-07-28 requires in each of them.
     subscription: Option<Raw>,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     messages: VecDeque<Queued>,
-    /// The bytes of all of them.
+    /// Total size of the messages.
     bytes: usize,
 }
 
@@ -36,16 +36,16 @@ struct Queued {
     message: Bytes,
 }
 
-/// The most messages that wait for a client that does not read them, and the most bytes.
+/// The most messages, and bytes, queued for a client that does not read them.
 const QUEUED_MAX: usize = 1_024;
 const QUEUED_BYTES: usize = 256 * 1024;
-/// The most bytes of one message.
+/// The longest message, in bytes.
 const MESSAGE_BYTES: usize = 64 * 1024;
 
-/// A notification for any number of mailboxes, which share its bytes.
+/// A notification for any number of queues, which share its bytes.
 #[derive(Debug)]
 pub struct News<'a> {
-    /// Tells the news that it makes superfluous.
+    /// Key: a newer notification with the same key replaces this one.
     about: Option<Arc<str>>,
     method: &'a str,
     params: Option<&'a Raw>,
@@ -53,7 +53,7 @@ pub struct News<'a> {
 }
 
 impl<'a> News<'a> {
-    /// `None` if it is longer than a message may be, which is logged.
+    /// Creates a notification; `None`, which is logged, if it is longer than a message may be.
     pub fn new(about: Option<Arc<str>>, method: &'a str, params: Option<&'a Raw>) -> Option<Self> {
         let bytes = params.map_or(0, |params| params.as_bytes().len());
         if bytes > MESSAGE_BYTES {
@@ -73,7 +73,7 @@ impl<'a> News<'a> {
         self.message.get_or_init(encode).clone()
     }
 
-    /// The same as a message of this subscription.
+    /// The notification, with the ID of this subscription.
     fn stamped(&self, subscription: &Raw) -> Bytes {
         let stamp = [(meta::SUBSCRIPTION_ID, subscription.clone())];
         match meta::stamp(self.params, &stamp) {
@@ -97,7 +97,7 @@ fn report_dropped(method: &str, bytes: usize) {
 }
 
 impl NotificationQueue {
-    /// A queue of notifications of the listen stream of this name.
+    /// A queue for the listen stream with this ID.
     pub fn of_stream(subscription: Raw) -> Self {
         Self {
             subscription: Some(subscription),
@@ -105,7 +105,7 @@ impl NotificationQueue {
         }
     }
 
-    /// Leaves a notification. Says whether there was room for it.
+    /// Queues a notification. Returns `true` if there was room for it.
     pub fn tell(&self, news: &News<'_>) -> bool {
         let message = match &self.subscription {
             Some(subscription) => news.stamped(subscription),
@@ -118,7 +118,7 @@ impl NotificationQueue {
         taken
     }
 
-    /// The next message.
+    /// Waits for the next message.
     pub async fn next(&self) -> Bytes {
         loop {
             if let Some(message) = self.queue.lock().take() {
@@ -139,7 +139,7 @@ impl Queue {
         let replaced = same.as_ref().map_or(0, |queued| queued.message.len());
         let bytes = self.bytes - replaced + message.len();
         match same {
-            // A message about the same waits: the client hears of it in any case.
+            // A message with the same key is queued: the client learns of the change in any case.
             Some(_) if bytes > QUEUED_BYTES => return true,
             Some(queued) => queued.message = message,
             None if full || bytes > QUEUED_BYTES => return false,
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_says_the_same_is_said_once_and_the_rest_in_order() {
+    async fn notification_replaces_one_with_the_same_key() {
         let notifications = NotificationQueue::default();
         let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
         assert!(tell(&notifications, Some(&a), "one"));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_has_its_name_on_everything_and_an_end_to_it() {
+    async fn stream_id_is_added_and_queue_is_bounded() {
         let notifications = NotificationQueue::of_stream(Raw::number(7));
         while tell(&notifications, None, "x") {}
         assert_eq!(notifications.queue.lock().messages.len(), QUEUED_MAX);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn mailbox_is_bounded_in_bytes() {
+    async fn queue_is_bounded_in_bytes() {
         let notifications = NotificationQueue::default();
         let params = params(10_000);
         let news = News::new(None, "x", Some(&params)).unwrap();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn mailboxes_share_the_bytes_of_news() {
+    async fn queues_share_the_bytes_of_a_notification() {
         let boxes = [NotificationQueue::default(), NotificationQueue::default()];
         let params = params(100);
         let news = News::new(None, "x", Some(&params)).unwrap();

@@ -2,14 +2,14 @@
 
 use switchboard_text::hex;
 
-/// Generates 128 random bits in hexadecimal digits; `None` if the system has no randomness to give.
+/// Generates 128 random bits as hexadecimal digits; `None` if the system has no randomness to give.
 pub fn secret() -> Option<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).ok()?;
     Some(hex::encode(&bytes))
 }
 
-/// Generates a number that differs from others; nothing secret depends on it.
+/// Generates a number that is unlikely to repeat. Not for secrets: without randomness it is the process ID.
 pub fn number() -> u64 {
     let mut bytes = [0; 8];
     match getrandom::fill(&mut bytes) {

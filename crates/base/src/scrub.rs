@@ -1,9 +1,9 @@
-//! The values that nothing the gateway writes may show.
+//! The secrets that must not appear in anything that the gateway writes.
 //!
-//! There is one set for the process, as there is one environment and one subscriber for its own log:
-//! whichever part writes a line, the line must not hold a value that another part resolved. Values
-//! stay known until the process ends, because a late message may still hold them; only an owner of many
-//! values, such as a server whose key changes every day, has its own oldest ones forgotten.
+//! There is one set per process, as there is one environment and one log subscriber: no part may write a line
+//! with a secret that another part resolved. Secrets stay registered until the process ends, because a late
+//! message may still contain them; only an owner of many, such as a server whose key changes every day, has
+//! its oldest ones forgotten.
 
 use std::{
     borrow::Cow,
@@ -18,7 +18,7 @@ static KNOWN: LazyLock<ArcSwap<Secrets>> = LazyLock::new(ArcSwap::default);
 /// The most bytes of a name, a URI or a rule in a record.
 const BRIEF_BYTES: usize = 1_024;
 
-/// The part of the configuration that values belong to.
+/// The part of the configuration that secrets belong to.
 #[derive(Debug, Clone, Copy)]
 pub enum Owner<'a> {
     /// A server.
@@ -29,7 +29,7 @@ pub enum Owner<'a> {
     Webhook,
 }
 
-/// Makes values known: all that the owner has now. Fails if there are too many, and then none of them is.
+/// Registers all current secrets of the owner. Fails, and registers none of them, if there are too many.
 pub fn register(owner: Owner<'_>, secrets: &[Secret]) -> Result<(), TooMany> {
     let owner = match owner {
         Owner::Server(name) => format!("server {name}"),
@@ -52,15 +52,15 @@ pub fn register(owner: Owner<'_>, secrets: &[Secret]) -> Result<(), TooMany> {
     registered
 }
 
-/// The text with every known value replaced by `[secret NAME]`.
+/// Replaces every known secret in the text with `[secret NAME]`.
 pub fn text(text: &str) -> Cow<'_, str> {
     KNOWN.load().scrub(text)
 }
 
-/// A name, a URI or a rule for a record that is kept or leaves this machine: without secrets, known ones and those of
-/// a known form, and cut.
+/// Shortens a name, a URI or a rule for a record that is stored or leaves this machine, without known secrets
+/// and without secrets of a known form.
 pub fn brief(text: &str) -> String {
-    // A secret at the place of the cut is found before it.
+    // Looks beyond the limit, so that a secret at the cut is found.
     let text = &text[..text.floor_char_boundary(4 * BRIEF_BYTES)];
     let mut brief = redact_text(&self::text(text));
     if brief.len() > BRIEF_BYTES {
@@ -70,12 +70,12 @@ pub fn brief(text: &str) -> String {
     brief
 }
 
-/// The bytes of a text that [`excerpt`] looks at: enough to find a secret at the place of the cut.
+/// The number of bytes of a text that [`excerpt`] looks at: enough to find a secret at the cut.
 pub const fn excerpt_bytes(chars: usize) -> usize {
     8 * chars
 }
 
-/// The beginning of a text for a record, without secrets, known ones and those of a known form.
+/// The beginning of a text for a record, without known secrets and without secrets of a known form.
 pub fn excerpt(text: &str, chars: usize) -> String {
     let text = &text[..text.floor_char_boundary(excerpt_bytes(chars))];
     let mut excerpt = redact_text(&self::text(text));
@@ -86,7 +86,7 @@ pub fn excerpt(text: &str, chars: usize) -> String {
     excerpt
 }
 
-/// A shared text with every known value replaced.
+/// Replaces every known secret in a shared text.
 pub fn shared(text: Arc<str>) -> Arc<str> {
     let scrubbed = match self::text(&text) {
         Cow::Borrowed(_) => None,
@@ -95,7 +95,7 @@ pub fn shared(text: Arc<str>) -> Arc<str> {
     scrubbed.unwrap_or(text)
 }
 
-/// JSON with every known value replaced, which stays JSON.
+/// Replaces every known secret in JSON; the result is valid JSON.
 pub fn json(json: &str) -> Cow<'_, str> {
     KNOWN.load().scrub_json(json)
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_brief_text_has_no_secret_at_its_cut() {
+    fn cut_text_has_no_secret_at_its_end() {
         let secret = Secret::new("brief", "brief-secret-5Xr2");
         register(Owner::Server("brief"), &[secret]).unwrap();
         let before = "x".repeat(BRIEF_BYTES - 20);

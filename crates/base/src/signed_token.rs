@@ -1,4 +1,4 @@
-//! Signed tokens: a payload that goes to a client and comes back, and that only this gateway can have issued.
+//! Signed tokens: payloads that a client returns, and that only this gateway can have issued.
 
 use std::{fs, io, path::Path};
 
@@ -7,11 +7,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use switchboard_files::write_private;
 
-/// Makes and checks signed tokens. The key lives as long as the gateway, or in a file for as long as its home.
+/// Issues and verifies signed tokens. The key lives as long as the gateway or, in a file, as long as its
+/// home.
 #[derive(Clone)]
 pub struct TokenSigner([u8; KEY_BYTES]);
 
-/// As long as the hash takes in at a time.
+/// The block size of SHA-256, so that HMAC neither pads nor hashes the key.
 const KEY_BYTES: usize = 64;
 
 /// The length of a signature: half of a SHA-256 hash.
@@ -25,9 +26,9 @@ impl TokenSigner {
         Some(Self(key))
     }
 
-    /// Reads the key from this file, so that tokens stay valid after a restart. Generates one if the file is missing or
-    /// unusable: tokens from before are then invalid. Reads the disk, and belongs to the start. `None` if there is no
-    /// randomness.
+    /// Reads the key from this file, so that tokens stay valid after a restart. Generates one if the file is
+    /// missing or unusable; earlier tokens are then invalid. Reads the disk, so it must only be called at
+    /// startup. `None` if there is no randomness.
     pub fn kept(path: &Path) -> Option<Self> {
         match read_key(path) {
             Ok(Some(key)) => return Some(Self(key)),
@@ -43,7 +44,8 @@ impl TokenSigner {
         Some(signer)
     }
 
-    /// Signs a payload. Everyone can read it, and no one can change it; a token for one `purpose` is invalid for another.
+    /// Signs a payload. Everyone can read it, but no one can change it; a token for one `purpose` is invalid
+    /// for another.
     pub fn sign(&self, purpose: &str, payload: &[u8]) -> String {
         let mut token = self.mac(purpose, payload).finalize().into_bytes()[..TAG_BYTES].to_vec();
         token.extend_from_slice(payload);
@@ -71,7 +73,8 @@ impl TokenSigner {
     }
 }
 
-/// The key in a file; `None` if there is no file, an error if it cannot be a key that nobody else knows.
+/// Reads the key from a file; `None` if there is no file, an error if the file is not a key, or other users
+/// can read it.
 fn read_key(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -101,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_sealed_here_and_for_this_opens() {
+    fn only_unchanged_own_tokens_verify() {
         let signer = TokenSigner::new().unwrap();
         let token = signer.sign("a", b"payload");
         assert_eq!(signer.verify("a", &token).as_deref(), Some(&b"payload"[..]));
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_key_is_the_same_the_next_time() {
+    fn stored_key_survives_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("home/seal.key");
         let token = TokenSigner::kept(&path).unwrap().sign("a", b"payload");
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_damaged_or_not_private_is_replaced() {
+    fn damaged_or_public_key_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("seal.key");
         let open = |path: &Path| {
@@ -159,9 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_cannot_be_kept_is_good_for_now() {
+    fn key_that_cannot_be_stored_still_works() {
         let dir = tempfile::tempdir().unwrap();
-        // A folder in its place can neither be read nor replaced.
+        // A directory in its place can neither be read nor replaced.
         let path = dir.path().join("seal.key");
         fs::create_dir_all(path.join("full")).unwrap();
         let signer = TokenSigner::kept(&path).unwrap();

@@ -1,7 +1,7 @@
-//! Tasks: work that goes on at a server after it has answered, known by a name that the server gave.
+//! Tasks: work that continues at a server after it has responded, under an ID that the server assigned.
 //!
-//! A client gets a name of the gateway's making, which says, signed, whose task it is and at which
-//! server. So it is found again by its name alone, and nobody else's principal can use it.
+//! Clients see an ID made by the gateway: a signed token that contains the principal, the server and the
+//! server's ID. So a task is found by its ID alone, and another principal cannot use it.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -13,18 +13,18 @@ use switchboard_wire::{RawError, code, method};
 use crate::{caller::Principal, error::Error, health::Reason, signed_token::TokenSigner};
 
 const PURPOSE: &str = "task";
-/// The extension of 2026-07-28.
+/// The tasks extension of 2026-07-28.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// Under this name of `_meta` a message says which task it belongs to (2025-11-25).
+/// The key of `_meta` under which a message names the task that it belongs to (2025-11-25).
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-/// The name of a task as its client knows it.
+/// The ID of a task as its client knows it.
 pub fn expose(signer: &TokenSigner, principal: Principal, server: &str, task: &str) -> String {
     let payload = format!("{}{server}\0{task}", mark(principal));
     signer.sign(PURPOSE, payload.as_bytes())
 }
 
-/// The server of a task, and its name there.
+/// The server of a task, and the server's ID for it.
 pub fn locate(
     signer: &TokenSigner,
     principal: Principal,
@@ -42,32 +42,32 @@ const fn mark(principal: Principal) -> char {
     }
 }
 
-/// The task that a message says it belongs to, by the server's name for it.
+/// The task that a message names as its own, by the server's ID.
 pub fn related_task(params: &Raw) -> Option<String> {
     let task = params.member("_meta")?.member(RELATED)?;
     task.member("taskId")?.to_text()
 }
 
-/// The tasks of one server that clients have begun, the newest of them. Only those are listed for them: a server may
-/// know no clients apart, and list the tasks of all.
+/// The tasks of one server that clients have begun, up to a limit. Clients see only these in lists, because a
+/// server may not tell clients apart, and list the tasks of all.
 #[derive(Debug, Default)]
 pub struct Begun(Mutex<[Recent; 2]>);
 
-/// The tasks of one principal, by the server's names for them.
+/// The tasks of one principal, by the server's IDs.
 #[derive(Debug, Default)]
 struct Recent {
     known: FxHashSet<Arc<str>>,
-    /// The oldest first.
+    /// The IDs, oldest first.
     order: VecDeque<Arc<str>>,
 }
 
-/// So many tasks of each principal are known.
+/// The most tasks remembered per principal.
 const BEGUN_MAX: usize = 1_000;
-/// The name of a task that can be known has so many bytes at most.
+/// The longest ID of a task that is remembered, in bytes.
 const NAME_BYTES_MAX: usize = 1_024;
 
 impl Begun {
-    /// The call of a client has become a task, by its result.
+    /// Remembers the task that a client's call has become, according to its result.
     pub fn add(&self, principal: Principal, result: &Raw) {
         let task = result.member("task").filter(Raw::is_object);
         let id = task.as_ref().unwrap_or(result).member("taskId");
@@ -92,7 +92,7 @@ impl Begun {
         recent.order.push_back(task);
     }
 
-    /// A list of tasks without those that this principal has not begun.
+    /// A list of tasks, reduced to the tasks that this principal has begun.
     pub fn only_of(&self, principal: Principal, result: &Raw) -> Result<Raw, RawError> {
         let tasks = result.distinct_member(&["tasks"])?;
         let tasks = tasks.and_then(|tasks| tasks.elements()).unwrap_or_default();
@@ -107,7 +107,7 @@ impl Begun {
     }
 }
 
-/// Tests if a request is about a task, which it names.
+/// Tests if a request names a task.
 pub fn is_about_task(method: &str) -> bool {
     matches!(
         method,
@@ -115,7 +115,7 @@ pub fn is_about_task(method: &str) -> bool {
     )
 }
 
-/// The failure of a request about tasks whose answer programs would read in different ways.
+/// The error for a request about tasks whose response is ambiguous: parsers would read it differently.
 pub fn unclear(server: &str, error: &RawError) -> Error {
     Error::Broken {
         server: server.into(),
@@ -123,8 +123,8 @@ pub fn unclear(server: &str, error: &RawError) -> Error {
     }
 }
 
-/// What is said of a task, with a plain error if it has one. One that wants a person to open addresses is replaced: as
-/// the error of a call it would be judged, and here nothing judges it.
+/// A server's description of a task, with its error replaced if that asks the user to open addresses. As the
+/// error of a call it would be judged by the rules; here nothing judges it.
 pub fn without_opening(result: Raw) -> Raw {
     let error = result
         .member("error")
@@ -149,8 +149,8 @@ const fn place(principal: Principal) -> usize {
     }
 }
 
-/// A result with the names of tasks in it exposed: its own, that of the task in it or of those in its
-/// list, and that of the task it says it belongs to.
+/// A result with all IDs of tasks exposed: its own, that of its task or those of its list, and that of the
+/// task that it belongs to.
 pub fn expose_result(result: Raw, expose: &dyn Fn(&str) -> String) -> Raw {
     let result = renamed(result, expose);
     let result = match result.member("task").filter(Raw::is_object) {
@@ -170,7 +170,7 @@ pub fn expose_result(result: Raw, expose: &dyn Fn(&str) -> String) -> Raw {
     rename_related(result, expose)
 }
 
-/// A question in which the task that it says it belongs to has the name that its client knows.
+/// A question with the ID that the client knows for the task that the question belongs to.
 pub fn expose_related(
     params: Raw,
     signer: &TokenSigner,
@@ -180,7 +180,7 @@ pub fn expose_related(
     rename_related(params, &|task| expose(signer, principal, server, task))
 }
 
-/// A message with another name of the task that it says it belongs to.
+/// A message with the ID of the task that it belongs to replaced.
 pub fn rename_related(message: Raw, rename: &dyn Fn(&str) -> String) -> Raw {
     let Some(meta) = message.member("_meta") else {
         return message;
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_found_by_its_own_principal_only() {
+    fn task_is_found_by_its_principal_only() {
         let signer = TokenSigner::new().unwrap();
         let name = expose(&signer, Principal::Owner, "s", "t\0x");
         assert_eq!(
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_are_listed_are_bounded_for_each_principal() {
+    fn listed_tasks_are_bounded_per_principal() {
         let begun = Begun::default();
         let listed = |principal| {
             let list = Raw::parse(r#"{"tasks":[{"taskId":"a"},{"taskId":"b"},{}],"n":1.0}"#);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_of_a_task_in_a_result_is_exposed() {
+    fn every_task_id_in_a_result_is_exposed() {
         let of = |json: &'static str| {
             expose_result(Raw::parse(json).unwrap(), &|id| format!("x-{id}")).to_string()
         };

@@ -1,4 +1,4 @@
-//! Times as people and scripts read them: RFC 3339.
+//! Timestamps for people and scripts: RFC 3339.
 
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ pub fn format(time: SystemTime) -> String {
         .map_or_else(|_| "out of range".to_owned(), |time| format!("{time:.3}"))
 }
 
-/// The same for an answer.
+/// The same for a REST response.
 pub fn shown(time: SystemTime) -> Time {
     format(time).into()
 }

@@ -1,10 +1,11 @@
-//! URIs of resources, as far as the gateway looks into them.
+//! URIs of resources, to the extent that the gateway parses them.
 
 use std::borrow::Cow;
 
 use switchboard_text::percent;
 
-/// The scheme of a URI, or of all that a template makes, in lower case. `None` if it does not begin with one.
+/// The scheme of a URI, or of everything that a template expands to, in lower case; `None` if it does not
+/// start with one.
 pub fn scheme(uri: &str) -> Option<String> {
     let (scheme, _) = uri.split_once(':')?;
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
@@ -13,8 +14,8 @@ pub fn scheme(uri: &str) -> Option<String> {
     is_scheme.then(|| scheme.to_ascii_lowercase())
 }
 
-/// One spelling for all URIs that a server is likely to take for this one: letter case, percent signs, dots and
-/// slashes make no difference. It is for comparing, not for reading.
+/// Normalizes a URI, so that all spellings that a server is likely to treat as equal become one: letter case,
+/// percent-encoding, dots and slashes make no difference. The result is for comparison, not for use.
 pub fn plain(uri: &str) -> String {
     let decoded = percent::decode(uri).unwrap_or(Cow::Borrowed(uri));
     let text = decoded.to_lowercase().replace('\\', "/");
@@ -40,8 +41,8 @@ pub fn plain(uri: &str) -> String {
     format!("{scheme}://{host}/{}", parts.join("/"))
 }
 
-/// Whether a template can expand to this URI. Every expression stands for any text, so the answer is
-/// "yes" more often than RFC 6570 would say.
+/// Tests if a template can expand to this URI. Every expression stands for any text, so the answer is `true`
+/// more often than under RFC 6570.
 pub fn matches(template: &str, uri: &str) -> bool {
     let mut literals = literals(template);
     let Some(first) = literals.next() else {
@@ -66,7 +67,7 @@ pub fn matches(template: &str, uri: &str) -> bool {
     true
 }
 
-/// The texts around the expressions: before the first, between each two, after the last.
+/// The literal texts before, between and after the expressions.
 fn literals(template: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(template);
     std::iter::from_fn(move || {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemes_are_told_without_letter_case() {
+    fn scheme_ignores_letter_case() {
         for (uri, expected) in [
             ("file:///a", Some("file")),
             ("FILE:/a", Some("file")),
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_uri_are_plainly_the_same() {
+    fn spellings_of_one_uri_are_equal() {
         for uri in [
             "file:///etc/x",
             "FILE:///etc/x",

@@ -2,29 +2,29 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-/// The servers that a client sees, and the names that it sees them under.
+/// The servers that a client sees, and the names under which it sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum View {
-    /// All servers together: prompts and resources under names of the gateway's making, and tools as the
-    /// face says.
+    /// All servers together: prompts and resources under names made by the gateway, and tools as [`Face`]
+    /// says.
     All(Face),
-    /// One server, names untouched.
+    /// One server, with names unchanged.
     Server(Arc<str>),
 }
 
-/// How the tools of all servers are shown.
+/// The form in which the tools of all servers are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Face {
     /// As the configuration says.
     Configured,
     /// Every tool of every server as `server__tool`.
     Direct,
-    /// A small menu to find and call tools with.
+    /// A small menu with which clients find and call tools.
     Search,
 }
 
 impl View {
-    /// Tells one view from the others; what comes after `/mcp/` in its address.
+    /// The path of the view after `/mcp/`, which also identifies it.
     pub fn place(&self) -> Cow<'_, str> {
         match self {
             Self::All(Face::Configured) => "".into(),

@@ -1,4 +1,4 @@
-//! Where a provider's interface is, from what people write as its base.
+//! The address of a provider's API, from the base address in the settings.
 
 use std::net::IpAddr;
 
@@ -9,13 +9,13 @@ use crate::{error::ProviderError, settings::Kind};
 const OPENAI: &str = "https://api.openai.com/v1";
 const ANTHROPIC: &str = "https://api.anthropic.com";
 
-/// The address to post to.
+/// The address that requests are posted to.
 #[derive(Clone, Debug)]
 pub(crate) struct Address {
     pub(crate) url: Url,
-    /// Without user, password and query: for messages.
+    /// The address without user, password and query, for messages.
     pub(crate) shown: String,
-    /// Whether it is on this machine, where no proxy can reach it for us.
+    /// `true` if it is on this machine, where a proxy cannot reach it for the gateway.
     pub(crate) is_own: bool,
 }
 
@@ -29,7 +29,7 @@ impl Address {
             Kind::OpenAi => OPENAI,
             Kind::Anthropic => ANTHROPIC,
         });
-        // The address itself is not repeated: it may hold a password.
+        // The address itself is not quoted, because it may contain a password.
         let mut url = Url::parse(base.trim()).map_err(|error| {
             ProviderError::settings(format!("\"baseUrl\" is not an address: {error}"))
         })?;
@@ -53,7 +53,7 @@ impl Address {
         url.set_fragment(None);
         let mut shown = url.clone();
         shown.set_query(None);
-        // Only an address without a host refuses these.
+        // These fail only for an address without a host.
         let _ = shown.set_username("");
         let _ = shown.set_password(None);
         Ok(Self {
@@ -63,7 +63,7 @@ impl Address {
         })
     }
 
-    /// Whether this is the interface's author, which has given up a name that others still want.
+    /// Returns `true` if this is `OpenAI` itself, which has renamed a parameter that others still expect.
     pub(crate) fn is_openai(&self) -> bool {
         self.url
             .host_str()
@@ -71,7 +71,7 @@ impl Address {
     }
 }
 
-/// A path with a version in it is taken as it is, whatever the version; else it gets `/v1`.
+/// A path that contains a version is used as it is, with any version; others get `/v1`.
 fn chat_completions(path: &str) -> String {
     let path = path.trim_end_matches('/');
     let path = path.strip_suffix("/chat/completions").unwrap_or(path);
@@ -101,7 +101,7 @@ fn is_own(host: &str) -> bool {
     }
 }
 
-/// Whether the host is this machine or in its own network, as far as a name can tell.
+/// Tests if the host is this machine or in a local network, as far as its name or address shows.
 fn is_near(host: &str) -> bool {
     match ip(host) {
         Some(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn bases_as_people_write_them() {
+    fn common_forms_of_base_addresses_are_accepted() {
         for (base, expected) in [
             (
                 "http://localhost:11434",
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_does_not_go_far_in_plain_text() {
+    fn key_is_not_sent_over_remote_http() {
         let taken = |base: &str, key| Address::new(Kind::OpenAi, Some(base), key).is_ok();
         for near in [
             "http://127.0.0.1:1",
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_not_repeated() {
+    fn invalid_address_is_not_quoted() {
         let error = Address::new(Kind::OpenAi, Some("s3cret@nowhere"), true).unwrap_err();
         assert!(!error.to_string().contains("s3cret"), "{error}");
     }

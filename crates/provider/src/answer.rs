@@ -1,13 +1,13 @@
-//! What a model answered, on its way to a `CreateMessageResult`.
+//! A model's response, on its way to a `CreateMessageResult`.
 
 use switchboard_wire::Raw;
 
 use crate::ask::present;
 
-/// A model's answer, whichever interface it came through.
+/// A model's response, independent of the API.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// The model's own name for itself.
+    /// The model's name, as it reports it.
     pub(crate) model: Option<String>,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) stop: Option<Stop>,
@@ -25,7 +25,7 @@ pub(crate) enum Piece {
     },
 }
 
-/// Why the model stopped.
+/// The reason why the model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     EndTurn,
@@ -45,12 +45,12 @@ impl Stop {
     }
 }
 
-/// Why there is an answer and nothing to deliver.
+/// The reason why a response cannot be delivered.
 #[derive(Debug)]
 pub(crate) enum Flaw {
-    /// It is not what the interface says.
+    /// The response does not conform to the API.
     Odd(String),
-    /// The model does not want to.
+    /// The model refused the request.
     Refused(String),
 }
 
@@ -60,12 +60,13 @@ impl Flaw {
     }
 }
 
-/// A name longer than this is none.
+/// The longest name that is accepted, in bytes.
 const NAME_MAX: usize = 200;
 
 impl Answer {
-    /// The result for the server. Without tools it has one block, which is all that revisions before
-    /// 2025-11-25 know; `asked` stands in for a model that does not say its name.
+    /// Converts it into the result for the server. A response to a request without tools has one block,
+    /// because revisions before 2025-11-25 know no lists; `asked` is the name of a model that does not report
+    /// its own.
     pub(crate) fn into_result(self, asked: &str, has_tools: bool) -> Result<Raw, Flaw> {
         let has_calls = self
             .pieces
@@ -92,7 +93,7 @@ impl Answer {
     }
 }
 
-/// One block if one is enough, else a list. Texts that follow each other are one.
+/// A single block, or a list if there are several. Adjacent texts are merged.
 fn content(pieces: Vec<Piece>) -> Raw {
     let mut blocks = Vec::new();
     let mut text = String::new();
@@ -124,7 +125,7 @@ fn content(pieces: Vec<Piece>) -> Raw {
     }
 }
 
-/// A name in an answer, if it can be one.
+/// A name in a response, if it is valid.
 pub(crate) fn name(object: &Raw, member: &str) -> Option<String> {
     let name = present(object, member)?.to_text()?;
     let is_name = !name.is_empty()
@@ -133,12 +134,13 @@ pub(crate) fn name(object: &Raw, member: &str) -> Option<String> {
     is_name.then_some(name)
 }
 
-/// A count in an answer, if it is one.
+/// A count in a response, if it is valid.
 pub(crate) fn count(object: Option<&Raw>, member: &str) -> Option<u64> {
     present(object?, member)?.read().ok()
 }
 
-/// What an error in a body says: `{"error":{"message"}}`, `{"error":""}`, `{"message":""}`, `{"detail":""}`.
+/// The message of an error response: `{"error":{"message"}}`, `{"error":""}`, `{"message":""}`,
+/// `{"detail":""}`.
 pub(crate) fn complaint(body: &Raw) -> Option<String> {
     let error = present(body, "error");
     let inner = error.as_ref().and_then(|error| present(error, "message"));
@@ -149,8 +151,8 @@ pub(crate) fn complaint(body: &Raw) -> Option<String> {
         .or_else(|| present(body, "detail")?.to_text())
 }
 
-/// Whether a value holds this text in any of its strings, however they are spelled. `None` if it is
-/// nested too deeply to be looked into.
+/// Tests if any string of a value contains this text, regardless of escapes. `None` if the value is nested
+/// too deeply to be searched.
 pub(crate) fn holds(value: &Raw, text: &str) -> Option<bool> {
     fn within(value: &serde_json::Value, text: &str) -> bool {
         use serde_json::Value;
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn one_block_where_one_is_enough() {
+    fn single_block_is_not_a_list() {
         let text = |text: &str| Piece::Text(text.to_owned());
         assert_eq!(
             result(vec![text("a"), text("b")], false).unwrap(),
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_found_however_it_is_spelled() {
+    fn key_is_found_despite_escapes() {
         let holds = |json: &'static str| holds(&Raw::parse(json).unwrap(), "key").unwrap();
         assert!(holds(r#"{"a":["x\u006bey"]}"#));
         assert!(holds(r#"{"\u006bey":1}"#));

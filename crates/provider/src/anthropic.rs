@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! The messages API of Anthropic.
 
 use switchboard_wire::Raw;
 
@@ -8,26 +8,26 @@ use crate::{
     error::ProviderError,
 };
 
-/// The bound if neither the request nor the settings have one; the interface wants one.
+/// The limit if neither the request nor the settings have one; the API requires it.
 pub(crate) const MAX_TOKENS: u64 = 4_096;
 
-/// The types of images it takes.
+/// The types of images that it accepts.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/// The body of a request.
+/// Encodes the body of a request.
 pub(crate) fn body(ask: &Ask, model: &str, max_tokens: Option<u64>) -> Result<Raw, ProviderError> {
     let messages: Vec<_> = ask.messages.iter().map(message).collect::<Result<_, _>>()?;
     let mut members = vec![
         ("model", Raw::string(model)),
         ("max_tokens", Raw::number(max_tokens.unwrap_or(MAX_TOKENS))),
-        // A message without content is refused, and says nothing.
+        // The API rejects messages without content, so they are left out.
         ("messages", Raw::array(messages.into_iter().flatten())),
     ];
     if let Some(system) = &ask.system {
         members.push(("system", Raw::string(system)));
     }
     if let Some(temperature) = &ask.temperature {
-        // Others go up to 2.
+        // The API accepts at most 1; others accept up to 2.
         let is_high = temperature.read::<f64>().is_ok_and(|number| number > 1.0);
         let temperature = if is_high {
             Raw::number(1)
@@ -56,7 +56,7 @@ pub(crate) fn body(ask: &Ask, model: &str, max_tokens: Option<u64>) -> Result<Ra
     Ok(Raw::object(members))
 }
 
-/// The answer in a body.
+/// Parses the body of a response.
 pub(crate) fn answer(body: &Raw) -> Result<Answer, Flaw> {
     let Some(blocks) = present(body, "content").and_then(|content| content.elements()) else {
         let reason = complaint(body).map_or_else(
@@ -76,7 +76,7 @@ pub(crate) fn answer(body: &Raw) -> Result<Answer, Flaw> {
                 ));
             }
             Some("tool_use") => pieces.push(tool_use(&block)?),
-            // Thoughts, and what comes after this was written, are not for the server.
+            // Thinking, and blocks of unknown types, are not for the server.
             _ => {}
         }
     }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_request() {
+    fn plain_request_is_encoded() {
         assert_eq!(
             written(r#"{"messages":[{"role":"user","content":{"type":"text","text":"Hi"}},{"role":"assistant","content":[{"type":"text","text":""}]}],
                 "systemPrompt":"Be brief.","maxTokens":10,"temperature":1.5,"stopSequences":["END"],"includeContext":"thisServer"}"#).unwrap(),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn images_and_no_sounds() {
+    fn images_are_encoded_and_audio_is_rejected() {
         let content = |content: &str| {
             written(&format!(
                 r#"{{"messages":[{{"role":"user","content":[{content}]}}]}}"#
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_and_their_results() {
+    fn tools_and_results_are_encoded() {
         assert_eq!(
             written(r#"{"messages":[{"role":"assistant","content":{"type":"tool_use","id":"c1","name":"add","input":{"n": 1.50}}},
                 {"role":"user","content":[{"type":"tool_result","toolUseId":"c1","isError":true,"content":[{"type":"text","text":"no"},{"type":"image","data":"aGk=","mimeType":"image/png"}]}]}],
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_and_errors() {
+    fn refusals_and_errors_are_reported() {
         assert!(matches!(
             read(r#"{"content":[{"type":"text","text":"No."}],"stop_reason":"refusal"}"#),
             Err(Flaw::Refused(said)) if said == "No."

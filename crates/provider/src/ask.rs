@@ -1,16 +1,16 @@
-//! What a server asks for, read from the params of `sampling/createMessage` as any revision writes them.
+//! A server's request for a completion, parsed from the params of `sampling/createMessage` of any revision.
 
 use switchboard_wire::Raw;
 
 use crate::error::ProviderError;
 
-/// A request for a model's answer.
+/// A request for a completion.
 #[derive(Debug, Default)]
 pub(crate) struct Ask {
     pub(crate) system: Option<String>,
     pub(crate) messages: Vec<Message>,
     pub(crate) max_tokens: Option<u64>,
-    /// As it was spelled; a number.
+    /// A number, in its original spelling.
     pub(crate) temperature: Option<Raw>,
     pub(crate) stops: Vec<String>,
     pub(crate) tools: Vec<Tool>,
@@ -38,7 +38,7 @@ impl Role {
     }
 }
 
-/// A piece of a message, and where it stands in the request.
+/// A block of a message, and its path in the request.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) place: String,
@@ -68,7 +68,7 @@ pub(crate) enum Content {
     },
 }
 
-/// A tool that the model may ask to have called.
+/// A tool that the model may call.
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) name: String,
@@ -76,7 +76,7 @@ pub(crate) struct Tool {
     pub(crate) schema: Raw,
 }
 
-/// Whether the model has to call a tool.
+/// The rule for the use of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     Auto,
@@ -85,8 +85,8 @@ pub(crate) enum Choice {
 }
 
 impl Ask {
-    /// Reads the params. `includeContext` is as if it were `none`: a server is given no other server's
-    /// words here.
+    /// Parses the params. `includeContext` is treated as `none`: a server never receives another server's
+    /// text here.
     pub(crate) fn read(params: &Raw) -> Result<Self, ProviderError> {
         let messages = list(params, "messages", "")?;
         if messages.is_empty() {
@@ -115,7 +115,7 @@ impl Ask {
             temperature: present(params, "temperature")
                 .map(read_temperature)
                 .transpose()?,
-            // Nothing ends at an empty one, and providers refuse it.
+            // An empty sequence stops nothing, and providers reject it.
             stops: stops.into_iter().filter(|stop| !stop.is_empty()).collect(),
             tools: tools
                 .map(|(at, tool)| read_tool(tool, &format!("tools[{at}]")))
@@ -127,7 +127,7 @@ impl Ask {
     }
 }
 
-/// The member, unless it is null: programs write null for what they leave out.
+/// The member, unless it is null: many programs write null for members that they leave out.
 pub(crate) fn present(object: &Raw, name: &str) -> Option<Raw> {
     object
         .member(name)
@@ -165,7 +165,7 @@ fn read_message(message: &Raw, place: &str) -> Result<Message, ProviderError> {
     Ok(Message { role, blocks })
 }
 
-/// The content of an object: one block, or a list of them.
+/// The content of an object: one block, or a list of blocks.
 fn read_blocks(object: &Raw, place: &str) -> Result<Vec<Block>, ProviderError> {
     let Some(content) = present(object, "content") else {
         return Err(ProviderError::request(place, "is missing"));
@@ -207,7 +207,7 @@ fn read_block(block: &Raw, place: String) -> Result<Block, ProviderError> {
     Ok(Block { place, content })
 }
 
-/// What a tool gave, as texts and media: links and embedded texts are texts to a model.
+/// The result of a tool, as texts and media: links and embedded texts become texts for the model.
 fn read_tool_result(block: &Raw, place: &str) -> Result<Vec<Block>, ProviderError> {
     let pieces = list(block, "content", place)?;
     let mut blocks = Vec::with_capacity(pieces.len());
@@ -242,8 +242,7 @@ fn unknown(kind: &str, place: String) -> ProviderError {
     ProviderError::request(place, reason)
 }
 
-/// Data and type of an image or a sound. Both become part of other texts, so they have to be what they
-/// say they are.
+/// Data and type of an image or audio. Both become part of other texts, so they have to be validated.
 fn read_media(block: &Raw, family: &str, place: &str) -> Result<(String, String), ProviderError> {
     let mime = needed(block, "mimeType", place)?.to_ascii_lowercase();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
@@ -292,7 +291,7 @@ fn read_count(count: &Raw) -> Result<u64, ProviderError> {
     if let Ok(count) = count.read::<u64>() {
         return if count > 0 { Ok(count) } else { Err(wrong()) };
     }
-    // JavaScript and Python programs write 100.0 where they mean 100.
+    // JavaScript and Python programs write 100.0 for 100.
     let float = count.read::<f64>().map_err(|_| wrong())?;
     if float >= 1.0 && float.fract() == 0.0 && float <= 1e15 {
         #[expect(
@@ -365,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_by_its_place() {
+    fn errors_name_the_path() {
         for (content, expected) in [
             (
                 "1",
@@ -444,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_null_was_not_said() {
+    fn null_members_are_ignored() {
         let params = r#"{"messages":[{"role":"user","content":[]}],"systemPrompt":null,"maxTokens":8.0,
             "temperature":null,"tools":null,"toolChoice":null,"stopSequences":["",null,"x"]}"#;
         assert!(

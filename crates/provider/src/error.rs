@@ -1,137 +1,137 @@
-//! Why there is no answer, and what a person can do about it.
+//! Errors of a provider, and advice for the user.
 
 use std::{borrow::Cow, fmt, time::Duration};
 
-/// Why there is no answer. No message holds the key, also where the far side repeats it.
+/// The error of a provider. No message contains the key, not even where the provider repeats it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {
-    /// The provider is not set up in a way that could work.
+    /// The settings cannot work.
     #[error("{reason}")]
     Settings {
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// Somebody chose a model that is not configured.
+    /// The approver chose a model that is not configured.
     #[error("the model {wanted:?} is not configured")]
     Model {
-        /// What was chosen.
+        /// The chosen model.
         wanted: String,
-        /// What can be.
+        /// The configured models.
         models: Vec<String>,
     },
-    /// The request cannot be put to this provider.
+    /// The request cannot be sent to this provider.
     #[error("the request cannot be put to the model: {place} {reason}")]
     Request {
-        /// Where in the request, such as `messages[0].content[1]`.
+        /// Path within the request, such as `messages[0].content[1]`.
         place: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// No connection.
+    /// The connection failed.
     #[error("{address} cannot be reached")]
     Unreachable {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
-        /// What the network said.
+        /// The cause.
         source: reqwest::Error,
     },
-    /// The connection broke after the request was sent. It may have been paid for, so it is not repeated.
+    /// The connection broke after the request was sent. It is not repeated, because it may have been billed.
     #[error("{address} broke off before it had answered")]
     Interrupted {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
-        /// What the network said.
+        /// The cause.
         source: reqwest::Error,
     },
-    /// It took too long.
+    /// The time limit expired.
     #[error("{address} did not answer within {} s", after.as_secs_f64())]
     TimedOut {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
-        /// How long it was waited for.
+        /// The time limit.
         after: Duration,
     },
-    /// The key is not accepted (401, 403).
+    /// The provider rejected the key (401, 403).
     #[error("{address} does not accept the key (status {status})")]
     Key {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
         /// The HTTP status.
         status: u16,
     },
-    /// The model or the interface is not there (404).
+    /// The model or the API does not exist there (404).
     #[error("{address} knows no such model or page{said}")]
     NotFound {
-        /// What was asked.
+        /// Address of the model.
         address: String,
-        /// The model that was asked for.
+        /// The requested model.
         model: String,
-        /// What it said.
+        /// The provider's message.
         said: Said,
     },
-    /// Too many requests, or none left that are paid for (429).
+    /// There were too many requests, or the account has no credit left (429).
     #[error("{address} takes no more requests{said}")]
     Busy {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
-        /// When it wants to be asked again.
+        /// Delay that the provider asks for.
         after: Option<Duration>,
-        /// What it said.
+        /// The provider's message.
         said: Said,
     },
-    /// Any other refusal.
+    /// The provider responded with another error status.
     #[error("{address} answered with status {status}{said}")]
     Status {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
         /// The HTTP status.
         status: u16,
-        /// What it said.
+        /// The provider's message.
         said: Said,
     },
-    /// It sends elsewhere, where the key is not shown.
+    /// The provider redirects to another address, to which the key must not be sent.
     #[error("{address} sends elsewhere (status {status}), which is not followed")]
     Redirect {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
         /// The HTTP status.
         status: u16,
     },
-    /// The answer has more bytes than are read.
+    /// The response is longer than the limit.
     #[error("the answer of {address} is larger than {limit} bytes")]
     TooLarge {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
-        /// How many bytes are read.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// The answer is not what the interface says.
+    /// The response does not conform to the API.
     #[error("the answer of {address} cannot be understood: {reason}")]
     Answer {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// The model, or a filter before it, does not answer such a request.
+    /// The model, or a filter in front of it, refused the request.
     #[error("the model {model} refused to answer{said}")]
     Refused {
         /// The model.
         model: String,
-        /// What it said.
+        /// The explanation.
         said: Said,
     },
-    /// The answer repeats the key, which the asking server must not see.
+    /// The response repeats the key, which the requesting server must not see.
     #[error("the answer of {address} repeats the key that was sent, and is not passed on")]
     KeyInAnswer {
-        /// Where the model is.
+        /// Address of the model.
         address: String,
     },
 }
 
 impl ProviderError {
-    /// Advice for the user, apart from the message.
+    /// Advice for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Settings { .. } => "change \"sampling.provider\" in the configuration".into(),
@@ -173,7 +173,7 @@ impl ProviderError {
         })
     }
 
-    /// One word for what happened, for logs and statistics.
+    /// The kind of the error in one word, for logs and statistics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Settings { .. } => "settings",
@@ -194,7 +194,7 @@ impl ProviderError {
         }
     }
 
-    /// Whether it is certain that no model has worked, so that there is nothing to pay for.
+    /// Returns `true` if it is certain that no model has run, so that nothing is billed.
     pub const fn is_free(&self) -> bool {
         match self {
             Self::Settings { .. }
@@ -229,22 +229,22 @@ impl ProviderError {
     }
 }
 
-/// What the far side said, as data: one line, cut, without the key. Shows as ` ("…")`, or as nothing.
+/// A message of the provider: one line, cut, without the key. Displayed as ` ("…")`, or as nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said(Option<String>);
 
-/// More of a message is not read by a person.
+/// The most characters that are kept.
 const SAID_MAX: usize = 300;
 
 impl Said {
-    /// What it said, if it said anything.
+    /// The message, if there is one.
     pub fn text(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
     pub(crate) fn new(text: &str, key: Option<&str>) -> Self {
         let hidden = match key.filter(|key| !key.is_empty()) {
-            // Before anything is cut: half a key is not found any more.
+            // Replaced before the cut, because a part of the key would not be found.
             Some(key) => text.replace(key, "(key)"),
             None => text.to_owned(),
         };
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_is_one_line_without_the_key() {
+    fn message_is_one_line_without_the_key() {
         let said = |text: &str| Said::new(text, Some("s3cret-key")).to_string();
         assert_eq!(
             said("no\nkey\u{1b}[31m s3cret-key"),

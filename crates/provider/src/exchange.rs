@@ -1,4 +1,4 @@
-//! One request and its answer over HTTP: at most two attempts, a bounded body, nothing followed.
+//! One request and its response over HTTP: at most two attempts, a bounded body, no redirects.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::{
     error::{ProviderError, Said},
 };
 
-/// An answer with more bytes is not read to its end.
+/// The most bytes of a response that are read.
 const BODY_MAX: usize = 8 * 1024 * 1024;
-/// Nor is a refusal with more.
+/// The most bytes of an error response that are read.
 const REFUSAL_MAX: usize = 64 * 1024;
-/// How long is waited before a second attempt if nothing is said, and at most.
+/// Time to wait before the second attempt if the response does not set it, and the longest wait.
 const WAIT: Duration = Duration::from_millis(500);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The client for one address. It follows no redirect, since the key is for that address alone, and
-/// keeps no connection, since one that the far side has given up looks like a broken request.
+/// Creates the client for one address. It follows no redirects, since the key is for that address alone, and
+/// keeps no idle connections, since one that the provider has closed looks like a request that broke off.
 pub(crate) fn client(address: &Address) -> Result<Client, ProviderError> {
     let tls = switchboard_client::http::tls(address.url.scheme() == "https")
         .map_err(|error| ProviderError::settings(error.to_string()))?;
@@ -40,7 +40,7 @@ pub(crate) fn client(address: &Address) -> Result<Client, ProviderError> {
         .map_err(|error| ProviderError::settings(error.without_url().to_string()))
 }
 
-/// What an exchange is about, for its errors.
+/// Context of an exchange, for its errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<'a> {
     pub(crate) address: &'a Address,
@@ -50,7 +50,8 @@ pub(crate) struct About<'a> {
 }
 
 impl About<'_> {
-    /// Sends the request, twice if the first attempt came to nothing, and reads the answer.
+    /// Sends the request, twice if the first attempt fails in a way that allows a retry, and reads the
+    /// response.
     pub(crate) async fn exchange(
         &self,
         request: impl Fn() -> RequestBuilder,
@@ -89,7 +90,7 @@ impl About<'_> {
                     again: Some(WAIT),
                 });
             }
-            // It was sent, and may have been paid for.
+            // The request was sent, and may have been billed.
             Err(error) => return Err(self.interrupted(error).into()),
         };
         let status = response.status();
@@ -103,7 +104,7 @@ impl About<'_> {
         Raw::parse(body).map_err(|_| self.odd("it is not JSON").into())
     }
 
-    /// Why it refuses, and whether a second attempt may help.
+    /// The error for a refused request, and whether a retry may help.
     async fn refusal(&self, response: Response) -> AttemptError {
         let status = response.status();
         let address = self.shown();
@@ -116,7 +117,7 @@ impl About<'_> {
             .into();
         }
         if matches!(code, 401 | 403) {
-            // What it says often repeats a part of the key.
+            // The message often repeats a part of the key.
             return ProviderError::Key {
                 address,
                 status: code,
@@ -147,7 +148,7 @@ impl About<'_> {
                 said,
             },
         };
-        // After any other it may have been answered, and paid for.
+        // With any other status the request may have been processed, and billed.
         let may_pass = matches!(code, 429 | 503 | 529);
         let wait = after.unwrap_or(WAIT);
         AttemptError {
@@ -167,7 +168,7 @@ impl About<'_> {
         Said::new(&complaint.unwrap_or_default(), self.key)
     }
 
-    /// The body, or `None` if it has more bytes than this.
+    /// Reads the body; `None` if it is longer than `max` bytes.
     async fn read(
         &self,
         mut response: Response,
@@ -211,10 +212,10 @@ impl About<'_> {
     }
 }
 
-/// An attempt that came to nothing.
+/// The error of a failed attempt.
 struct AttemptError {
     error: ProviderError,
-    /// After how long a second one may be made.
+    /// Time to wait before the second attempt, if one may be made.
     again: Option<Duration>,
 }
 
@@ -224,7 +225,7 @@ impl From<ProviderError> for AttemptError {
     }
 }
 
-/// When it wants to be asked again, if it says so in seconds.
+/// The delay that the response asks for, if it is in seconds.
 fn retry_after(response: &Response) -> Option<Duration> {
     let value = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
     let seconds: f64 = value.trim().parse().ok()?;

@@ -1,8 +1,8 @@
-//! Models behind HTTP, for servers that ask for a model's answer.
+//! Models behind HTTP, for servers that request a completion from a model.
 //!
-//! A [`Provider`] turns the params of `sampling/createMessage`, which somebody has approved, into one
-//! call of a model and its answer into a `CreateMessageResult`. It speaks chat completions as `OpenAI`
-//! defined them, which most local servers speak too, and Anthropic's messages.
+//! A [`Provider`] turns the params of `sampling/createMessage`, once a person has approved them, into one
+//! call of a model, and its response into a `CreateMessageResult`. It speaks the chat completions API of
+//! `OpenAI`, which most local servers speak too, and the messages API of Anthropic.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -24,9 +24,9 @@
 //! # }
 //! ```
 //!
-//! The request is read into what both interfaces have in common (`ask`), written for the one at hand
-//! (`openai`, `anthropic`) and sent (`exchange`); the answer takes the same way back (`answer`). Whatever
-//! the far side answers becomes a result or an error, and no error shows the key.
+//! The request is parsed into a form that both APIs share (`ask`), encoded for one of them (`openai`,
+//! `anthropic`) and sent (`exchange`); the response is parsed and converted the same way (`answer`). Every
+//! response of the provider becomes a result or an error, and no error contains the key.
 
 mod address;
 mod answer;

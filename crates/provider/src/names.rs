@@ -1,4 +1,4 @@
-//! Names of tools: MCP allows more in them than providers do.
+//! Names of tools: MCP allows more characters and longer names than providers do.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,15 +10,15 @@ use crate::{
     ask::{Ask, Content},
 };
 
-/// The longest name that all take.
+/// The longest name that all providers accept.
 const NAME_MAX: usize = 64;
 
-/// Which names were changed on the way out: by what the provider knows them by, what the server does.
+/// The names that were changed: from the provider's name to the server's.
 #[derive(Debug, Default)]
 pub(crate) struct Names(HashMap<String, String>);
 
 impl Names {
-    /// Gives every tool of the request a name that providers take.
+    /// Gives every tool of the request a name that providers accept.
     pub(crate) fn fit(ask: &mut Ask) -> Self {
         let mut taken: HashSet<String> = HashSet::new();
         taken.extend(
@@ -32,7 +32,8 @@ impl Names {
                 theirs.clone_into(name);
                 continue;
             }
-            // Numbers go up over all names, so that names that are made to collide cost no more than others.
+            // Numbers increase over all names, so that names that are made to collide cost no more than
+            // others.
             let mut numbers = iter::once(1).chain(changed.len() + 2..);
             let theirs = numbers.find_map(|number| {
                 let new = fitting(name, number);
@@ -50,7 +51,7 @@ impl Names {
         )
     }
 
-    /// Gives the calls in an answer the names that the server knows.
+    /// Gives the calls in a response the server's names.
     pub(crate) fn restore(&self, answer: &mut Answer) {
         for piece in &mut answer.pieces {
             if let Piece::ToolUse { name, .. } = piece
@@ -62,7 +63,7 @@ impl Names {
     }
 }
 
-/// Every name of a tool in the request.
+/// All names of tools in the request.
 fn names(ask: &mut Ask) -> impl Iterator<Item = &mut String> {
     let blocks = ask
         .messages
@@ -86,7 +87,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-".contains(&byte)
 }
 
-/// The name as near to the old one as possible; from the second on with a number.
+/// The name with unsupported characters replaced, shortened, and with `_{at}` from the second attempt on.
 fn fitting(name: &str, at: usize) -> String {
     let end = match at {
         1 => String::new(),
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_out_changed_and_come_back_as_they_were() {
+    fn changed_names_are_restored_in_the_response() {
         let long = "l".repeat(100);
         let longer = format!("{long}er");
         let own = [

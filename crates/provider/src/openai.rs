@@ -1,4 +1,4 @@
-//! Chat completions as `OpenAI` defined them, and as most others speak them.
+//! The chat completions API of `OpenAI`, which most other providers speak too.
 
 use switchboard_wire::Raw;
 
@@ -8,14 +8,14 @@ use crate::{
     error::ProviderError,
 };
 
-/// The name of the upper bound: its author renamed it and refuses the old name, the others want that.
+/// The name of the token limit: `OpenAI` renamed it and rejects the old name, which the others still expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Author,
     Others,
 }
 
-/// The body of a request.
+/// Encodes the body of a request.
 pub(crate) fn body(
     ask: &Ask,
     model: &str,
@@ -63,11 +63,11 @@ pub(crate) fn body(
     Ok(Raw::object(members))
 }
 
-/// The answer in a body.
+/// Parses the body of a response.
 pub(crate) fn answer(body: &Raw, stops: &[String]) -> Result<Answer, Flaw> {
     let choices = present(body, "choices").and_then(|choices| choices.elements());
     let Some(choice) = choices.and_then(|choices| choices.into_iter().next()) else {
-        // Some answer with an error and status 200.
+        // Some providers report errors with status 200.
         let reason = complaint(body).map_or_else(
             || "it has no \"choices\"".to_owned(),
             |complaint| format!("it is an error, {complaint:?}"),
@@ -87,7 +87,7 @@ pub(crate) fn answer(body: &Raw, stops: &[String]) -> Result<Answer, Flaw> {
         Some("content_filter") => return Err(Flaw::Refused("content filter".to_owned())),
         Some("length") => Some(Stop::MaxTokens),
         Some("tool_calls" | "function_call") => Some(Stop::ToolUse),
-        // The interface does not say at what it stopped; some servers add it.
+        // The API does not say which sequence stopped the model; some servers add it.
         Some("stop") if is_stop(&choice, stops) => Some(Stop::Sequence),
         Some("stop") => Some(Stop::EndTurn),
         _ => None,
@@ -107,8 +107,8 @@ pub(crate) fn answer(body: &Raw, stops: &[String]) -> Result<Answer, Flaw> {
     })
 }
 
-/// One message of MCP is several here: each result of a tool is a message of its own, and media in a
-/// result, which such a message cannot hold, follow in a message of the user.
+/// Encodes one message of MCP as several: each result of a tool becomes a message of its own, and media in a
+/// result, which such a message cannot contain, follow in a message of the user.
 fn write_message(each: &Message, out: &mut Vec<Raw>) -> Result<(), ProviderError> {
     let mut parts = Vec::new();
     let mut calls = Vec::new();
@@ -146,7 +146,7 @@ fn write_message(each: &Message, out: &mut Vec<Raw>) -> Result<(), ProviderError
         }
     }
     let content = match joined(&each.blocks) {
-        // Many servers know texts only, and no parts.
+        // Many servers accept only strings, and no lists of parts.
         Some(text) => Raw::string(&text),
         None => Raw::array(parts.clone()),
     };
@@ -167,7 +167,7 @@ fn message<const N: usize>(role: &str, content: Raw, more: [(&str, Raw); N]) -> 
     Raw::object(members.into_iter().chain(more))
 }
 
-/// The text of blocks that are texts, or calls, alone.
+/// The text of blocks, if they are only texts and calls.
 fn joined(blocks: &[Block]) -> Option<String> {
     let mut texts = Vec::new();
     for block in blocks {
@@ -183,7 +183,7 @@ fn joined(blocks: &[Block]) -> Option<String> {
 fn result_text(blocks: &[Block], is_error: bool) -> String {
     let mut lines = Vec::new();
     if is_error {
-        // There is no other way to say it.
+        // The API has no flag for errors.
         lines.push("The tool failed:");
     }
     for block in blocks {
@@ -242,7 +242,7 @@ fn is_stop(choice: &Raw, stops: &[String]) -> bool {
     at.is_some_and(|at| stops.contains(&at))
 }
 
-/// The text of a message: a string, or a list of parts.
+/// The text of a message, which is a string or a list of parts.
 fn texts(message: &Raw) -> Result<Vec<Piece>, Flaw> {
     let Some(content) = present(message, "content") else {
         return Ok(Vec::new());
@@ -263,7 +263,7 @@ fn texts(message: &Raw) -> Result<Vec<Piece>, Flaw> {
                 let refusal = present(&part, "refusal").and_then(|text| text.to_text());
                 return Err(Flaw::Refused(refusal.unwrap_or_default()));
             }
-            // Thoughts, and what comes after this was written, are not for the server.
+            // Thinking, and parts of unknown types, are not for the server.
             _ => {}
         }
     }
@@ -277,11 +277,11 @@ fn tool_use(call: &Raw) -> Result<Piece, Flaw> {
     };
     let arguments = present(&function, "arguments");
     let input = match arguments.as_ref().and_then(Raw::to_text) {
-        // A call without arguments is spelled in both ways.
+        // Servers write a call without arguments in both ways.
         None if arguments.is_none() => Some(Raw::empty_object()),
         Some(text) if text.trim().is_empty() => Some(Raw::empty_object()),
         Some(text) => Raw::parse(text).ok(),
-        // Some servers give the object itself.
+        // Some servers send the object itself.
         None => arguments,
     };
     let Some(input) = input.filter(Raw::is_object) else {
@@ -289,7 +289,7 @@ fn tool_use(call: &Raw) -> Result<Piece, Flaw> {
             "the arguments of its call of {tool:?} are no JSON object"
         )));
     };
-    // The id is what the result is sent back under; servers that give none expect none.
+    // Results are sent back under this ID; servers that send none expect none.
     let id = name(call, "id").unwrap_or_else(|| tool.clone());
     Ok(Piece::ToolUse {
         id,
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_request() {
+    fn plain_request_is_encoded() {
         let params = r#"{"messages":[{"role":"user","content":{"type":"text","text":"Hi \"you\""}},
             {"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}],
             "systemPrompt":"Be brief.","maxTokens":10,"temperature":0.50,"stopSequences":["END"],
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn images_and_sounds() {
+    fn images_and_audio_are_encoded() {
         assert_eq!(
             messages(
                 r#"[{"role":"user","content":[{"type":"text","text":"See"},{"type":"image","data":"aGk=","mimeType":"image/PNG"},
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_and_their_results() {
+    fn tools_and_results_are_encoded() {
         let params = r#"{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"add","input":{"n": 1.50}}]},
             {"role":"user","content":[{"type":"tool_result","toolUseId":"c1","content":[{"type":"text","text":"2"}]},
               {"type":"tool_result","toolUseId":"c2","isError":true,"content":[{"type":"image","data":"aGk=","mimeType":"image/png"}]},
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_in_answers() {
+    fn calls_in_answers_are_parsed() {
         let call = |function: &str| {
             choice(&format!(
                 r#"{{"message":{{"content":null,"tool_calls":[{{"id":"c1","function":{function}}}]}},"finish_reason":"stop"}}"#
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_and_errors() {
+    fn refusals_and_errors_are_reported() {
         assert!(
             matches!(choice(r#"{"message":{"refusal":"No."}}"#), Err(Flaw::Refused(said)) if said == "No.")
         );

@@ -1,4 +1,4 @@
-//! [`Provider`]: a model that is asked.
+//! [`Provider`]: the client of a model.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -23,55 +23,55 @@ use crate::{
     settings::{Kind, Settings},
 };
 
-/// A shorter key, such as `ollama`, protects nothing and may be a word of any answer.
+/// A shorter key, such as `ollama`, protects nothing, and may appear in any response by chance.
 const KEY_MIN: usize = 16;
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
-/// A model that is asked. Cloning it costs nothing.
+/// The client of a model. Cheap to clone.
 #[derive(Clone)]
 pub struct Provider(Arc<Inner>);
 
 struct Inner {
     settings: Settings,
-    /// The default first, each once.
+    /// The default first, without duplicates.
     models: Vec<String>,
     address: Address,
     key: Option<(HeaderName, HeaderValue)>,
     client: Client,
 }
 
-/// An answer, ready to be delivered.
+/// A response of a model, ready to be delivered.
 #[derive(Debug, Clone)]
 pub struct Generated {
     /// The `CreateMessageResult`.
     pub result: Raw,
-    /// What it took.
+    /// Tokens, cost and time that it took.
     pub usage: Usage,
 }
 
-/// What an answer took.
+/// Tokens, cost and time of a response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// The model, as it calls itself.
+    /// The model's name, as it reports it.
     pub model: String,
-    /// Tokens of the request, if they were counted.
+    /// Tokens of the request, if the provider reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens of the answer, if they were counted.
+    /// Tokens of the response, if the provider reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// What they cost, if that is configured.
+    /// Cost of the tokens, if prices are configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// How long it took; in JSON as `seconds`.
+    /// Elapsed time; in JSON as `seconds`.
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub took: Duration,
 }
 
 impl Provider {
-    /// A provider of these settings. Connects to nothing yet.
+    /// Creates a provider. Does not connect yet.
     pub fn new(settings: Settings) -> Result<Self, ProviderError> {
         let key = settings.api_key.as_deref().filter(|key| !key.is_empty());
         let address = Address::new(settings.kind, settings.base_url.as_deref(), key.is_some())?;
@@ -95,19 +95,19 @@ impl Provider {
         })))
     }
 
-    /// The models that can be asked, the default first.
+    /// The models that can be used, the default first.
     pub fn models(&self) -> &[String] {
         &self.0.models
     }
 
-    /// The model that these params would be put to: the one that a person chose, else the first that the
-    /// server's hints fit, else the default.
+    /// Selects the model for these params: the one that the approver chose, else the first that fits one of
+    /// the server's hints, else the default.
     pub fn choose(&self, params: &Raw, model: Option<&str>) -> Result<&str, ProviderError> {
         choice::choose(&self.0.models, params, model)
     }
 
-    /// The most tokens that an answer to these params may have, and what it would cost with so many tokens of input,
-    /// if prices are set.
+    /// The most tokens that a response to these params may have, and its cost with `input` tokens in the
+    /// request, if prices are configured.
     pub fn most(&self, params: &Raw, input: u64) -> (u64, Option<f64>) {
         let settings = &self.0.settings;
         let wanted = params.member("maxTokens");
@@ -118,7 +118,7 @@ impl Provider {
         (output, cost)
     }
 
-    /// Puts the params of `sampling/createMessage` to a model; `model` is what a person chose.
+    /// Sends the params of `sampling/createMessage` to a model; `model` is the approver's choice.
     pub async fn generate(
         &self,
         params: &Raw,
@@ -220,7 +220,7 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// The header that shows the key.
+/// The header that carries the key.
 fn header(kind: Kind, key: &str) -> Result<(HeaderName, HeaderValue), ProviderError> {
     let (name, text) = match kind {
         Kind::OpenAi => (AUTHORIZATION, format!("Bearer {key}")),
@@ -236,6 +236,6 @@ fn header(kind: Kind, key: &str) -> Result<(HeaderName, HeaderValue), ProviderEr
 }
 
 fn seconds<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    // Nobody reads more than milliseconds.
+    // Milliseconds are precise enough for people.
     serializer.serialize_f64((took.as_secs_f64() * 1e3).round() / 1e3)
 }

@@ -1,30 +1,30 @@
-//! Which model is asked, where, and for how much.
+//! The settings of a provider: model, address, prices.
 
 use std::{fmt, time::Duration};
 
-/// Which model is asked, where, and for how much.
+/// The settings of a provider: model, address, prices.
 #[derive(Clone, PartialEq)]
 pub struct Settings {
-    /// The interface it speaks.
+    /// The API that it speaks.
     pub kind: Kind,
-    /// Where it is, with or without `/v1`; the kind's own public address if `None`.
+    /// Its address, with or without `/v1`; the public address of the kind if `None`.
     pub base_url: Option<String>,
-    /// The model to ask unless another is chosen.
+    /// The default model.
     pub model: String,
-    /// Further models that may be chosen.
+    /// Other models that may be chosen.
     pub models: Vec<String>,
-    /// The key to show.
+    /// The API key.
     pub api_key: Option<String>,
-    /// The most tokens of an answer, whatever is asked for.
+    /// The most tokens of a response, even if the request allows more.
     pub max_tokens: Option<u64>,
-    /// How long all of it may take, with a second attempt.
+    /// Time limit for the whole exchange, including a second attempt.
     pub timeout: Duration,
-    /// What tokens cost.
+    /// Prices of tokens.
     pub prices: Option<Prices>,
 }
 
 impl Settings {
-    /// A model at its kind's public address, without a key, that may take two minutes.
+    /// A model at the public address of its kind, without a key and with a time limit of two minutes.
     pub fn new(kind: Kind, model: impl Into<String>) -> Self {
         Self {
             kind,
@@ -43,7 +43,7 @@ impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
             .field("kind", &self.kind)
-            // An address can hold a password, or a key in its query.
+            // An address can contain a password, or a key in its query.
             .field("base_url", &self.base_url.as_ref().map(|_| Hidden))
             .field("model", &self.model)
             .field("models", &self.models)
@@ -63,26 +63,26 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// The interface of a model provider.
+/// The API of a model provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Chat completions as `OpenAI` defined them.
+    /// The chat completions API of `OpenAI`.
     OpenAi,
-    /// Anthropic's messages.
+    /// The messages API of Anthropic.
     Anthropic,
 }
 
-/// What a million tokens cost, in any one currency.
+/// Prices of a million tokens, in any one currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
-    /// Of the request.
+    /// Price of the request.
     pub input: f64,
-    /// Of the answer.
+    /// Price of the response.
     pub output: f64,
 }
 
 impl Prices {
-    /// What so many tokens cost.
+    /// The cost of a request and response with these numbers of tokens.
     pub(crate) fn of(self, input: u64, output: u64) -> f64 {
         #[expect(
             clippy::cast_precision_loss,

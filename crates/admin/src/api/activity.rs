@@ -1,4 +1,4 @@
-//! The calls that went through the gateway, as the store has them.
+//! The calls through the gateway, as the store has them.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn query(asked: ActivityQuery) -> Result<Query, Problem> {
     })
 }
 
-/// Reads words with commas between them. Each kind is in the result once.
+/// Parses a list of outcomes, separated by commas, without duplicates.
 fn outcomes(words: &str) -> Result<Vec<OutcomeKind>, Problem> {
     let mut outcomes = Vec::new();
     for word in words.split(',') {

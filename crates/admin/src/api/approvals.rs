@@ -1,4 +1,4 @@
-//! What waits for a person, and what people decide.
+//! Approval requests, and the decisions about them.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use super::ask::{Asked, MaySay, number};
 use crate::admin::Admin;
 
-/// The longest note, and the longest reason.
+/// The longest note and the longest reason, in bytes.
 const NOTE_BYTES: usize = 100;
 const REASON_BYTES: usize = 2_000;
 
@@ -46,7 +46,7 @@ pub(super) async fn list(
     let core = &admin.core;
     let rows = patiently(core, core.store.approvals(which)).await?;
     let approvals = rows.iter().filter_map(|row| {
-        // What cannot be read was written by another version; it is in nobody's way.
+        // A record that cannot be parsed was written by another version, and is skipped.
         let record: Record = serde_json::from_str(&row.body).ok()?;
         Some(shown::listed(&record))
     });
@@ -96,7 +96,7 @@ pub(super) async fn show(
     Ok(Json(shown::whole(&record)))
 }
 
-/// The request of this name, as it was last written down.
+/// The request with this ID, as it was last stored.
 async fn find(core: &Core, id: &str) -> Result<Record, Problem> {
     let row = patiently(core, core.store.approval(id)).await?;
     let record = row.and_then(|row| serde_json::from_str(&row.body).ok());
@@ -109,7 +109,7 @@ fn unknown(id: &str) -> Problem {
         .hint("`switchboard approvals list` shows those there are")
 }
 
-/// What the store says, within the time that a call waits for a part.
+/// Waits for the store, for as long as a call waits for a part.
 pub(super) async fn patiently<T>(
     core: &Core,
     asking: impl Future<Output = Result<T, StoreError>>,
@@ -210,7 +210,7 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Appr
         Err(refusal) => refusal,
     };
     Err(match refusal {
-        // One that is over is not the broker's any more.
+        // The broker does not know requests that are closed.
         DecisionError::Unknown => late(&find(core, id).await?),
         DecisionError::Late(record) => late(&record),
         DecisionError::Unfit { message, hint } => {
@@ -222,7 +222,7 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Appr
                 .map(|problem| format!("{} {}", problem.path, problem.message))
                 .collect();
             let detail = format!("the content does not fit the form: {}", list.join("; "));
-            // Plain data becomes JSON.
+            // Plain data always serializes.
             let problems = Raw::from_value(&problems).unwrap_or_else(|_| Raw::empty_object());
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
                 .with(|body| body.problems = Some(problems))
@@ -239,7 +239,7 @@ async fn decide(admin: &Admin, id: &str, decision: Decision) -> Result<Json<Appr
     })
 }
 
-/// Somebody else, or time, was faster.
+/// Another decision came first, or the request timed out.
 fn late(record: &Record) -> Problem {
     let what = record.status.as_str().replace('_', " ");
     let detail = match &record.decided {

@@ -1,5 +1,5 @@
-//! What is asked: the server in the address, the query and the body, each read whole and within bounds,
-//! or refused with a problem that says where it is wrong.
+//! Extractors for requests: the server in the path, the query and the body. Each is read completely and
+//! within limits, or refused with a problem that says where it is wrong.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use tokio::time::timeout;
 
 use crate::admin::Admin;
 
-/// The longest body.
+/// The longest body, in bytes.
 const BODY_BYTES: usize = 4 * 1024 * 1024;
 
-/// The server that the address names.
+/// The server that the path names.
 pub(super) struct Named(pub(super) Arc<Upstream>);
 
 impl FromRequestParts<Arc<Admin>> for Named {
@@ -37,7 +37,7 @@ impl FromRequestParts<Arc<Admin>> for Named {
     }
 }
 
-/// The server of this name.
+/// Finds the server with this name.
 pub(super) fn find(admin: &Admin, name: &str) -> Result<Arc<Upstream>, Problem> {
     admin
         .core
@@ -45,7 +45,7 @@ pub(super) fn find(admin: &Admin, name: &str) -> Result<Arc<Upstream>, Problem> 
         .ok_or_else(|| unknown_server(admin, name))
 }
 
-/// There is no such server, in the words that a change of the configuration would be refused with.
+/// The problem for an unknown server, in the same words as the error of a configuration change.
 pub(super) fn unknown_server(admin: &Admin, name: &str) -> Problem {
     let name = cut(name);
     let servers: serde_json::Map<_, _> = admin
@@ -80,7 +80,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// A number in a query.
+/// Parses a number in a query.
 pub(super) fn number<T: std::str::FromStr>(
     name: &str,
     value: Option<String>,
@@ -108,7 +108,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Admin>> for Said<T> {
     }
 }
 
-/// The body, which is JSON, or nothing.
+/// The body, which is JSON or empty.
 pub(super) struct MaySay<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Default> FromRequest<Arc<Admin>> for MaySay<T> {
@@ -123,7 +123,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Arc<Admin>> for MaySay<T> {
     }
 }
 
-/// Reads a body that is JSON and has no more bytes than this.
+/// Reads a JSON body of up to `most` bytes.
 pub(super) async fn read_json<T: DeserializeOwned>(
     request: Request,
     most: usize,
@@ -149,7 +149,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     })
 }
 
-/// What is wrong, without all of what somebody sent: names of theirs may be in it.
+/// The beginning of an error, which may quote names of any length from the request.
 fn short(error: &str) -> &str {
     &error[..error.floor_char_boundary(300)]
 }
@@ -173,7 +173,7 @@ async fn whole(request: Request, most: usize) -> Result<Bytes, Problem> {
     }
 }
 
-/// Who does not say what the body is means JSON; who says that it is something else does not.
+/// A body without a content type is taken for JSON; one with another content type is not.
 fn may_be_json(headers: &HeaderMap) -> bool {
     let Some(said) = headers.get(CONTENT_TYPE) else {
         return true;

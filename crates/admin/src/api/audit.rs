@@ -1,4 +1,4 @@
-//! The audit log, entry by entry.
+//! The entries of the audit log.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::admin::Admin;
 
-/// So many entries, if nothing else is said.
+/// The number of entries, if the query does not set it.
 const LIMIT: usize = 100;
 
 pub(super) async fn list(

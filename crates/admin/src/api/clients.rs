@@ -1,4 +1,4 @@
-//! Who is connected.
+//! The connected clients.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -9,7 +9,7 @@ use switchboard_rest::status::{Client, Clients};
 
 use crate::admin::Admin;
 
-/// The most clients that one answer lists.
+/// The most clients in one response.
 const LISTED_MAX: usize = 1_000;
 
 fn client(session: &Session) -> Client {

@@ -1,7 +1,8 @@
-//! The configuration as it is applied, without its secrets.
+//! The active configuration, without its secrets.
 //!
-//! Values of `env` and `headers`, arguments and keys may be secrets, and nobody can tell. So only what
-//! is nothing but a reference (`${secret:NAME}`) is shown, which is worth nothing to a thief.
+//! Values of `env` and `headers`, arguments and keys may be secrets, and there is no way to tell. Therefore
+//! only values that are nothing but a reference (`${secret:NAME}`) are shown; a reference is of no use to a
+//! thief.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -43,7 +44,8 @@ fn shown(admin: &Admin) -> status::Config {
     }
 }
 
-/// Under the names that the file has for it. A new part of the configuration has to be judged here.
+/// The configuration under the keys of the file. The destructuring makes sure that every new key is
+/// considered here.
 fn without_secrets(config: &Config) -> Value {
     let Config {
         listen: _,
@@ -236,7 +238,7 @@ fn server_without_secrets(server: &Server) -> Value {
     entry.into()
 }
 
-/// How a server is reached.
+/// The keys of a server's transport.
 fn way(transport: &Transport) -> Map<String, Value> {
     match transport {
         Transport::BuiltIn => Map::new(),
@@ -332,7 +334,7 @@ fn provider(provider: &Provider) -> Value {
     .into()
 }
 
-/// The members that there are.
+/// The members that are set.
 fn sparse<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
     members
         .into_iter()
@@ -361,7 +363,7 @@ fn shown_value(text: &str) -> &str {
     if is_reference(text) { text } else { HIDDEN }
 }
 
-/// Whether the text is one `${…}` and nothing else, with a name and not a value that was pasted in its place.
+/// Tests if the text is a single `${…}` that contains a name, and not a value that was pasted in its place.
 fn is_reference(text: &str) -> bool {
     let inside = text
         .strip_prefix("${")
@@ -374,7 +376,7 @@ fn is_reference(text: &str) -> bool {
     })
 }
 
-/// An address as far as its host and port: a path may be a key.
+/// An address without its path, which may be a key.
 fn address(url: &str) -> String {
     if is_reference(url) {
         return url.to_owned();
@@ -393,7 +395,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_a_secret_is_hidden_and_a_reference_is_not() {
+    fn possible_secrets_are_hidden_and_references_shown() {
         let config = switchboard_config::parse(
             r#"{
                 "mcpServers": {

@@ -1,4 +1,5 @@
-//! The way into the console and out of it: links with a key, the key for a session, and the end of sessions.
+//! Signing in to the console and out of it: links with a key, the exchange of the key for a session, and the
+//! end of sessions.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -25,13 +26,14 @@ use switchboard_rest::console::{
 use super::ask::{MaySay, read_json};
 use crate::admin::Admin;
 
-/// The longest body of who is not known yet.
+/// The longest body of an unauthenticated request, in bytes.
 const BODY_BYTES: usize = 4 * 1024;
-/// The lengths that a nonce may have.
+/// The allowed lengths of a nonce.
 const NONCE_CHARS: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// Anybody may come here. So nothing is looked at that a page of somebody else's can have sent: a form
-/// cannot say that it is JSON. The peer is looked up for a good key only, since that takes a while.
+/// Requests here need no authentication. Therefore nothing is processed that a page of another origin can
+/// have sent: a form cannot claim to be JSON. The peer is looked up for a valid key only, since the lookup is
+/// slow.
 pub(super) async fn sign_in(
     State(admin): State<Arc<Admin>>,
     Extension(mut actor): Extension<Actor>,
@@ -63,8 +65,9 @@ pub(super) async fn sign_in(
     }
 }
 
-/// A page asks this before it sends its session, so that it does not send it to another program on this port. A server
-/// could be that program and pass the question on, so the peer of a session that exists is looked up.
+/// The page asks this before it sends its session, so that it does not send it to another program on this
+/// port. A server could be that program and forward the question, so the peer of an existing session is
+/// looked up.
 pub(super) async fn prove(
     State(admin): State<Arc<Admin>>,
     Extension(knock): Extension<Knock>,
@@ -89,7 +92,8 @@ pub(super) async fn prove(
     Ok(Json(Proof { proof }))
 }
 
-/// The body of a request that anybody may send: JSON to the console's own address, from its page or from a program.
+/// Reads the body of an unauthenticated request: JSON to the console's own address, from its page or from a
+/// program.
 async fn read_open<T: serde::de::DeserializeOwned>(
     admin: &Admin,
     request: Request,

@@ -1,4 +1,4 @@
-//! What happens in the gateway, as it happens.
+//! The events of the gateway, as they happen.
 
 use std::{
     convert::Infallible,
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::admin::Admin;
 
-/// By which a reader that comes back says where it was.
+/// The header with which a reader that reconnects names the last event that it saw.
 const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(super) async fn follow(
@@ -40,15 +40,14 @@ pub(super) async fn follow(
     }))
 }
 
-/// What a reader that comes back has seen. It is newer than what stands in the address.
+/// The last event that a reader saw before it reconnected. It is newer than `since` in the address.
 fn last_seen(headers: &HeaderMap) -> Option<Since> {
     let id = headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty())?;
     let id = id.to_str().ok().and_then(|id| id.parse().ok());
     Some(id.map_or(Since::Unknown, Since::Event))
 }
 
-/// Which kinds of events are wanted: all if none is named. One that ends with a dot is the beginning of
-/// many.
+/// The kinds of events that are wanted: all if none is named. One that ends with a dot is a prefix.
 struct Kinds(Vec<String>);
 
 impl Kinds {
@@ -71,8 +70,8 @@ impl Kinds {
     }
 }
 
-/// Each event when the reader's connection has room for it: what it does not take waits where all events
-/// are kept, and nowhere else.
+/// Delivers each event when the reader's connection has room for it: unread events stay in the ring of all
+/// events, and nowhere else.
 struct Stream {
     reader: Reader,
     kinds: Kinds,
@@ -96,7 +95,7 @@ impl Body for Stream {
             Poll::Ready(None) => return Poll::Ready(None),
             Poll::Ready(Some(Told::Event(frame))) => frame,
             Poll::Ready(Some(Told::Lagged { missed, last })) => {
-                // Plain data becomes JSON.
+                // Plain data always serializes.
                 let data = serde_json::to_string(&LaggedEvent { missed }).unwrap_or_default();
                 format!("event: lagged\nid: {last}\ndata: {data}\n\n").into()
             }
@@ -121,7 +120,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_ping_comes_when_nothing_else_does() {
+    async fn ping_is_sent_when_the_stream_is_idle() {
         let events = Events::default();
         let mut stream = pin!(Stream {
             reader: events.read(Since::Now),
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_named_whole_or_by_their_beginning() {
+    fn kinds_match_exactly_or_by_prefix() {
         for (said, have, not) in [
             ("", &["a", "approval.created"][..], &[][..]),
             (",", &["a"], &[]),

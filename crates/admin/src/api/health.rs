@@ -1,4 +1,4 @@
-//! Whether the gateway lives and whether it can work, for whoever watches over it.
+//! Liveness and readiness of the gateway, for service managers and monitoring.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) async fn alive() -> &'static str {
     "ok"
 }
 
-/// Servers that are not up do not count: the first call starts them, and the others are served.
+/// Servers that are not running do not matter: the first call starts them, and the others are served.
 pub(super) async fn ready(
     State(admin): State<Arc<Admin>>,
     Extension(principal): Extension<Principal>,

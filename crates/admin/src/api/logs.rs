@@ -1,4 +1,4 @@
-//! What a server writes to standard error: the last lines, and on request those that come after.
+//! The standard error of a server: the last lines, and on request the following ones.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -22,11 +22,11 @@ use super::{
 };
 use crate::admin::Admin;
 
-/// How many lines are shown to who does not say.
+/// The number of lines, if the query does not set it.
 const LINES: usize = 200;
-/// And to who wants all.
+/// The most lines in a response.
 const LINES_MAX: usize = 5_000;
-/// How often a log is looked at while somebody follows it.
+/// The interval at which a log is polled while it is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub(super) async fn show(
@@ -39,7 +39,7 @@ pub(super) async fn show(
     let shown = path.clone();
     let logs = Arc::clone(&admin.core.deps().logs);
     let read = spawn_blocking(move || {
-        // What the server has written by now is to be among it.
+        // Includes everything that the server has written so far.
         logs.flush();
         tail::last(&path, wanted)
     });
@@ -62,7 +62,7 @@ pub(super) async fn show(
     Ok(response)
 }
 
-/// Sends these lines and then what is added to the log, as long as there is such a server.
+/// Sends these lines and then everything that is appended to the log, as long as the server exists.
 async fn tell(
     admin: &Admin,
     name: &str,
@@ -96,7 +96,7 @@ async fn tell(
     }
 }
 
-/// A task that did not get to its end is an error like another.
+/// Converts a failed task into an I/O error.
 fn settle<T>(read: Result<io::Result<T>, tokio::task::JoinError>) -> io::Result<T> {
     read.unwrap_or_else(|error| Err(io::Error::other(error)))
 }

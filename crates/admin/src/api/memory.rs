@@ -1,4 +1,4 @@
-//! Mending the memory after its file was damaged. Everything else of it is done with its tools.
+//! Repair of a damaged memory file. Everything else is done with the tools of the memory server.
 
 use std::sync::Arc;
 

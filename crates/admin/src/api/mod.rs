@@ -1,7 +1,7 @@
-//! REST: what the command line, scripts and the console talk to.
+//! The REST interface, for the command line, scripts and the console.
 //!
-//! Every address stands in one table, from which the router is made and against which the description
-//! in `openapi.json` is checked. Who may come in has been decided at the door.
+//! All routes are in one table, from which the router is built and against which the description in
+//! `openapi.json` is checked. Requests are authenticated before they arrive here.
 
 mod activity;
 mod approvals;
@@ -42,7 +42,7 @@ use switchboard_inbound::problem::Problem;
 
 use crate::admin::Admin;
 
-/// Whether anybody may ask this.
+/// Tests if this path needs no authentication.
 pub fn is_open(path: &str) -> bool {
     matches!(
         path,
@@ -50,7 +50,7 @@ pub fn is_open(path: &str) -> bool {
     ) || pages::is_page(path)
 }
 
-/// An address and who answers there.
+/// A route and its handler.
 struct Route {
     verb: Verb,
     path: &'static str,
@@ -146,7 +146,7 @@ const ROUTES: &[Route] = &[
     get("/api/v1/openapi.json", |by| on(by, openapi::show)),
 ];
 
-/// Serves every address but those of MCP.
+/// The routes of every address except those of MCP.
 pub fn router(admin: &Arc<Admin>) -> Router {
     ROUTES
         .iter()
@@ -176,7 +176,7 @@ async fn not_that_way(method: Method, uri: Uri) -> Problem {
     .hint("the Allow header of this answer says what it takes")
 }
 
-/// Answers tell how things are now and may hold what is nobody else's business.
+/// Responses describe the current state, and may contain private data, so they must not be cached.
 async fn private(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

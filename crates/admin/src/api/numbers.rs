@@ -1,4 +1,4 @@
-//! Numbers for Prometheus: the calls that were counted, and how things stand at this moment.
+//! Metrics for Prometheus: the counters of calls, and gauges of the current state.
 
 use std::{fmt::Write, fs, sync::Arc, time::SystemTime};
 
@@ -101,14 +101,14 @@ fn gauges(status: &Status, started: SystemTime) -> Vec<Gauge> {
 }
 
 fn counter(text: &mut String, name: &str, help: &str, value: impl std::fmt::Display) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(
         text,
         "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}"
     );
 }
 
-/// Where there is a `/proc`; reading it asks the kernel and no disk.
+/// Requires `/proc`; reading it asks the kernel and does not touch the disk.
 fn resident_bytes() -> Option<u64> {
     resident_of(&fs::read_to_string("/proc/self/status").ok()?)
 }
@@ -126,9 +126,9 @@ fn cpu_seconds() -> Option<f64> {
 }
 
 fn cpu_of(stat: &str) -> Option<f64> {
-    /// What Linux counts in towards programs, whatever it counts in itself.
+    /// The unit in which Linux reports times to programs, independent of its internal clock.
     const TICKS_PER_SECOND: f64 = 100.0;
-    // The name of the program comes second, in brackets, and may have anything in it.
+    // The program name comes second, in parentheses, and may contain any character.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace().skip(11);
     let user: u32 = fields.next()?.parse().ok()?;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_is_read_right() {
+    fn proc_files_are_parsed() {
         assert_eq!(
             resident_of("VmHWM:\t  9 kB\nVmRSS:\t    1234 kB\n"),
             Some(1_263_616)

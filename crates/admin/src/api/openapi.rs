@@ -1,4 +1,4 @@
-//! The description of this interface.
+//! The description of the REST interface.
 
 use axum::response::IntoResponse;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_has_every_address_and_no_other() {
+    fn description_has_every_route_and_no_other() {
         let description: Value = serde_json::from_str(DESCRIPTION).unwrap();
         let mut described = BTreeSet::new();
         for (path, item) in description["paths"].as_object().unwrap() {
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_description_are_those_of_the_gateway() {
+    fn enumerations_match_those_of_the_gateway() {
         use switchboard_base::health::ServerState;
         use switchboard_rest::words;
         use switchboard_store::OutcomeKind;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_has_refusals_of_the_doors() {
+    fn description_has_the_common_error_statuses() {
         let description: Value = serde_json::from_str(DESCRIPTION).unwrap();
         for (path, item) in description["paths"].as_object().unwrap() {
             for (verb, operation) in item.as_object().unwrap() {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_refers_to_what_it_has() {
+    fn references_in_the_description_resolve() {
         fn check(part: &Value, whole: &Value) {
             match part {
                 Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! The files of the console. They hold no data, and anybody may have them.
+//! The files of the console. They contain no data, and need no authentication.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use switchboard_console::{File, HEADERS};
 use super::nothing_there;
 use crate::admin::Admin;
 
-/// Where they are, but for the first page.
+/// The prefix of their paths, except for the first page.
 const FOLDER: &str = "/console/";
 
-/// Whether a file may be there.
+/// Tests if a path belongs to the console.
 pub(super) fn is_page(path: &str) -> bool {
     path == "/" || path.starts_with(FOLDER)
 }
@@ -34,7 +34,7 @@ pub(super) fn router() -> Router<Arc<Admin>> {
         .route("/console/{*path}", get(show))
 }
 
-/// The path is taken as it is spelled: nothing is decoded, so that nothing can be hidden in it.
+/// The path is matched verbatim: nothing is decoded, so that nothing can be hidden in it.
 async fn show(uri: Uri, headers: HeaderMap) -> Response {
     match switchboard_console::file(uri.path()) {
         Some(file) => page(file, &headers),
@@ -55,7 +55,7 @@ fn page(file: &'static File, asked: &HeaderMap) -> Response {
     };
     let headers = response.headers_mut();
     headers.insert(ETAG, HeaderValue::from_static(file.etag));
-    // Kept, and asked for each time: the next gateway may have another one.
+    // Browsers store the file, but revalidate it each time: the next gateway may have another one.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     for (name, value) in HEADERS {

@@ -1,4 +1,4 @@
-//! The rules that hold, and what another one would do.
+//! The active rules, and the effect that another rule would have.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -52,7 +52,7 @@ pub(super) async fn list(State(admin): State<Arc<Admin>>) -> Json<Rules> {
             exactly: listed.remembered.is_some_and(|one| one.exactly.is_some()),
             expires_at: listed.rule.expires().map(at),
             id: listed.id,
-            // Plain data becomes JSON.
+            // Plain data always serializes.
             rule: Raw::from_value(&listed.rule).unwrap_or_else(|_| Raw::empty_object()),
             source: RuleSource::of(&listed.source),
             scope: listed
@@ -117,11 +117,11 @@ fn count(calls: &mut PastCalls, rule: &Rule, case: &Case<'_>, at: SystemTime) {
     }
 }
 
-/// How far back is looked, and how many are shown.
+/// The number of calls to check, the most examples, and the most bytes of arguments of an example.
 const CALLS: usize = 1_000;
 const EXAMPLES: usize = 20;
 const EXAMPLE_BYTES: usize = 500;
-/// What servers offer, and what rules call it.
+/// The kinds of items that servers offer, and their kinds in rules.
 const OFFERED: [(switchboard_catalog::Kind, rules::Kind); 3] = [
     (switchboard_catalog::Kind::Tool, rules::Kind::ToolCall),
     (switchboard_catalog::Kind::Prompt, rules::Kind::Prompt),
@@ -153,7 +153,7 @@ pub(super) async fn test(
     .any(is_about)
     {
         for call in patiently(core, core.store.activity(query)).await? {
-            // Nothing was called.
+            // Refused before it was sent to the server.
             let refused = call.outcome.kind() == OutcomeKind::Error && call.request_bytes == 0;
             if let Some(kind) = kind_of(&call.method)
                 && !refused
@@ -202,7 +202,7 @@ pub(super) async fn test(
     }))
 }
 
-/// The kind of a call that is on record.
+/// The kind of a recorded call.
 fn kind_of(called: &str) -> Option<rules::Kind> {
     match called {
         method::TOOLS_CALL => Some(rules::Kind::ToolCall),
@@ -212,14 +212,14 @@ fn kind_of(called: &str) -> Option<rules::Kind> {
     }
 }
 
-/// The tools, prompts and resources that a rule is about.
+/// The tools, prompts and resources that a rule matches.
 fn tools(admin: &Admin, rule: &Rule) -> Vec<MatchedTool> {
     let core = &admin.core;
     let now = core.approvals.now();
     let policy = core.approvals.policy();
     let with = policy.rules().with(rule.clone());
     let catalog = core.live_catalog.catalog();
-    // For a client that the rule is about.
+    // A client that the rule applies to.
     let client = rule.client_for_example();
     let mut tools = Vec::new();
     for part in catalog.servers() {

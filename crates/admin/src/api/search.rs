@@ -1,4 +1,4 @@
-//! Searching for tools, as agents do, with the reasons.
+//! Searching for tools, as agents do, with explanations.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use switchboard_search::Hit;
 use super::ask::{Asked, unknown_server};
 use crate::admin::Admin;
 
-/// The most tools in an answer.
+/// The most tools in a response.
 const MOST: usize = 200;
-/// How long what is said of a tool may be.
+/// The longest summary of a tool, in bytes.
 const SUMMARY_BYTES: usize = 200;
 
 pub(super) async fn search(
@@ -64,7 +64,7 @@ pub(super) async fn search(
     }))
 }
 
-/// Forgets what earlier searches have taught.
+/// Forgets the feedback of earlier searches.
 pub(super) async fn forget(State(admin): State<Arc<Admin>>) -> Result<StatusCode, Problem> {
     let core = Arc::clone(&admin.core);
     let forgetting = tokio::task::spawn_blocking(move || core.finder.feedback.forget());

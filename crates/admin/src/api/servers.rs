@@ -1,7 +1,7 @@
-//! The servers: what they are, and changes to them.
+//! The servers: their status, and changes to them.
 //!
-//! A change is a change of the configuration file, so that it outlives this process; the supervisor
-//! does the rest.
+//! A change is written to the configuration file, so that it outlives this process; the supervisor applies
+//! it.
 
 use std::sync::Arc;
 
@@ -56,8 +56,8 @@ pub(super) async fn add(
     Extension(actor): Extension<Actor>,
     Said(NewServer { name, mut server }): Said<NewServer>,
 ) -> Result<impl IntoResponse, Problem> {
-    // A client of the socket can write the file, too. Others add servers that a person has to approve, who is shown
-    // what would be started, and none of these.
+    // A client of the socket can write the file anyway. Servers that other clients add need approval: the
+    // approver sees the command that would be started, but none of these keys.
     if !actor.is_at_socket()
         && let Some(entry) = server.as_object_mut()
     {

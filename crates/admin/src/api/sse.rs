@@ -1,4 +1,4 @@
-//! Server-sent events: a body that never ends by itself.
+//! Server-sent events: a response body without an end of its own.
 
 use std::{
     convert::Infallible,
@@ -21,20 +21,20 @@ use tokio::{
     time::{Instant, Interval, interval_at},
 };
 
-/// Events that wait for the reader. Whoever sends more waits.
+/// The most events that wait for the reader. Then the sender waits.
 const DEPTH: usize = 64;
-/// Shows the reader, and whatever stands between, that somebody is there.
+/// The interval of pings, which show the reader and proxies that the connection is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// By saying this.
+/// A ping.
 pub(super) const PING: Bytes = Bytes::from_static(b": ping\n\n");
 
-/// Where events are put.
+/// The sending end of a stream of events.
 pub(super) struct Sender(mpsc::Sender<Bytes>);
 
-/// The reader has gone.
+/// The reader has disconnected.
 pub(super) struct Gone;
 
-/// A stream of events, and where to put them.
+/// Creates a stream of events, and its sender.
 pub(super) fn stream() -> (Sender, Response) {
     let (sender, events) = mpsc::channel(DEPTH);
     let body = Stream {
@@ -44,7 +44,7 @@ pub(super) fn stream() -> (Sender, Response) {
     (Sender(sender), response(body))
 }
 
-/// An answer whose body is a stream of events.
+/// A response whose body is a stream of events.
 pub(super) fn response(
     body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
 ) -> Response {
@@ -52,24 +52,24 @@ pub(super) fn response(
     ([(CONTENT_TYPE, kind)], AxumBody::new(body)).into_response()
 }
 
-/// Ticks when it is time to show that somebody is there.
+/// Ticks when a ping is due.
 pub(super) fn alive() -> Interval {
     interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE)
 }
 
 impl Sender {
-    /// Sends one event with a line of text. A carriage return in it would end the line for the reader, so
-    /// that what comes after it is made a line of the same event.
+    /// Sends one event with a line of text. A carriage return in the text would end the line for the reader,
+    /// so the rest becomes another line of the same event.
     pub(super) async fn line(&self, kind: &str, line: &str) -> Result<(), Gone> {
         self.0.send(event(kind, line)).await.map_err(|_| Gone)
     }
 
-    /// The same without waiting. Whether there was room for it.
+    /// Sends an event without waiting. Returns `true` if there was room for it.
     pub(super) fn offer(&self, kind: &str, line: &str) -> bool {
         self.0.try_send(event(kind, line)).is_ok()
     }
 
-    /// Waits until the reader has gone.
+    /// Waits until the reader has disconnected.
     pub(super) async fn closed(&self) {
         self.0.closed().await;
     }

@@ -1,4 +1,4 @@
-//! How the gateway is, and its end.
+//! The status of the gateway, and its shutdown.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) async fn show(State(admin): State<Arc<Admin>>) -> Json<Status> {
     Json(admin.status())
 }
 
-/// The answer does not wait for the end, which it could not survive.
+/// The response does not wait for the shutdown, which would close its connection.
 pub(super) async fn stop(
     State(admin): State<Arc<Admin>>,
     Extension(actor): Extension<Actor>,
@@ -30,7 +30,7 @@ pub(super) async fn stop(
     };
     match audit.room().await {
         Ok(room) => room.record([event]),
-        // The gateway stops in any case, and counts what it could not record.
+        // The gateway stops in any case, and counts the event as missing.
         Err(_) => audit.record(event),
     }
     tokio::spawn(async move { admin.core.stop().await });

@@ -1,4 +1,4 @@
-//! The end of a log, and what is written to it from then on. Everything here blocks.
+//! Reads the end of a log, and follows it. Everything here blocks.
 
 use std::{
     fs::{self, File},
@@ -9,14 +9,14 @@ use std::{
 
 use switchboard_outbound::logs::LINE_BYTES;
 
-/// The most that is read of the logs of a server at a time.
+/// The most bytes of the logs of a server that are read at a time.
 pub(super) const READ_BYTES: u64 = 4 * 1024 * 1024;
-/// The most that a follower reads at a time.
+/// The most bytes that a follower reads at a time.
 const CHUNK_BYTES: u64 = 256 * 1024;
-/// A line without an end is given out when it is this long; the gateway writes no longer ones.
+/// The length at which an unfinished line is returned; the gateway writes no longer ones.
 const LINE_BYTES_MAX: usize = 4 * LINE_BYTES;
 
-/// The last lines of a log, at most so many, oldest first; and whoever reads on from there.
+/// The last lines of a log, oldest first and at most `wanted`, and a follower that continues after them.
 pub(super) fn last(path: &Path, wanted: usize) -> io::Result<(Vec<String>, Follower)> {
     let mut follower = Follower {
         path: path.to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn last(path: &Path, wanted: usize) -> io::Result<(Vec<String>, Follo
     if let Some(file) = &mut follower.file {
         let end = file.metadata()?.len();
         let (text, start) = ending(file, end, budget)?;
-        // What comes after the last line end is still being written: the follower will have it.
+        // The text after the last line break is still being written; the follower returns it.
         let whole = text.iter().rposition(|byte| *byte == b'\n');
         let whole = whole.map_or(0, |at| at + 1);
         follower.offset = start + whole as u64;
@@ -49,7 +49,7 @@ pub(super) fn last(path: &Path, wanted: usize) -> io::Result<(Vec<String>, Follo
     Ok((lines, follower))
 }
 
-/// The end of a file, no longer than this, and where it starts.
+/// The end of a file, at most `budget` bytes long, and its offset.
 fn ending(file: &mut File, end: u64, budget: u64) -> io::Result<(Vec<u8>, u64)> {
     let start = end.saturating_sub(budget);
     file.seek(SeekFrom::Start(start))?;
@@ -58,8 +58,8 @@ fn ending(file: &mut File, end: u64, budget: u64) -> io::Result<(Vec<u8>, u64)> 
     Ok((text, start))
 }
 
-/// The last lines of a text. If it does not start where the file does, its first line may lack its
-/// beginning, and is left out.
+/// The last lines of a text. Unless the text starts at the beginning of the file, its first line may be
+/// incomplete, and is left out.
 fn last_lines(text: &[u8], start: u64, wanted: usize) -> Vec<String> {
     let skip = if start == 0 {
         0
@@ -85,7 +85,7 @@ fn readable(line: &[u8]) -> String {
     String::from_utf8_lossy(line).into_owned()
 }
 
-/// Reads what is added to a log, also when the log is put aside and begun anew.
+/// Reads lines that are appended to a log, across its rotation.
 #[derive(Debug)]
 pub(super) struct Follower {
     path: PathBuf,
@@ -96,7 +96,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Lines that were added since the last time, some of them; none if there are none.
+    /// Lines appended since the last call, up to a limit; empty if there are none.
     pub(super) fn more(&mut self) -> io::Result<Vec<String>> {
         loop {
             if self.file.is_none() {
@@ -108,7 +108,7 @@ impl Follower {
             };
             let now = file.metadata()?;
             if now.len() < self.offset {
-                // Somebody has emptied it.
+                // The file was truncated.
                 self.offset = 0;
             }
             if now.len() > self.offset {
@@ -126,7 +126,7 @@ impl Follower {
             if same {
                 return Ok(Vec::new());
             }
-            // It was put aside and has been read to its end.
+            // The file was rotated, and has been read to its end.
             self.file = None;
         }
     }
@@ -151,7 +151,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Where the log before this one is.
+/// The path of the previous log.
 fn put_aside(path: &Path) -> PathBuf {
     PathBuf::from(format!("{}.1", path.display()))
 }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_come_from_the_log_before_if_need_be() {
+    fn last_lines_continue_into_the_previous_log() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         assert!(last(&path, 9).unwrap().0.is_empty());
@@ -186,19 +186,19 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_than_allowed_and_no_line_is_torn() {
+    fn reading_is_bounded_and_lines_are_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         let line = format!("{}\n", "x".repeat(1023));
         append(&path, &line.repeat(5 * 1024));
         let (lines, _) = last(&path, usize::MAX).unwrap();
-        // One line is lost to the edge of what is read.
+        // The line at the start of the read range is incomplete.
         assert_eq!(lines.len() as u64, READ_BYTES / 1024 - 1);
         assert!(lines.iter().all(|line| line.len() == 1023));
     }
 
     #[test]
-    fn a_follower_misses_nothing_when_the_log_is_put_aside() {
+    fn follower_reads_on_after_rotation() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         append(&path, "1\nha");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_is_given_out_all_the_same() {
+    fn endless_line_is_returned_at_its_limit() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         let (_, mut follower) = last(&path, 9).unwrap();

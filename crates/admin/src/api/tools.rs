@@ -1,4 +1,4 @@
-//! The tools of all servers, and one call.
+//! The tools of all servers, and calls.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,13 +37,14 @@ use super::{
 };
 use crate::admin::Admin;
 
-/// Whoever calls through here has one turn among the clients of a server. No client has this key.
+/// The key under which all callers of REST take one turn among the clients of a server. No client has this
+/// key.
 const KEY: u64 = 0;
 /// The name of the caller in rules.
 const CLIENT: &str = "api";
-/// Likewise, of the room for requests to a person.
+/// The same for the room for approval requests.
 const HOLDER: u64 = u64::MAX;
-/// The longest wait for a server whose tool is asked for by name. The caller asks again.
+/// The longest wait for a server whose tool is requested by name. The caller retries.
 const GLANCE: Duration = Duration::from_secs(2);
 
 fn tool(item: Item<'_>) -> Tool {
@@ -74,7 +75,8 @@ pub(super) async fn list(
     {
         return Err(unknown_server(&admin, name));
     }
-    // There may be many thousands, each a page of text: too long a work for those who wait behind it.
+    // There may be thousands of definitions, each a page of text, and other requests would wait behind this
+    // work.
     let work = tokio::task::spawn_blocking(move || {
         let asked = |name: &str| server.as_deref().is_none_or(|server| server == name);
         let one = name.as_deref().and_then(|name| look_up(&catalog, name));
@@ -146,7 +148,7 @@ pub(super) async fn call(
     Ok(json(result.bytes()))
 }
 
-/// Tells what a tool says while it works, and how it ends. The call goes on only as long as somebody listens.
+/// Streams the progress of a call, and its result. The call is cancelled when the reader disconnects.
 fn accompanied(
     admin: Arc<Admin>,
     view: View,
@@ -173,14 +175,14 @@ fn accompanied(
                 ("problem", problem.unwrap_or_default())
             }
         };
-        // Whoever has gone needs no answer.
+        // A reader that has disconnected needs no result.
         let _ = sender.line(kind, &text).await;
     });
     response
 }
 
-/// Hands on what a tool says while it works. Whoever does not read misses some of it: neither the tool nor its limits wait
-/// for them.
+/// Forwards the progress of a call. A reader that is too slow misses notifications: neither the tool nor its
+/// time limits wait for it.
 struct Progress(Arc<sse::Sender>);
 
 impl Sink for Progress {
@@ -194,7 +196,7 @@ impl Sink for Progress {
     }
 }
 
-/// Tests if this call of a tool of the built-in memory changes nothing.
+/// Tests if this call of a tool of the built-in memory server changes nothing.
 fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
     let catalog = admin.core.live_catalog.catalog_full();
     look_up(&catalog, name).is_some_and(|tool| {
@@ -203,15 +205,15 @@ fn reads_memory(admin: &Admin, name: &str, arguments: &Raw) -> bool {
         let annotations = tool.raw().member("annotations");
         let reads = annotations.and_then(|annotations| annotations.member("readOnlyHint"));
         let reads = reads.is_some_and(|reads| reads.as_bytes() == b"true");
-        // Without a plan to apply, it makes one.
+        // Without a plan to apply, it only makes one.
         let plans = tool.name() == "consolidate_memory"
             && matches!(arguments.distinct_member(&["apply"]), Ok(None));
         is_memory && (reads || plans)
     })
 }
 
-/// Whose tool this is, and its name in that view. A server that nobody has seen yet is waited for,
-/// bounded, since it may be the one.
+/// The view that has this tool, and the tool's name in that view. A server that was never listed is waited
+/// for, up to `patience`, since it may have the tool.
 async fn locate(admin: &Admin, name: &str, patience: Duration) -> Result<(View, String), Problem> {
     let live_catalog = &admin.core.live_catalog;
     let catalog = live_catalog.catalog_full();
@@ -238,7 +240,7 @@ async fn locate(admin: &Admin, name: &str, patience: Duration) -> Result<(View, 
     }
 }
 
-/// A server's own view leaves every byte of the result as it is. The gateway's own tools have none.
+/// A server's own view returns its results verbatim. The gateway's own tools have no such view.
 fn view(server: &Arc<str>, tool: &str) -> (View, String) {
     if **server == *builtin::SERVER {
         (View::All(Face::Direct), format!("{server}__{tool}"))

@@ -1,4 +1,4 @@
-//! Which tools somebody has approved, and decisions about those that are held back.
+//! The approved definitions of servers, and decisions about definitions that are held back.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -32,13 +32,13 @@ use switchboard_trust::{
 use super::ask::{Asked, Named, Said, find};
 use crate::admin::Admin;
 
-/// The most bytes of definitions, held back and approved, that a list shows and compares for one server. A server that
-/// changes many long definitions must not make its list useless.
+/// The most bytes of definitions, held back and approved, that a list shows and compares for one server. A
+/// server that changes many long definitions must not make its list useless.
 const TEXT_BYTES: usize = 512 * 1024;
 /// The most names of tools in one entry of the audit log.
 const AUDITED_MAX: usize = 1_000;
 
-/// All servers, or one.
+/// Lists the trust of all servers, or of one.
 pub(super) async fn list(
     State(admin): State<Arc<Admin>>,
     Asked(TrustQuery { server, brief }): Asked<TrustQuery>,
@@ -47,7 +47,7 @@ pub(super) async fn list(
         Some(name) => vec![find(&admin, &name)?],
         None => admin.core.upstreams().values().cloned().collect(),
     };
-    // Files are read, and there may be many tools to look at.
+    // This reads files, and may have to scan many tools.
     let looking = tokio::task::spawn_blocking(move || {
         let look = if brief { glance_at } else { look_at };
         let servers = servers.iter();
@@ -213,7 +213,7 @@ async fn decide(
         }]);
     }
     if matches!(decision, Decision::Approve(_) | Decision::ApproveThese(_)) {
-        // What was remembered about them is not about what they are now.
+        // Decisions remembered for the earlier definitions no longer apply.
         for tool in &decided {
             switchboard_core::trust_requests::forget(&core, &upstream.name, tool).await;
         }
@@ -227,7 +227,7 @@ async fn decide(
     looking.await.map(Json).map_err(|_| stopping())
 }
 
-/// How far a server is trusted. Reads its pins, and every definition.
+/// The trust in a server. Reads its pins, and scans every definition.
 fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
     let others = others(admin, &upstream.name);
     let name = &upstream.name;
@@ -247,7 +247,7 @@ fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
         }
     };
     let trust = server_trust(admin, upstream, held);
-    // After the pins: what was approved in between is shown, and what is held is not.
+    // After the pins: an item that was approved in between is shown, and one that is held is not.
     let catalog = admin.core.live_catalog.catalog();
     let parts = catalog.server(name).into_iter();
     let items = parts.flat_map(|part| Kind::ALL.map(|kind| (kind, part.items(kind))));
@@ -268,7 +268,7 @@ fn look_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
     }
 }
 
-/// The same without a look at what definitions say.
+/// The trust in a server, without scanning the definitions.
 fn glance_at(admin: &Admin, upstream: &Upstream) -> ServerTrust {
     server_trust(admin, upstream, |held| without_texts(&upstream.name, held))
 }
@@ -322,7 +322,7 @@ fn held_tool(server: &str, held: Held, others: &Others) -> HeldTool {
     }
 }
 
-/// The same without texts, and without the work of reading and comparing them.
+/// The item without its texts, and without the work of parsing and comparing them.
 fn without_texts(server: &str, held: Held) -> HeldTool {
     let bare = Held {
         definition: None,
@@ -351,7 +351,7 @@ fn approved(server: &str, pin: Pin, others: &Others) -> ApprovedTool {
     }
 }
 
-/// What a person should read before an agent does.
+/// The findings that a person should read before an agent sees the definition.
 fn suspicious(kind: ItemKind, definition: &Raw, others: &Others) -> Vec<Finding> {
     let mut found = scan(Offer { kind, definition }, others);
     found.retain(|finding| finding.severity >= Severity::Warn);

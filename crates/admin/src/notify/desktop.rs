@@ -1,7 +1,7 @@
-//! A notification on the desktop, where there is one.
+//! Desktop notifications.
 //!
-//! What servers say is data: it goes into arguments and never through a shell, its markup is escaped, and
-//! what cannot be seen is left out.
+//! Text from servers is data: it is passed in arguments and never through a shell, its markup is escaped, and
+//! invisible characters are removed.
 
 use std::{
     ffi::OsString,
@@ -14,11 +14,11 @@ use switchboard_client::Raw;
 use switchboard_core::approvals::shown::is_seen;
 use tokio::process::Command;
 
-/// More is not shown.
+/// The most characters that are shown.
 const TEXT_MAX: usize = 240;
-/// How long the program may take.
+/// The time limit of the program.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Follows a text that does not tell all that there is to decide about.
+/// Follows a text that does not show everything that is to be decided.
 const NOT_ALL: &str = " (not all is shown here)";
 const TITLE: &str = "Switchboard waits for you";
 
@@ -46,7 +46,7 @@ pub(super) enum Desktop {
 }
 
 impl Desktop {
-    /// The program to use, if there is a desktop to show something on.
+    /// Finds the program to use, if there is a desktop.
     pub(super) fn find(env: &impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         if cfg!(target_os = "macos") {
             return on_path(env, "osascript").map(Self::OsaScript);
@@ -58,7 +58,7 @@ impl Desktop {
         on_path(env, "notify-send").map(Self::NotifySend)
     }
 
-    /// The variables that the program is given.
+    /// The variables that the program receives.
     pub(super) fn variables(
         env: &impl Fn(&str) -> Option<OsString>,
     ) -> Vec<(&'static str, OsString)> {
@@ -68,7 +68,7 @@ impl Desktop {
             .collect()
     }
 
-    /// Shows the approval. The program is ended if it takes too long, and looked after in any case.
+    /// Shows the approval. The program is killed if it takes too long, and reaped in any case.
     pub(super) fn show(
         self,
         approval: &Raw,
@@ -90,7 +90,7 @@ impl Desktop {
             let ended = match child {
                 Ok(mut child) => match tokio::time::timeout(PATIENCE, child.wait()).await {
                     Ok(ended) => ended.map(|status| status.success()),
-                    // Waits for its end, so that nothing is left of it.
+                    // Waits for its end, so that no zombie is left.
                     Err(_) => child.kill().await.map(|()| false),
                 },
                 Err(error) => Err(error),
@@ -138,7 +138,7 @@ impl Desktop {
     }
 }
 
-/// Who asks for what: one line, bounded, of characters that can be seen.
+/// The server and its request: one line, bounded, of visible characters.
 fn text(approval: &Raw) -> String {
     let member = |name: &str| approval.member(name).and_then(|text| text.to_text());
     let server = member("server").unwrap_or_default();
@@ -176,7 +176,8 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The program in a folder of `PATH`. Folders that depend on where the gateway was started do not count.
+/// Finds the program in a directory of `PATH`. Relative directories are ignored, because they depend on the
+/// directory in which the gateway was started.
 fn on_path(env: &impl Fn(&str) -> Option<OsString>, program: &str) -> Option<PathBuf> {
     std::env::split_paths(&env("PATH")?)
         .filter(|folder| folder.is_absolute())
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_says_is_data() {
+    fn text_from_servers_is_data() {
         let raw = |value: Value| Raw::from_value(&value).unwrap();
         let approval = raw(json!({
             "server": "files",
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     #[cfg(not(target_os = "macos"))]
-    fn there_is_a_desktop_only_where_one_is_said_to_be() {
+    fn desktop_needs_a_display_and_a_program() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let folder = tempfile::tempdir().unwrap();

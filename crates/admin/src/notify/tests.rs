@@ -1,4 +1,4 @@
-//! Events in, a real address and a real program out.
+//! Notifications with a real webhook and a real program.
 
 use std::{path::Path, time::SystemTime};
 
@@ -19,10 +19,10 @@ use super::*;
 const SECRET: &str = "s3cret-of-the-hook";
 const SOON: &[Duration] = &[Duration::from_millis(1), Duration::from_millis(1)];
 
-/// A request that the address got: its head in lower case, and its body.
+/// A request that the webhook received: its head in lower case, and its body.
 type Got = (String, String);
 
-/// An address that answers with these statuses, the last for ever, and passes on what it gets.
+/// Starts a webhook that responds with these statuses, repeating the last, and passes on the requests.
 async fn address(statuses: &'static [&'static str]) -> (String, mpsc::UnboundedReceiver<Got>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -64,7 +64,7 @@ fn hook(url: &str, on: &[&str]) -> Webhook {
     }
 }
 
-/// The task, with settings that a test can change.
+/// Starts the task, with settings that a test can change.
 fn begin(events: &Notifier, approvals: Approvals, path: &Path) -> Arc<Mutex<Approvals>> {
     let settings = Arc::new(Mutex::new(approvals));
     let (read, path) = (Arc::clone(&settings), path.as_os_str().to_owned());
@@ -104,7 +104,7 @@ fn tell(events: &Notifier, kind: &'static str, id: &str) {
     events.tell(kind, Raw::from_value(&approval).unwrap());
 }
 
-/// HMAC as RFC 2104 writes it, from the hash alone.
+/// HMAC as RFC 2104 defines it, from the hash alone.
 fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
     let pad = |with: u8| {
         let mut block = [with; 64];
@@ -140,7 +140,7 @@ fn check_signature((head, body): &Got, key: &[u8], headers: &str) {
 }
 
 #[tokio::test]
-async fn an_address_is_told_with_a_signature() {
+async fn webhook_messages_are_signed() {
     let (url, mut got) = address(&["204 No Content"]).await;
     let events = Notifier::default();
     let settings = begin(
@@ -164,7 +164,7 @@ async fn an_address_is_told_with_a_signature() {
             "console": "http://0123.localhost:7777/#approvals/k7f3q2mz",
         })
     );
-    // Another configuration counts at once.
+    // A changed configuration applies immediately.
     let mut other = hook(&url, &["created"]);
     other.secret = format!("whsec_{}", STANDARD.encode(b"another"));
     settings.lock().webhook = Some(other);
@@ -185,7 +185,7 @@ async fn an_address_is_told_with_a_signature() {
 }
 
 #[tokio::test]
-async fn three_attempts_and_then_the_next() {
+async fn message_is_dropped_after_three_attempts() {
     let (url, mut got) =
         address(&["500 No", "302 Found\r\nlocation: /x", "404 No", "200 OK"]).await;
     let events = Notifier::default();
@@ -215,7 +215,7 @@ async fn three_attempts_and_then_the_next() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_loses_its_oldest() {
+async fn full_queue_drops_its_oldest_message() {
     let (url, mut got) = address(&["200 OK"]).await;
     let events = Notifier::default();
     begin(
@@ -223,7 +223,7 @@ async fn a_line_that_is_too_long_loses_its_oldest() {
         told(hook(&url, &["escalated"])),
         Path::new("/none"),
     );
-    // Nothing is read before the first wait, so all of these are there at once.
+    // The task reads nothing before the first await here, so all of these arrive at once.
     for at in 0..QUEUE_MAX + 10 {
         tell(&events, "approval.escalated", &format!("a{at}"));
     }
@@ -240,7 +240,7 @@ async fn a_line_that_is_too_long_loses_its_oldest() {
 }
 
 #[test]
-fn a_long_approval_goes_without_its_request() {
+fn long_approval_is_sent_without_its_request() {
     let event = Event {
         kind: "approval.created",
         at: SystemTime::now(),
@@ -256,7 +256,7 @@ fn a_long_approval_goes_without_its_request() {
     );
 }
 
-/// What is logged on this thread.
+/// The log output of this thread.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -296,7 +296,7 @@ async fn no_secret_is_logged() {
     for id in ["aaaa", "bbbb"] {
         tell(&events, "approval.escalated", id);
     }
-    // The fourth attempt is the second message's first: the first was given up before.
+    // The fourth attempt is the first of the second message: the first message has been given up by then.
     for _ in 0..4 {
         got.recv().await.unwrap();
     }
@@ -317,15 +317,15 @@ async fn no_secret_is_logged() {
 
 #[tokio::test]
 #[cfg(not(target_os = "macos"))]
-async fn the_desktop_gets_exact_arguments() {
+async fn desktop_program_gets_exact_arguments() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("notify-send");
-    // What it got is whole when it is there: it is written elsewhere and renamed.
+    // The script renames its complete output, so that the test never reads a partial file.
     let script = "#!/bin/sh\nfor each in \"$@\"; do printf '%s\\0' \"$each\"; done > \"$0.part\"\nexec /bin/mv \"$0.part\" \"$0.got\"\n";
     let text = folder.path().join("script");
     std::fs::write(&text, script).unwrap();
-    // Copied by another process: a program that this one has open for writing cannot be started, and a
-    // child that another test has just forked would have it open too.
+    // Another process copies it: a program that this process has open for writing cannot be started, and a
+    // child that another test has just forked would have it open, too.
     let copy = "cp \"$1\" \"$2\" && chmod 755 \"$2\"";
     let mut copying = std::process::Command::new("/bin/sh");
     copying.args(["-c", copy, "sh"]).arg(&text).arg(&program);

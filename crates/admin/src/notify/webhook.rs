@@ -1,4 +1,4 @@
-//! Telling an address, signed as the Standard Webhooks say.
+//! Delivery of messages to a webhook, signed according to the Standard Webhooks specification.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,17 +12,18 @@ use switchboard_client::Raw;
 use switchboard_config::Webhook;
 use switchboard_core::approvals::notifier::Event;
 
-/// How long an attempt may take.
+/// The time limit of one attempt.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A message with more bytes goes without what was asked and answered.
+/// The longest message, in bytes; a longer one is sent without the request, the draft, the result and the
+/// decision.
 const BODY_MAX: usize = 256 * 1024;
-/// What a secret begins with that is written in base64.
+/// The prefix of a secret in base64.
 const BASE64: &str = "whsec_";
 
-/// What the address is told.
+/// A message for the webhook.
 #[derive(Debug)]
 pub(super) struct Message {
-    /// The same at each attempt, so that the far side can tell them for one.
+    /// The same for each attempt, so that the receiver can recognise repetitions.
     id: String,
     body: Bytes,
 }
@@ -53,14 +54,14 @@ impl Message {
     }
 }
 
-/// A message on its way.
+/// A message to be delivered.
 pub(super) struct Delivery {
     message: Message,
     url: String,
     key: Vec<u8>,
 }
 
-/// Why an attempt came to nothing.
+/// The reason why an attempt failed.
 #[derive(Debug, thiserror::Error)]
 enum DeliveryError {
     #[error("its address is not a URL")]
@@ -86,7 +87,7 @@ impl Delivery {
         }
     }
 
-    /// Tries until it is taken, at most once more than there are waits.
+    /// Retries until the message is accepted, once for each wait in `backoff`.
     pub(super) async fn carry_out(self, backoff: &[Duration]) {
         let mut waits = backoff.iter();
         loop {
@@ -94,7 +95,7 @@ impl Delivery {
                 return;
             };
             let Some(wait) = waits.next() else {
-                // Paths of such addresses are often secrets too.
+                // Paths of such addresses are often secrets, too.
                 let host = Url::parse(&self.url)
                     .ok()
                     .and_then(|url| Some(url.host_str()?.to_owned()));
@@ -118,7 +119,7 @@ impl Delivery {
             .header("webhook-signature", self.signature(&timestamp))
             .body(self.message.body.clone());
         let response = request.send().await;
-        // What it says beyond the status is of no use, and is not read.
+        // The body of the response is of no use, and is not read.
         let status = response
             .map_err(|error| DeliveryError::Http(error.without_url()))?
             .status();
@@ -130,7 +131,7 @@ impl Delivery {
     }
 
     fn signature(&self, timestamp: &str) -> String {
-        // A key of any length will do.
+        // HMAC accepts a key of any length.
         let Ok(mut mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.key) else {
             return String::new();
         };
@@ -153,7 +154,7 @@ fn client(url: &Url) -> Result<Client, DeliveryError> {
         .redirect(reqwest::redirect::Policy::none())
         .timeout(PATIENCE);
     if matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]")) {
-        // No proxy can reach this machine's own address for us.
+        // A proxy cannot reach this machine's own address for the gateway.
         builder = builder.no_proxy();
     }
     builder

@@ -1,18 +1,18 @@
 //! The address of a question that is answered in a browser.
 //!
-//! It is read more strictly than browsers do: where they would see another host than a person or
-//! this program does, it is refused.
+//! It is parsed more strictly than browsers do: an address in which they would see a different host than a
+//! person or this program does is refused.
 
 use serde::Serialize;
 
 use super::SHOWN_BYTES;
 
-/// An address that a server wants to be opened.
+/// An address that a server asks the user to open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Address {
-    /// The whole of it, as it came.
+    /// The complete address, verbatim.
     pub url: String,
-    /// The whole host, in small letters.
+    /// The complete host, in lower case.
     pub host: String,
     #[serde(skip)]
     user: bool,
@@ -21,13 +21,13 @@ pub struct Address {
 }
 
 impl Address {
-    /// Why it is refused, if it cannot be read.
+    /// Parses an address; the error is the reason why it is refused.
     pub(super) fn read(url: &str) -> Result<Self, String> {
         let refused = |why: &str| Err(format!("the address cannot be opened: {why}"));
         if url.is_empty() || url.len() > SHOWN_BYTES {
             return refused("it is missing or too long");
         }
-        // Browsers leave out line ends, and take a backslash for a slash.
+        // Browsers drop line breaks, and take a backslash for a slash.
         if url.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
             return refused("it has characters that no address has");
         }
@@ -54,7 +54,7 @@ impl Address {
         })
     }
 
-    /// What a person should know before opening it.
+    /// Warnings for the user before opening it.
     pub(super) fn warnings(&self) -> Vec<String> {
         let host = &self.host;
         let mut warnings = Vec::new();

@@ -1,5 +1,5 @@
-//! Whether an answer fits. Here a person is asked again, so what is unsure is not let pass, other than
-//! where the arguments of tools are checked.
+//! Validation of answers. Unlike for the arguments of tools, a doubtful value is rejected, because the user
+//! can be asked again.
 
 use switchboard_schema::Checker;
 use switchboard_wire::Raw;
@@ -55,7 +55,7 @@ pub(super) fn check(form: &Form, content: Option<&Raw>) -> Result<Raw, Vec<Field
             .iter()
             .map(|(name, value)| (name.as_str(), value.clone())),
     );
-    // Whatever else the schema says; one that cannot be read at all is the server's to check.
+    // All other constraints of the schema. A schema that cannot be compiled is left to the server.
     let checker = form
         .schema
         .as_ref()
@@ -120,7 +120,7 @@ fn of_fields(fields: &[Field], members: &[(String, Raw)]) -> Vec<FieldError> {
 }
 
 impl Field {
-    /// What is wrong with a value for this field.
+    /// The error of a value for this field, if there is one.
     pub(super) fn problem(&self, value: &Raw) -> Option<String> {
         match &self.kind {
             Kind::Flag => {
@@ -184,7 +184,7 @@ fn number(value: &Raw, integer: bool, min: Option<f64>, max: Option<f64>) -> Opt
     }
 }
 
-/// The first options, in words.
+/// Lists the first options.
 fn list(options: &[Choice]) -> String {
     const SHOWN: usize = 12;
     let values = options
@@ -205,7 +205,7 @@ fn problem(name: &str, message: String) -> FieldError {
     }
 }
 
-/// `arguments.a["b c"][0]` as a JSON pointer, `/a/b c/0`.
+/// Converts `arguments.a["b c"][0]` into a JSON pointer, `/a/b c/0`.
 fn pointer(path: &str) -> String {
     let mut out = String::new();
     let mut rest = path.strip_prefix("arguments").unwrap_or(path);

@@ -5,34 +5,34 @@ use switchboard_wire::Raw;
 
 use switchboard_redact::words::secret;
 
-/// One thing that is asked for.
+/// A field of a form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Field {
-    /// What it is called in the answer.
+    /// Its name in the answer.
     pub name: String,
-    /// What it is called for a person.
+    /// Its name for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it takes.
+    /// The values that it accepts.
     #[serde(flatten)]
     pub kind: Kind,
-    /// Whether it has to be answered.
+    /// `true` if it must be answered.
     pub required: bool,
-    /// What it is if it is not answered.
+    /// The value if it is not answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Raw>,
 }
 
-/// What a field takes.
+/// The values that a field accepts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Kind {
     /// A text.
     Text {
-        /// How it is written.
+        /// The format of the text.
         #[serde(skip_serializing_if = "Option::is_none")]
         format: Option<Format>,
         /// The fewest characters.
@@ -41,36 +41,36 @@ pub enum Kind {
         /// The most characters.
         #[serde(skip_serializing_if = "Option::is_none")]
         max: Option<u64>,
-        /// A regular expression that it has to match, as JavaScript has them.
+        /// A regular expression of JavaScript that it must match.
         #[serde(skip_serializing_if = "Option::is_none")]
         pattern: Option<String>,
     },
     /// A number.
     Number {
-        /// Whether it has to be a whole one.
+        /// `true` if it must be a whole number.
         integer: bool,
-        /// The least.
+        /// The least value.
         #[serde(skip_serializing_if = "Option::is_none")]
         min: Option<f64>,
-        /// The greatest.
+        /// The greatest value.
         #[serde(skip_serializing_if = "Option::is_none")]
         max: Option<f64>,
     },
-    /// Yes or no.
+    /// A flag: yes or no.
     Flag,
-    /// One of several.
+    /// One of several options.
     Choice {
-        /// Which.
+        /// The options.
         options: Vec<Choice>,
     },
-    /// Some of several.
+    /// Any of several options.
     Choices {
-        /// Which.
+        /// The options.
         options: Vec<Choice>,
-        /// The fewest.
+        /// The fewest options.
         #[serde(skip_serializing_if = "Option::is_none")]
         min: Option<u64>,
-        /// The most.
+        /// The most options.
         #[serde(skip_serializing_if = "Option::is_none")]
         max: Option<u64>,
     },
@@ -79,31 +79,31 @@ pub enum Kind {
 /// An option of a choice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Choice {
-    /// What is sent.
+    /// The value that is sent.
     pub value: String,
-    /// What is shown.
+    /// The text that is shown.
     pub title: String,
 }
 
-/// How a text is written.
+/// The format of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// An address of mail.
+    /// An email address.
     Email,
     /// An absolute URI.
     Uri,
-    /// A day, `2026-12-31`.
+    /// A date, `2026-12-31`.
     Date,
-    /// An instant, `2026-12-31T23:59:59Z`.
+    /// A date and time, `2026-12-31T23:59:59Z`.
     DateTime,
-    /// One that is not known here, and not checked.
+    /// An unknown format, which is not checked.
     #[serde(untagged)]
     Other(String),
 }
 
 impl Field {
-    /// Whether it seems to ask for a secret.
+    /// Tests if it seems to ask for a secret.
     pub fn is_secret(&self) -> bool {
         let other = match &self.kind {
             Kind::Text {

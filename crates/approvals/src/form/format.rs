@@ -1,9 +1,9 @@
-//! Formats of texts, checked to the letter: a person can write it again.
+//! Formats of texts, checked strictly, because the user can correct the text.
 
 use super::field::Format;
 
 impl Format {
-    /// What is wrong with a text of this format.
+    /// The error of a text in this format, if there is one.
     pub(super) fn problem(&self, text: &str) -> Option<&'static str> {
         let (right, wrong) = match self {
             Self::Email => (
@@ -67,14 +67,14 @@ fn is_uri(text: &str) -> bool {
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(in_scheme)
         && !rest.is_empty()
-        // `https://` alone leads nowhere.
+        // `https://` alone is not an address.
         && rest != "//"
         && rest.bytes().all(allowed)
         && rest.matches('#').count() <= 1
         && escapes_are_whole
 }
 
-/// A run of exactly this many digits.
+/// Parses exactly `count` digits.
 fn digits(text: &str, count: usize) -> Option<u32> {
     let right = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     right.then(|| text.parse().ok()).flatten()
@@ -97,7 +97,7 @@ fn is_date(text: &str) -> bool {
     parts.next().is_none() && (1..=days).contains(&day)
 }
 
-/// As RFC 3339 has it: with an offset, and a leap second only where one can be.
+/// Tests for the format of RFC 3339: with an offset, and with a leap second only where one can occur.
 fn is_date_time(text: &str) -> bool {
     let Some((date, time)) = text.split_once(['T', 't']) else {
         return false;
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_checked_to_the_letter() {
+    fn formats_are_checked_strictly() {
         for (format, right, wrong) in [
             (
                 Format::Email,

@@ -1,4 +1,4 @@
-//! Reading a question.
+//! Parsing of questions.
 
 use switchboard_wire::Raw;
 
@@ -36,7 +36,7 @@ pub(super) fn form(params: &Raw) -> Form {
     }
 }
 
-/// As much as a person would read.
+/// Cuts a text to the length that is shown.
 fn shown(text: &str) -> String {
     text[..text.floor_char_boundary(SHOWN_BYTES)].to_owned()
 }
@@ -92,7 +92,8 @@ fn fields(schema: &Raw) -> Result<Vec<Field>, String> {
             kind,
             name,
         };
-        // A default that does not fit is none: the person would be told off for what they did not write.
+        // A default that does not fit is ignored: the user would get an error for a value that they did not
+        // write.
         field.default = property
             .member("default")
             .filter(|value| field.problem(value).is_none());
@@ -159,7 +160,7 @@ fn kind(property: &Raw) -> Result<Kind, String> {
     })
 }
 
-/// The options of a choice: a plain list, with titles beside it, or one object each.
+/// The options of a choice: a plain list, perhaps with a list of titles, or a list of objects.
 fn options(schema: &Raw, titled: &str) -> Result<Option<Vec<Choice>>, String> {
     let Some(values) = schema.member("enum") else {
         return options_of(schema, titled);

@@ -1,4 +1,4 @@
-//! Addresses: their schemes, hosts and ports in one notation.
+//! Addresses: normalization of schemes, hosts and ports.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,19 +9,19 @@ use super::decode::folded;
 use super::expand::without_ranges;
 use super::reading::Reading;
 
-/// Schemes whose slashes are optional to lenient readers.
+/// Schemes after which lenient parsers do not require slashes.
 const WEB: [&str; 4] = ["http", "https", "ws", "wss"];
 
 /// Schemes that open files.
 const FILE: [&str; 4] = ["file", "local_file", "local-file", "netdoc"];
 
-/// The most schemes in front of one another, as in `view-source:jar:file:///x`.
+/// The most nested schemes, as in `view-source:jar:file:///x`.
 const WRAPPED: usize = 4;
 
 /// The usual names of this machine.
 const THIS_MACHINE: [&str; 4] = ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"];
 
-/// Parameters in the query of a database's address that lead elsewhere, beside those that name a host.
+/// Query parameters of database addresses that change the target, besides the names of hosts.
 const PLACES: [&str; 12] = [
     "port",
     "dbname",
@@ -37,10 +37,10 @@ const PLACES: [&str; 12] = [
     "unix_socket",
 ];
 
-/// The longest label of a host. Decoding takes the square of it.
+/// The longest label of a host, in bytes. Decoding takes quadratic time.
 const LABEL_BYTES: usize = 63;
 
-/// A text as an address, or as a path.
+/// A text parsed as an address, or as a path.
 pub(crate) enum Place<'t> {
     /// A path.
     Path(&'t str),
@@ -48,33 +48,33 @@ pub(crate) enum Place<'t> {
     File {
         /// The host.
         host: &'t str,
-        /// The path there.
+        /// The path on the host.
         path: &'t str,
     },
     /// An address.
     Address {
-        /// Its scheme and host in every notation that they may mean.
+        /// Its scheme and host, in every notation of the hosts that they may mean.
         prefixes: Vec<String>,
         /// The path after them.
         path: &'t str,
-        /// Readers differ in its host or its port.
+        /// Parsers disagree on its host or its port.
         is_unclear: bool,
     },
 }
 
 impl<'t> Place<'t> {
-    /// Reads a text in lower case with slashes for backslashes.
+    /// Parses a text in lower case, with slashes for backslashes.
     pub(crate) fn of(text: &'t str, reading: Reading) -> Self {
         let Some((scheme, rest)) = scheme(text) else {
             return Self::Path(text);
         };
         if FILE.contains(&scheme) {
-            // Before the path there may be a host.
+            // A host may precede the path.
             let (host, path) = match rest.strip_prefix("//") {
                 Some(after) => after.split_at(after.find('/').unwrap_or(after.len())),
                 None => ("", rest),
             };
-            // `/c:/x` is `c:/x`.
+            // `/c:/x` means `c:/x`.
             let drive = path.trim_start_matches('/');
             let is_drive = drive.as_bytes().get(1) == Some(&b':');
             let path = if is_drive { drive } else { path };
@@ -93,7 +93,7 @@ impl<'t> Place<'t> {
         let (whole, path) = after.split_at(at);
         let authority = whole.rsplit('@').next().unwrap_or_default();
         let mut prefixes = prefixes(scheme, authority, reading);
-        // `url.parse` of Node.js ends the host there.
+        // `url.parse` of Node.js ends the host at these characters.
         let cut = authority.find([';', '^', '|', '%', '\'', '"', '<', '>', '{', '}', '`', ' ']);
         if let Some(at) = cut.filter(|_| reading == Reading::Generous) {
             prefixes.extend(self::prefixes(scheme, &authority[..at], reading));
@@ -107,20 +107,20 @@ impl<'t> Place<'t> {
     }
 }
 
-/// Tests if every reader finds the same host in an authority. Other characters than the usual ones end it to some.
+/// Tests if every parser finds the same host in an authority. Unusual characters end it for some of them.
 fn is_plain(authority: &str, reading: Reading) -> bool {
     let is_generous = reading == Reading::Generous;
     let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
     let is_of_user = |c: char| c.is_alphanumeric() || "-._~%!$&()*+=:;@".contains(c);
-    // Braces and ranges are expanded elsewhere, and percent signs decoded.
+    // Braces and ranges are expanded elsewhere, and percent-encoding is decoded there.
     let is_of_host = |c: char| is_name(c) && (is_generous || c != '%');
     let is_of_host = |c: char| is_of_host(c) || (is_generous && "{},*".contains(c));
-    // `。` is a full stop to everyone.
+    // `。` is a full stop to every parser.
     let is_folded = |c: char| folded(c.encode_utf8(&mut [0; 4])).chars().all(is_of_host);
     let is_of_host = |c: char| is_of_host(c) || (!c.is_ascii() && is_folded(c));
-    // A port that is none is no part of the host, whatever it is.
+    // An invalid port is not part of the host, so any character is acceptable in it.
     let is_of_port = |c: char| c.is_ascii_digit() || (is_generous && is_odd_port(c));
-    // Some take the rest of a larger number.
+    // Some parsers truncate a larger number.
     let is_small = |port: &str| {
         digits(port, reading).is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok())
     };
@@ -154,8 +154,8 @@ fn is_odd_port(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_+{}, ".contains(c)
 }
 
-/// Tests if the driver of a database may open another place than an address seems to name: drivers take lists of hosts,
-/// passwords with any characters, and hosts, ports and databases in the query.
+/// Tests if a database driver may open a different target than the address names: drivers accept lists of
+/// hosts, passwords with any characters, and hosts, ports and databases in the query.
 fn may_lead_to_another(authority: &str, path: &str) -> bool {
     let end = path.find('/').unwrap_or(path.len());
     let query = path.split_once('?').map_or("", |(_, query)| query);
@@ -166,7 +166,7 @@ fn may_lead_to_another(authority: &str, path: &str) -> bool {
     authority.contains(',') || path[..end].contains('@') || names.any(is_place)
 }
 
-/// The scheme of a text, and the rest behind its colon.
+/// The scheme of a text, and the rest after its colon.
 fn scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     let is_scheme = scheme.len() > 1
@@ -177,17 +177,17 @@ fn scheme(text: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, rest))
 }
 
-/// The address behind schemes that name another one, as in `url:file:///x`.
+/// The address after schemes that wrap another one, as in `url:file:///x`.
 pub(crate) fn wrapped(text: &str) -> Option<&str> {
     let (mut outer, mut rest) = scheme(text)?;
     for _ in 0..WRAPPED {
-        // Python takes it off, and the blanks behind it.
+        // Python removes it, and the spaces after it.
         let is_url = outer == "url";
         rest = if is_url { rest.trim_start() } else { rest };
         let Some((inner, after)) = scheme(rest) else {
             return is_url.then_some(rest);
         };
-        // A web address has none behind its scheme, whatever its host looks like.
+        // A web address wraps no other, even if its host looks like a scheme.
         let is_inner = !WEB.contains(&outer) && after.starts_with("//");
         if FILE.contains(&inner) || WEB.contains(&inner) || is_inner {
             return Some(rest);
@@ -197,8 +197,8 @@ pub(crate) fn wrapped(text: &str) -> Option<&str> {
     None
 }
 
-/// The address without the name of a user, if that has odd characters: they may end the host to one reader, or once
-/// they are decoded, and not to another.
+/// The address without its user, if the user has unusual characters: they may end the host for one parser, or
+/// after decoding, and not for another.
 pub(crate) fn without_user(text: &str) -> Option<String> {
     let begin = text.find("://").map_or(0, |at| at + "://".len());
     let after = &text[begin..];
@@ -211,9 +211,9 @@ pub(crate) fn without_user(text: &str) -> Option<String> {
     Some(format!("{}{}", &text[..begin], &after[user.len() + 1..]))
 }
 
-/// The address in lower case as the URL standard writes it, which browsers, Node.js and pydantic follow.
+/// The address in lower case, as the URL standard writes it, which browsers, Node.js and pydantic follow.
 pub(crate) fn parsed(text: &str) -> Option<String> {
-    // One letter is a drive.
+    // A single letter is a drive.
     text.find(':').filter(|at| *at > 1)?;
     let url = Url::parse(text).ok()?;
     if url.cannot_be_a_base() || url.scheme().len() < 2 {
@@ -224,14 +224,14 @@ pub(crate) fn parsed(text: &str) -> Option<String> {
     Some(written)
 }
 
-/// A scheme and a host with its port, last in the usual notation, which has international labels in
-/// Unicode. A generous reading has them in ASCII too.
+/// A scheme and a host with its port; the last one is in the usual notation, with international labels in
+/// Unicode. A generous reading adds them in ASCII.
 pub(crate) fn prefixes(scheme: &str, authority: &str, reading: Reading) -> Vec<String> {
     let is_host = |host: &str| !host.contains(':') || host.ends_with(']');
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if is_host(host) => match digits(port, reading) {
             Some(digits) => (host, digits),
-            // No port that readers agree on: to some it is none.
+            // Parsers disagree on the port: for some there is none.
             None if reading == Reading::Generous => (host, String::new()),
             None => (authority, String::new()),
         },
@@ -303,7 +303,7 @@ fn usual_port(scheme: &str) -> &'static str {
     }
 }
 
-/// The digits of a port. A generous reading has them as Python reads numbers.
+/// The digits of a port. A generous reading parses them as Python does.
 fn digits(port: &str, reading: Reading) -> Option<String> {
     let is_left_out = |c: char| c.is_whitespace() || matches!(c, '_' | '+');
     let is_generous = reading == Reading::Generous;
@@ -345,11 +345,11 @@ fn begins_with_authority(authority: &str, path: &str) -> bool {
         || (!path.is_empty()
             && (host.contains('.')
                 || host.eq_ignore_ascii_case("localhost")
-                // Fewer digits are no host that there is.
+                // There are no such hosts with fewer digits.
                 || (host.len() > 7 && is_numeric())))
 }
 
-/// A host with the letters that its labels spell in ASCII.
+/// A host with its ASCII labels (`xn--`) decoded into Unicode.
 fn in_unicode(host: &str) -> String {
     if !host.contains("xn--") {
         return host.to_owned();
@@ -364,7 +364,7 @@ fn in_unicode(host: &str) -> String {
     labels.join(".")
 }
 
-/// A host with its labels in ASCII.
+/// A host with its labels encoded in ASCII.
 fn in_ascii(host: &str) -> String {
     let label = |label: &str| {
         let is_spelled = label.len() <= LABEL_BYTES && !label.is_ascii();
@@ -376,7 +376,8 @@ fn in_ascii(host: &str) -> String {
     labels.join(".")
 }
 
-/// A numeric host in its usual notation. Digits after a zero are octal to most readers, which come last.
+/// A numeric host in its usual notation. Most parsers read digits after a zero as octal; their reading comes
+/// last.
 fn numeric(host: &str) -> Vec<String> {
     if let Some(inner) = host.strip_prefix('[') {
         let inner = inner.split([']', '%']).next().unwrap_or_default();
@@ -399,10 +400,10 @@ fn numeric(host: &str) -> Vec<String> {
         .collect()
 }
 
-/// The IPv4 address that an IPv6 address stands for.
+/// The IPv4 address that is embedded in an IPv6 address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
-        // `::1` is another matter.
+        // `::1` embeds none.
         [0, 0, 0, 0, 0, 0, 0, _] => None,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
@@ -411,7 +412,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// One to four numbers in any base, of which the last one fills what is left of the address.
+/// Parses one to four numbers in any base, of which the last fills the rest of the address.
 fn ipv4(host: &str, of_zeros: u32) -> Option<Ipv4Addr> {
     let parts: Vec<&str> = host.split('.').collect();
     let (last, firsts) = parts.split_last()?;
@@ -432,7 +433,7 @@ fn ipv4(host: &str, of_zeros: u32) -> Option<Ipv4Addr> {
     fits.then(|| Ipv4Addr::from_bits(address | last))
 }
 
-/// The path that a share of this machine leads to: `c:/x` of `//host/c$/x`, and `/x` of `//localhost/x`.
+/// The local path of a share of this machine: `c:/x` for `//host/c$/x`, and `/x` for `//localhost/x`.
 pub(crate) fn shared(path: &str) -> Option<String> {
     let after = path.strip_prefix("//")?;
     let after = after.strip_prefix("?/unc/").unwrap_or(after);

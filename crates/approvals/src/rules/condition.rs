@@ -1,14 +1,14 @@
-//! Conditions on arguments: a path and what has to be there.
+//! Conditions on arguments: a path, and a test for the values there.
 //!
-//! A rule that holds back (deny, ask) reads generously: one value is enough that a server may take
-//! for what the rule means. A text counts in every [spelling](super::spelling), as the
-//! [number](super::number) or the JSON that it spells, a list and an object as each of their values.
-//! Under `min` and `max` a value that is no number fits, null among them: some servers take it for no
-//! limit. A member that is absent fits only `exists: false`, since the default of the server is not
-//! known; for that, null counts as absent.
+//! A restrictive rule (deny, ask) reads generously: one value that a server may take for the one that the
+//! rule means is enough. A text counts in every [spelling](super::spelling), and as the
+//! [number](super::number) or the JSON that it contains; a list or an object counts as each of its values. A
+//! value that is not a number passes `min` and `max`, and so does null, which some servers take for no limit.
+//! A missing member passes only `exists: false`, since the server's default is not known; for that test, null
+//! counts as missing.
 //!
-//! A rule that lets pass reads strictly: every value that is selected has to fit to the letter, and in
-//! every spelling; no path that climbs (`..`) fits a pattern with wildcards.
+//! An allow rule reads strictly: every selected value has to match literally, and in every spelling; no path
+//! that goes up (`..`) matches a pattern with wildcards.
 
 use std::borrow::Cow;
 
@@ -25,12 +25,12 @@ use super::reading::Reading;
 use super::same::{Same, spelled};
 use switchboard_wire::tree::{Json, Tree};
 
-/// A path and what has to be there.
+/// A path, and a test for the values there.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    /// As it was written.
+    /// The original path.
     pub(crate) path: String,
-    /// As it was written.
+    /// The original test.
     pub(crate) source: Value,
     steps: Vec<Step>,
     test: Test,
@@ -43,7 +43,7 @@ enum Step {
     Each,
 }
 
-/// All that is set has to be so.
+/// A test. Everything that is set has to hold.
 #[derive(Clone, Debug, Default)]
 struct Test {
     glob: Option<Same>,
@@ -64,7 +64,7 @@ impl Condition {
         })
     }
 
-    /// Whether it names one value.
+    /// Returns `true` if it names one value.
     pub(crate) fn is_exact(&self) -> bool {
         self.test.equals.is_some() || self.test.glob.as_ref().is_some_and(Same::is_exact)
     }
@@ -76,7 +76,7 @@ impl Condition {
         texts: &Texts,
     ) -> Result<bool, ArgumentsError> {
         let mut tally = Tally::default();
-        // To be absent is judged by what is there to the letter.
+        // Absence is judged by the members that are literally there.
         let selecting = match self.test.exists {
             Some(false) => Reading::Strict,
             _ => reading,
@@ -93,7 +93,7 @@ impl Condition {
             Ok(())
         })?;
         let is_there = match (self.test.exists, reading) {
-            // Servers take null for nothing.
+            // Servers treat null as missing.
             (Some(false), Reading::Generous) => tally.selected > tally.null,
             _ => tally.selected > 0,
         };
@@ -112,7 +112,7 @@ impl Condition {
     }
 }
 
-/// What became of the values that a path selects.
+/// Counts of the values that a path selects.
 #[derive(Default)]
 struct Tally {
     selected: usize,
@@ -123,8 +123,8 @@ struct Tally {
 
 /// Visits the values that a path selects.
 ///
-/// Read generously, a list stands for its elements, a value for a list of one, and a text for the JSON
-/// that it spells: servers make the one of the other.
+/// In a generous reading, a list stands for its elements, a value for a list of one, and a text for the JSON
+/// that it contains, because servers convert one into the other.
 fn select(
     value: &Json<'_>,
     steps: &[Step],
@@ -167,7 +167,7 @@ fn select(
     }
 }
 
-/// The array, object or text that a text spells, if it does.
+/// The array, object or text that a JSON text contains, if it is one.
 fn spelled_json(text: &str, nested: usize) -> Option<Result<Cow<'_, str>, ArgumentsError>> {
     let text = text.trim().trim_start_matches('\u{feff}');
     let is_quoted = text.starts_with('"') && text.ends_with('"');
@@ -269,7 +269,7 @@ impl Test {
                 self.fits(&tree(&json?)?, reading, path, (texts, nested + 1))
             });
         }
-        // Servers that want one value take a list of one, and the other way round.
+        // Servers that expect one value accept a list of one, and vice versa.
         let mut fault = None;
         let mut any = |value: &Json<'_>| match self.fits(value, reading, path, (texts, nested)) {
             Ok(fits) => fits,
@@ -289,7 +289,7 @@ impl Test {
         }
     }
 
-    /// Whether a server may take the value for one that is meant.
+    /// Tests if a server may take the value for one that is meant.
     fn may_fit(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, ArgumentsError> {
         if let Some(glob) = &self.glob
             && !glob.may_be(value, texts)?
@@ -312,7 +312,7 @@ impl Test {
         let numbers = match value {
             Json::Number(spelled) => Numbers::of_number(spelled),
             Json::Text(text) => Numbers::of_text(text),
-            // Some servers make a number of it all the same, and null may be no limit.
+            // Some servers convert it into a number anyway, and null may mean no limit.
             _ => return Ok(true),
         };
         Ok(!numbers.is_sure || numbers.values.iter().any(|number| self.has_size(*number)))
@@ -343,7 +343,7 @@ impl Test {
         let numbers = Numbers::of_number(spelled);
         let is_rounded = is_rounded(spelled);
         let fits = |number: f64| {
-            // The digits that are lost may lead beyond the limit.
+            // The digits that are lost may exceed the limit.
             let is_limit = self.min == Some(number) || self.max == Some(number);
             self.has_size(number) && !(is_rounded && is_limit)
         };
@@ -366,7 +366,7 @@ fn regex(pattern: &str) -> Result<TextPattern, RuleError> {
     TextPattern::new(pattern).map_err(|error| wrong(error.to_string()))
 }
 
-/// Reads `$.path.to[0].x`, with `["a name"]` for names that are none in a program, and `*` for all.
+/// Parses `$.path.to[0].x`, with `["a name"]` for names that are not identifiers, and `*` for all.
 fn steps(path: &str) -> Result<Vec<Step>, RuleError> {
     let wrong = |why| RuleError::Path {
         path: path.to_owned(),

@@ -1,24 +1,24 @@
-//! Characters and bytes as servers decode them: compatible characters, percent signs, bytes that are not UTF-8, and
-//! JSON as Python reads it.
+//! Decoding as servers do it: compatibility characters, percent-encoding, bytes that are not UTF-8, and JSON
+//! as Python parses it.
 
 use std::borrow::Cow;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use serde::de::IgnoredAny;
 
-/// The text in the characters that compatible ones stand for, without case.
+/// The text with compatibility characters replaced, in lower case.
 pub(crate) fn folded(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
     let nfkc = ComposingNormalizerBorrowed::new_nfkc();
     let plain: String = nfkc.normalize(text).chars().map(plain).collect();
-    // Both ways, so that `ß` and `SS` are one.
+    // Upper case first, so that `ß` and `SS` become equal.
     let folded = plain.to_uppercase().to_lowercase();
     nfkc.normalize(&folded).into_owned()
 }
 
-/// The ASCII character that this one is taken for.
+/// The ASCII character that this one looks like.
 fn plain(c: char) -> char {
     match c {
         '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{27cb}' => '/',
@@ -29,13 +29,13 @@ fn plain(c: char) -> char {
     }
 }
 
-/// The text without characters that are not seen. NUL stays: it may end the text.
+/// The text without invisible characters. NUL is kept, because it may end the text.
 pub(crate) fn seen(text: &str) -> String {
     let chars = text.chars();
     chars.filter(|c| *c == '\0' || !is_unseen(*c)).collect()
 }
 
-/// Whether a character is dropped, or not seen, by those who show or normalise text.
+/// Tests if a character is invisible, or dropped when text is shown or normalized.
 pub(crate) fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -47,10 +47,10 @@ pub(crate) fn is_unseen(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Numbers that Python writes and reads in JSON although they are none.
+/// Values that Python writes and parses in JSON although JSON does not have them.
 const NO_NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 
-/// The JSON that a text is, with null for [`NO_NUMBERS`]; `None` if it is none.
+/// The text as JSON, with null for [`NO_NUMBERS`]; `None` if it is not JSON.
 pub(crate) fn json(text: &str) -> Option<Cow<'_, str>> {
     let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
     if is_json(text) {
@@ -79,7 +79,7 @@ pub(crate) fn json(text: &str) -> Option<Cow<'_, str>> {
     is_json(&found).then_some(Cow::Owned(found))
 }
 
-/// The text with its percent signs decoded once; `None` if there is nothing to decode.
+/// Decodes the percent-encoding of a text once; `None` if there is nothing to decode.
 pub(crate) fn decoded(text: &str) -> Option<String> {
     if !text.contains('%') {
         return None;
@@ -101,7 +101,7 @@ pub(crate) fn decoded(text: &str) -> Option<String> {
                 changed = true;
                 continue;
             }
-            // `%u002f`, as old servers of Microsoft have it.
+            // `%u002f`, an encoding of old Microsoft servers.
             if bytes.get(at + 1) == Some(&b'u')
                 && let (Some(high), Some(low)) = (pair(at + 2), pair(at + 4))
                 && let Some(c) = char::from_u32(u32::from(high) * 256 + u32::from(low))
@@ -118,7 +118,7 @@ pub(crate) fn decoded(text: &str) -> Option<String> {
     changed.then(|| lenient(&out))
 }
 
-/// Text of bytes, reading ASCII that was spelled in more bytes than it needs.
+/// Decodes bytes, including overlong encodings of ASCII.
 fn lenient(bytes: &[u8]) -> String {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_that_hosts_lose_are_unseen() {
+    fn characters_dropped_from_hosts_are_invisible() {
         let lost = |c: &char| {
             let found = idna::domain_to_unicode(&format!("a{c}b")).0;
             found == "ab"

@@ -1,4 +1,4 @@
-//! Why a rule cannot be used.
+//! Errors in rules.
 
 use std::borrow::Cow;
 
@@ -6,71 +6,71 @@ use super::limits::{CONDITIONS, RULE_BYTES, RULES};
 use switchboard_text::nearest;
 use switchboard_wire::tree::Twice;
 
-/// Why a rule cannot be used.
+/// The reason why a rule cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// Nothing was written.
+    /// The rule is empty.
     #[error("the rule is empty")]
     Empty,
-    /// It is too long.
+    /// The rule is too long.
     #[error("the rule has {0} bytes, and at most {RULE_BYTES} are read")]
     TooLong(usize),
-    /// There are too many.
+    /// There are too many rules.
     #[error("there are {0} rules, and at most {RULES} are kept")]
     TooMany(usize),
-    /// It has too many conditions.
+    /// The rule has too many conditions.
     #[error("the rule has {0} conditions on arguments, and at most {CONDITIONS} are checked")]
     TooManyConditions(usize),
-    /// It is neither text nor an object.
+    /// The rule is neither a text nor an object.
     #[error("a rule is a text such as `ask files:delete_*`, or an object")]
     NotARule,
-    /// It starts with `{` and is no JSON.
+    /// The rule starts with `{` but is not JSON.
     #[error("the rule is not valid JSON: {0}")]
     NotJson(String),
-    /// A name that is none of those that exist.
+    /// A name that does not exist.
     #[error("{what} {found:?} is not known")]
     Unknown {
-        /// What kind of name: `the key`, `the action`.
+        /// The kind of name: `the key`, `the action`.
         what: &'static str,
         /// The name as written.
         found: String,
-        /// What to write instead.
+        /// Advice for the user.
         hint: String,
     },
-    /// A member that has to be there.
+    /// The action is missing.
     #[error("the rule says no `action`: deny, ask or allow")]
     NoAction,
-    /// A value of the wrong kind.
+    /// A value has the wrong type.
     #[error("`{key}` has to be {expected}")]
     Value {
-        /// Of which member.
+        /// Key of the value.
         key: String,
-        /// What it has to be.
+        /// The expected type.
         expected: &'static str,
     },
-    /// A path that cannot be read.
+    /// A path cannot be parsed.
     #[error("the path {path:?} cannot be read: {why}")]
     Path {
         /// The path as written.
         path: String,
-        /// What is wrong with it.
+        /// The problem.
         why: &'static str,
     },
-    /// A regular expression that cannot be used.
+    /// A regular expression cannot be used.
     #[error("the regular expression {pattern:?} cannot be used: {why}")]
     Regex {
         /// The expression as written.
         pattern: String,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
-    /// Text after the end of the short form, or quotes without an end.
+    /// The short form is followed by text, or has an unclosed quote.
     #[error("the rule {text:?} cannot be read: {why}")]
     Short {
         /// The rule as written.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         why: &'static str,
     },
 }
@@ -88,7 +88,7 @@ impl RuleError {
         }
     }
 
-    /// Advice for the user, apart from the message.
+    /// Advice for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Empty => "write for example `ask files:delete_*`".into(),
@@ -110,7 +110,7 @@ impl RuleError {
     }
 }
 
-/// Why arguments cannot be judged. Whoever sent them has to send others.
+/// The reason why arguments cannot be judged. The caller has to send others.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ArgumentsError {
     #[error("the arguments are not an object")]

@@ -10,16 +10,16 @@ use super::reading::Doubt;
 /// Characters that an expansion begins with.
 const MARKS: [char; 6] = ['{', '[', '*', '?', '(', '$'];
 
-/// The names that a part of a path may have so far, of those that `..` begins with.
+/// The set of prefixes of `..` that a path component may be so far.
 #[derive(Clone, Copy, Default)]
 struct Names(u8);
 
 impl Names {
-    /// The name has no characters yet.
+    /// The component is empty so far.
     const EMPTY: Self = Self(1);
-    /// The name is `.`.
+    /// The component is `.`.
     const DOT: Self = Self(2);
-    /// The name is `..`.
+    /// The component is `..`.
     const DOTS: Self = Self(4);
 
     fn has(self, other: Self) -> bool {
@@ -34,17 +34,17 @@ impl Names {
         Self(self.0 | other.0)
     }
 
-    /// Each name with a dot behind it.
+    /// Appends a dot to each.
     fn dotted(self) -> Self {
         Self(self.0 << 1 & (Self::DOT.0 | Self::DOTS.0))
     }
 
-    /// Each name with a dot that a wildcard matches. No wildcard matches the first dot of a name.
+    /// Appends to each a dot that a wildcard matches. No wildcard matches the first dot of a name.
     fn dotted_by_wildcard(self) -> Self {
         self.only(Self::DOT).dotted()
     }
 
-    /// Each name with any text behind it.
+    /// Appends any text to each.
     fn starred(self) -> Self {
         let named = self.only(Self::DOT.with(Self::DOTS));
         named.with(named.dotted())
@@ -53,8 +53,9 @@ impl Names {
 
 /// The braces, or the parentheses, so far.
 ///
-/// Which of them belong together depends on who reads the text: quotes and backslashes make characters of them. So the
-/// next alternative may start where any of them opened, and go on where any alternative ended.
+/// Programs differ in which of them belong together, because quotes and backslashes turn them into ordinary
+/// characters. So the next alternative may start where any of them opened, and may continue where any
+/// alternative ended.
 #[derive(Default)]
 struct Groups {
     is_open: bool,
@@ -71,8 +72,8 @@ impl Groups {
         names
     }
 
-    /// Ends an alternative, and returns the names that the next one starts from. Outside, its sign is a character of a
-    /// name.
+    /// Ends an alternative, and returns the names that the next one starts from. Outside of groups, the
+    /// separator is an ordinary character.
     fn next(&mut self, names: Names) -> Names {
         if !self.is_open {
             return Names::default();
@@ -125,7 +126,7 @@ impl Class {
         self.last = Some(byte);
     }
 
-    /// The names behind it.
+    /// The names after it.
     fn after(&self) -> Names {
         if self.has_dot && !self.is_negated {
             self.before.dotted()
@@ -137,10 +138,10 @@ impl Class {
     }
 }
 
-/// True if some expansion of a path or an address has a part `..`.
+/// Tests if some expansion of a path or an address has a component `..`.
 ///
-/// Marks also stand for nothing, since programs differ in the ones that they expand. A text without marks
-/// is left to its other readings.
+/// Expansions may also be empty, since programs differ in the ones that they perform. A text without them is
+/// left to its other readings.
 pub(crate) fn may_climb(text: &str) -> bool {
     if !text.contains('.') || !text.contains(MARKS) {
         return false;
@@ -179,7 +180,7 @@ fn climbs(text: &[u8]) -> bool {
             b',' => braces.next(names),
             b'|' => parentheses.next(names),
             b'}' => braces.close(names),
-            // It may repeat, or be left out.
+            // A group may be repeated, or left out.
             b')' if parentheses.is_open => {
                 let found = parentheses.close(names);
                 found
@@ -210,19 +211,19 @@ fn variable(text: &[u8]) -> usize {
     usize::from(is_sign).max(text.iter().take_while(is_name).count())
 }
 
-/// The texts that braces and ranges stand for, of which each may spell a host or a path in its own way.
+/// The expansions of braces and ranges, each of which may have its own spelling of a host or a path.
 #[derive(Default)]
 pub(crate) struct Expansions {
     pub(crate) listed: Vec<String>,
     /// There are others that are not listed.
     pub(crate) is_cut: bool,
-    /// The doubt about those.
+    /// The doubt about the others.
     pub(crate) doubt: Doubt,
-    /// Each of those begins with one of these. [`ANY_HOST`] stands for a host that may be any.
+    /// The beginnings of the others. [`ANY_HOST`] stands for any host.
     pub(crate) starts: Vec<String>,
 }
 
-/// The beginning of an address of which nothing is known.
+/// The beginning of an address about which nothing is known.
 pub(crate) const ANY_HOST: &str = "://";
 
 impl Expansions {
@@ -246,7 +247,7 @@ impl Expansions {
         };
         add(by_curl(text), text);
         let words = by_bash(text);
-        // A shell hands its words to curl.
+        // A shell passes its words to curl.
         if let Listing::Whole(words) = &words {
             for word in words {
                 add(by_curl(word), word);
@@ -282,8 +283,8 @@ impl Expansions {
     }
 }
 
-/// The texts of curl: of all of a text, or up to a blank, behind which no host goes on, or up to its query, which leads
-/// nowhere else.
+/// The expansions of curl: of the whole text, or up to a space, after which no host continues, or up to its
+/// query, which does not change the target.
 fn by_curl(text: &str) -> Listing {
     // No address begins with dots.
     let is_address = |text: &String| !text.trim_start().starts_with("..");
@@ -296,7 +297,7 @@ fn by_curl(text: &str) -> Listing {
     }
 }
 
-/// The words of bash, likewise.
+/// The words of bash, in the same way.
 fn by_bash(text: &str) -> Listing {
     first_whole([|_| false, is_query], |is_end| of_bash(text, is_end))
 }
@@ -305,7 +306,7 @@ fn is_query(c: char) -> bool {
     matches!(c, '?' | '#')
 }
 
-/// The first listing that is whole, or else the last one that is not refused.
+/// The first listing that is complete, or else the last one that is not refused.
 fn first_whole<const N: usize>(ends: [End; N], list: impl Fn(End) -> Listing) -> Listing {
     let mut found = Listing::Refused;
     for is_end in ends {
@@ -318,18 +319,18 @@ fn first_whole<const N: usize>(ends: [End; N], list: impl Fn(End) -> Listing) ->
     found
 }
 
-/// Tests if braces seem to be a part of an address.
+/// Tests if braces seem to be part of an address.
 fn is_put_together(text: &str) -> bool {
     let signs = ["}:", "]:", ",http", "{http", "}/", "]/", "}@"];
     signs.iter().any(|sign| text.contains(sign))
 }
 
-/// Tests if a text has something that leads to a place.
+/// Tests if a text contains a sign of a path or an address.
 fn leads(text: &str) -> bool {
     text.contains(['/', ':', '.', '@', '~', '$']) || text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The part of a beginning that tells where an address or a path leads.
+/// The part of a beginning that determines where an address or a path leads.
 fn told(start: &str, text: &str) -> String {
     let said = start.find("://").map(|at| at + "://".len());
     let begin = said.unwrap_or_default();
@@ -343,19 +344,20 @@ fn told(start: &str, text: &str) -> String {
     {
         return start[..begin + port].to_owned();
     }
-    // A path may be spelled otherwise from there on.
+    // From there on, a path may be spelled differently.
     let path = begin + host_end.unwrap_or_default();
     let odd = ["//", "/."]
         .iter()
         .filter_map(|sign| start[path..].find(sign))
         .min();
     let start = &start[..odd.map_or(start.len(), |at| path + at + 1)];
-    // A percent sign takes two more characters.
+    // A percent sign is followed by two more characters.
     let percent = start.rfind('%').filter(|at| start.len() - at < 3);
     start[..percent.unwrap_or(start.len())].to_owned()
 }
 
-/// The doubt about a text of which not every expansion can be looked at: a number may be a host in a notation of its own.
+/// The doubt about a text of which not every expansion can be looked at: a number may be a host in an unusual
+/// notation.
 fn doubt(text: &str, first: usize) -> (Doubt, Option<String>) {
     let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.{}[],\\ ".contains(c);
     let said = text
@@ -380,7 +382,7 @@ fn doubt(text: &str, first: usize) -> (Doubt, Option<String>) {
     }
 }
 
-/// Tests if a host is four numbers in the usual notation, of which some may be ranges.
+/// Tests if a host is four numbers in the usual notation, some of which may be ranges.
 fn is_usual(host: &str) -> bool {
     let port = host.rfind(':').filter(|at| !host[*at..].contains(']'));
     let host = &host[..port.unwrap_or(host.len())];
@@ -401,8 +403,8 @@ fn is_usual(host: &str) -> bool {
     host.split('.').count() == 4 && host.split('.').all(is_part)
 }
 
-/// Tests if braces or ranges may change the host of an address, or if they or quotes may change what its percent signs
-/// stand for.
+/// Tests if braces or ranges may change the host of an address, or if they or quotes may change the meaning
+/// of its percent signs.
 pub(crate) fn may_lead_elsewhere(text: &str) -> bool {
     let is_quoted = text.contains('%') && text.contains(['"', '\'', '\\']);
     is_quoted

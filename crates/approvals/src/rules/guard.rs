@@ -1,4 +1,4 @@
-//! What is asked about where no rule says otherwise.
+//! Guards: the calls that need approval if no rule matches.
 
 use serde::{Deserialize, Serialize};
 use switchboard_text::glob::Glob;
@@ -8,24 +8,24 @@ use super::look::Look;
 use super::rule::{Action, Rule};
 use super::{RuleRef, Verdict};
 
-/// What is asked about where no rule says otherwise.
+/// The calls that need approval if no rule matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guard {
-    /// Nothing.
+    /// No calls.
     #[default]
     #[serde(alias = "rules")]
     Never,
-    /// Tools that may destroy something.
+    /// Calls of tools that may destroy data.
     Destructive,
-    /// Tools that may change something.
+    /// Calls of tools that may change data.
     Writes,
-    /// Every tool, resource and prompt.
+    /// Calls of every tool, resource and prompt.
     All,
 }
 
 impl Guard {
-    /// The rule that says the same; none for [`Never`](Self::Never).
+    /// The equivalent rule; `None` for [`Never`](Self::Never).
     pub(crate) fn rule(self, server: Glob) -> Option<Rule> {
         let annotations = match self {
             Self::Never => return None,

@@ -1,53 +1,53 @@
-//! What a tool says of itself, and how much of it is believed.
+//! The annotations of a tool, and the extent to which they are believed.
 //!
-//! Annotations come from the server that is to be guarded against. One that is absent means the
-//! worst. One that makes a tool look harmless is not believed if the name of the tool says
-//! otherwise, or is written in letters that are not read here.
+//! Annotations come from the server that the rules protect against. A missing one means the worst. One that
+//! makes a tool look harmless is not believed if the name of the tool contradicts it, or contains characters
+//! other than ASCII.
 
 use serde::{Deserialize, Serialize};
 
 use switchboard_redact::words::words;
 
-/// The annotations of a tool, as its server gave them; of a rule, those that it asks for.
+/// The annotations of a tool, as its server gave them; in a rule, the ones that it requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// It may destroy what was there.
+    /// The tool may destroy existing data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// Twice does no more than once.
+    /// A repeated call has no further effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// It reaches beyond this machine.
+    /// The tool reaches beyond this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }
 
-/// What is taken to be true of a tool.
+/// The properties that a tool is assumed to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "four facts that the protocol names, none of which follows from the others"
 )]
 pub struct Believed {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: bool,
-    /// It may destroy what was there.
+    /// The tool may destroy existing data.
     pub destructive: bool,
-    /// Twice does no more than once.
+    /// A repeated call has no further effect.
     pub idempotent: bool,
-    /// It reaches beyond this machine.
+    /// The tool reaches beyond this machine.
     pub open_world: bool,
 }
 
 impl Hints {
-    /// What is believed of these hints for a tool of this name.
+    /// The properties that a tool of this name is assumed to have.
     pub fn believed(self, tool: &str) -> Believed {
         let told = Telling::of(tool);
-        // Read-only and destructive at once is no answer.
+        // A tool that claims to be both read-only and destructive is not believed.
         let read_only = self.read_only == Some(true)
             && self.destructive != Some(true)
             && told == Telling::Nothing;
@@ -60,7 +60,7 @@ impl Hints {
         }
     }
 
-    /// Whether all that is asked for here is so.
+    /// Tests if all required annotations hold.
     pub(crate) fn hold(self, believed: Believed) -> bool {
         [
             (self.read_only, believed.read_only),
@@ -72,7 +72,7 @@ impl Hints {
         .all(|(wanted, is)| wanted.is_none_or(|wanted| wanted == *is))
     }
 
-    /// How many are set.
+    /// The number of annotations that are set.
     pub(crate) fn count(self) -> usize {
         let all = [
             self.read_only,
@@ -84,7 +84,7 @@ impl Hints {
     }
 }
 
-/// What the name of a tool says.
+/// The effect that the name of a tool suggests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Telling {
     Nothing,
@@ -92,7 +92,7 @@ enum Telling {
     Destroys,
 }
 
-/// Words that say so wherever they stand.
+/// Words that suggest destruction anywhere in a name.
 const DESTROY: &[&str] = &[
     "delete",
     "del",
@@ -148,8 +148,8 @@ const DESTROY: &[&str] = &[
     "clear",
 ];
 
-/// Words that are names as often as they are orders, so that they count at the beginning alone:
-/// `run_query`, but not `list_run_ids`.
+/// Words that are nouns as often as verbs, so that they count only at the beginning: `run_query`, but not
+/// `list_run_ids`.
 const DESTROY_FIRST: &[&str] = &[
     "run", "update", "set", "put", "patch", "sync", "stop", "restore",
 ];
@@ -176,7 +176,7 @@ const WRITE: &[&str] = &[
     "mkdir",
 ];
 
-/// Those of them that count at the beginning alone.
+/// Such words that count only at the beginning.
 const WRITE_FIRST: &[&str] = &[
     "add", "post", "make", "new", "commit", "push", "merge", "start", "restart", "assign",
     "change", "book", "order", "buy", "reply", "comment", "share", "apply", "copy", "import",
@@ -184,7 +184,7 @@ const WRITE_FIRST: &[&str] = &[
     "fill", "mark", "call",
 ];
 
-/// Beginnings of words that were not set apart from the next one.
+/// Words that also count if the next one follows without a separator.
 const JOINED: &[&str] = &[
     "delete",
     "remove",
@@ -234,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_the_worst() {
+    fn missing_hints_mean_the_worst() {
         assert_eq!(believed("look", None, None), (false, true));
         let worst = Hints::default().believed("look");
         assert!(!worst.idempotent && worst.open_world);
     }
 
     #[test]
-    fn hints_are_believed_unless_the_name_says_otherwise() {
+    fn hints_are_believed_unless_the_name_contradicts() {
         for (tool, read_only, destructive) in [
             ("read_file", true, false),
             ("list_deleted_files", true, false),

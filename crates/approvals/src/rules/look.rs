@@ -1,4 +1,4 @@
-//! A case as it is looked at: what takes work to find out is found out once, and only if a rule asks.
+//! A case under judgement, with its derived facts: each is computed once, and only if a rule needs it.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
@@ -39,7 +39,7 @@ impl<'c, 'a> Look<'c, 'a> {
     pub(crate) fn believed(&self) -> Believed {
         let case = self.case;
         *self.believed.get_or_init(|| match case.kind {
-            // The protocol knows of no resource or prompt that changes anything.
+            // In the protocol, no resource or prompt changes anything.
             Kind::Resource | Kind::Prompt => Believed {
                 read_only: true,
                 destructive: false,
@@ -52,7 +52,7 @@ impl<'c, 'a> Look<'c, 'a> {
         })
     }
 
-    /// Arguments that were left out are empty ones.
+    /// The arguments of the case; an empty object if there are none.
     pub(crate) fn arguments(&self) -> Result<&Json<'a>, ArgumentsError> {
         let read = || {
             let Some(raw) = self.case.arguments else {
@@ -78,14 +78,15 @@ impl<'c, 'a> Look<'c, 'a> {
     }
 }
 
-/// The texts of a case that patterns are held against: their spellings, and the work that they take.
+/// The texts of a case that patterns are compared with: a cache of their spellings, and a counter of the
+/// work.
 #[derive(Default)]
 pub(crate) struct Texts {
     bytes: Cell<usize>,
     known: RefCell<Vec<Known>>,
 }
 
-/// The spellings of a text that was looked at before.
+/// The cached spellings of a text.
 struct Known {
     text: Box<str>,
     reading: Reading,
@@ -93,7 +94,7 @@ struct Known {
 }
 
 impl Texts {
-    /// Counts a text that is about to be held against a pattern.
+    /// Counts a text that is about to be compared with a pattern.
     pub(crate) fn count(&self, text: &str) -> Result<(), ArgumentsError> {
         self.count_bytes(text.len())
     }
@@ -120,7 +121,7 @@ impl Texts {
             self.count_bytes(found.spellings.bytes())?;
             return Ok(Rc::clone(&found.spellings));
         }
-        // One character may stand for many.
+        // One character may expand to many.
         if !text.is_ascii() && folded(text).len() > MATCHED_BYTES {
             return Err(ArgumentsError::TooMuch);
         }

@@ -1,33 +1,33 @@
-//! Numbers as lenient servers read them: `"1,000"`, `"$100"` and `"0x64"` are some.
+//! Numbers as lenient servers parse them, including `"1,000"`, `"$100"` and `"0x64"`.
 
 use super::decode::{folded, is_unseen};
 
-/// Beyond this, numbers wrap around, or lose their digits, in programs that hold them in 64 bits.
+/// The bound at which programs with 64-bit numbers overflow or lose digits.
 const SURE_BELOW: f64 = 9_223_372_036_854_775_808.0;
 
 /// The most digits that a double keeps.
 const KEPT_DIGITS: usize = 15;
 
-/// Names of currencies, which change nothing about a number; none is one of them.
+/// Names of currencies, which do not change a number; the empty one stands for no currency.
 const CURRENCIES: [&str; 34] = [
     "", "$", "€", "£", "¥", "₹", "us$", "usd", "eur", "gbp", "jpy", "cny", "inr", "chf", "cad",
     "aud", "nzd", "sek", "nok", "dkk", "pln", "czk", "huf", "brl", "mxn", "zar", "krw", "sgd",
     "hkd", "dollar", "dollars", "euro", "euros", "pounds",
 ];
 
-/// What a text may be as a number.
+/// The possible values of a text as a number.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Numbers {
-    /// Every reading.
+    /// Every possible value.
     pub(crate) values: Vec<f64>,
-    /// Whether there is no reading but these.
+    /// `true` if there are no other possible values.
     pub(crate) is_sure: bool,
-    /// Whether it has digits that are not read here.
+    /// `true` if it has digits that are not parsed here.
     pub(crate) has_other_digits: bool,
 }
 
 impl Numbers {
-    /// Reads a number of JSON.
+    /// Parses a number of JSON.
     pub(crate) fn of_number(spelled: &str) -> Self {
         let mut found = Self {
             is_sure: true,
@@ -56,7 +56,7 @@ impl Numbers {
             return found;
         };
         if let Some((radix, digits)) = based(&text[first..]) {
-            // Some readers stop at the unit.
+            // Some parsers stop at the unit.
             let end = digits.find(|c: char| !c.is_digit(radix));
             let value = u64::from_str_radix(&digits[..end.unwrap_or(digits.len())], radix).ok();
             #[expect(clippy::cast_precision_loss, reason = "as any reader of a float does")]
@@ -65,12 +65,12 @@ impl Numbers {
             return found;
         }
         let (head, core, tail) = (&text[..first], &text[first..=last], &text[last + 1..]);
-        // `5k` is 5000 to some, `5%` a twentieth, and `1 lakh` a number in words.
+        // `5k` is 5000 to some parsers, `5%` is a twentieth, and `1 lakh` is a number in words.
         let signs = ['+', '-', '(', ')', '.'];
         found.is_sure &= [head, tail]
             .iter()
             .all(|side| CURRENCIES.contains(&side.trim_matches(signs)));
-        // `(100)` is a debt to some, and `--100` none.
+        // `(100)` is negative to some parsers, and `--100` is not.
         let signs: &[&str] = match (head.matches('-').count(), head.contains('(')) {
             (0, false) => &[""],
             (1, false) => &["-"],
@@ -88,7 +88,7 @@ impl Numbers {
             add(&core[..end]);
         }
         add(&core.replace(',', ""));
-        // Some readers stop at the exponent, at the point, or at a blank.
+        // Some parsers stop at the exponent, at the decimal point, or at a space.
         if let Some((mantissa, _)) = core.split_once('e') {
             add(&mantissa.replace(',', ""));
         }
@@ -111,9 +111,9 @@ impl Numbers {
         found
     }
 
-    /// Whether some reading is this number.
+    /// Tests if this number is a possible value.
     pub(crate) fn may_be(&self, number: f64) -> bool {
-        // The same double is the same number to those who read doubles.
+        // Parsers that use doubles do not distinguish equal doubles.
         self.has_other_digits
             || self
                 .values
@@ -125,7 +125,7 @@ impl Numbers {
         match value {
             Some(value) => {
                 self.is_sure &= value.is_finite() && value.abs() < SURE_BELOW;
-                // There is one zero.
+                // Negative zero equals zero.
                 self.values.push(if value == 0.0 { 0.0 } else { value });
             }
             None => self.is_sure = false,
@@ -133,7 +133,7 @@ impl Numbers {
     }
 }
 
-/// The digits before a blank, if others follow.
+/// The digits before a space, if others follow.
 fn digits_before_blank(text: &str) -> Option<&str> {
     let text = &text[text.find(|c: char| c.is_ascii_digit())?..];
     let end = text.find(|c: char| !c.is_ascii_digit())?;
@@ -148,14 +148,14 @@ pub(crate) fn is_rounded(spelled: &str) -> bool {
     spelled.bytes().filter(u8::is_ascii_digit).count() > KEPT_DIGITS
 }
 
-/// The digits of a number in another base.
+/// The radix and digits of a number with the prefix of another base.
 fn based(text: &str) -> Option<(u32, &str)> {
     [("0x", 16), ("0o", 8), ("0b", 2)]
         .iter()
         .find_map(|(sign, radix)| Some((*radix, text.strip_prefix(sign)?)))
 }
 
-/// Whether points may stand between thousands, as in `1.000`.
+/// Tests if points may separate thousands, as in `1.000`.
 fn has_thousands(text: &str) -> bool {
     let whole = text.split(',').next().unwrap_or_default();
     let mut groups = whole.split('.');

@@ -1,4 +1,4 @@
-//! Rules as people write them: a line, or an object.
+//! Parsing of rules: a line of text, or an object.
 
 use serde_json::{Map, Value};
 
@@ -33,12 +33,12 @@ const KINDS: [&str; 5] = [
 const ACTIONS: [&str; 3] = ["deny", "ask", "allow"];
 
 impl Rule {
-    /// Reads a rule from configuration: a text in the short form, or an object.
+    /// Parses a rule of the configuration: a text in the short form, or an object.
     pub fn parse(value: &Value) -> Result<Self, RuleError> {
         match value {
             Value::String(text) => Self::parse_text(text),
             Value::Object(members) => {
-                // Spelled out, to bound what a later reader has to hold.
+                // Measured in its serialized form, to bound the work of later readers.
                 let length = value.to_string().len();
                 if length > RULE_BYTES {
                     return Err(RuleError::TooLong(length));
@@ -49,11 +49,10 @@ impl Rule {
         }
     }
 
-    /// Reads a rule that somebody typed: the short form `ACTION [KIND] SERVER:TOOL [@CLIENT]`, or
-    /// JSON.
+    /// Parses a typed rule: the short form `ACTION [KIND] SERVER:TOOL [@CLIENT]`, or JSON.
     ///
-    /// A name with white space, `:` or a leading `@` stands in double quotes, as JSON has them. A
-    /// word that is a kind is one: all tools of a server called `sampling` are `sampling:*`.
+    /// A name with white space, `:` or a leading `@` is written in double quotes, as in JSON. A word that is
+    /// the name of a kind is parsed as one: all tools of a server called `sampling` are `sampling:*`.
     ///
     /// ```
     /// use switchboard_approvals::rules::Rule;
@@ -108,14 +107,14 @@ fn short(text: &str) -> Result<Rule, RuleError> {
     if words.peek().is_some() {
         return Err(wrong("there is more after its end"));
     }
-    // One word alone would be a rule about everything, and is more likely half a rule.
+    // A single word would be a rule about everything, and is more likely an incomplete rule.
     if !named && matches!(rule.kind, None | Some(Kind::ToolCall)) {
         return Err(wrong("it does not say which tools (all are `*`)"));
     }
     Ok(rule.without_plain_kind())
 }
 
-/// Characters, and whether they stood in quotes.
+/// Characters, and `true` for those in quotes.
 struct Word(Vec<(char, bool)>);
 
 impl Word {
@@ -123,7 +122,7 @@ impl Word {
         self.0.iter().map(|(c, _)| c).collect()
     }
 
-    /// The text of a word without any quotes.
+    /// The text of a word without quotes.
     fn bare(&self) -> Option<String> {
         self.0
             .iter()
@@ -135,7 +134,7 @@ impl Word {
         self.0.first() == Some(&(c, false))
     }
 
-    /// What stands before and after the first of these outside quotes.
+    /// The texts before and after the first occurrence of this character outside quotes.
     fn split(&self, at: char) -> (String, Option<String>) {
         let text = |part: &[(char, bool)]| part.iter().map(|(c, _)| c).collect();
         match self.0.iter().position(|c| *c == (at, false)) {
@@ -145,7 +144,7 @@ impl Word {
     }
 }
 
-/// `None` if a quote has no end.
+/// Splits a text into words; `None` if a quote is not closed.
 fn words(text: &str) -> Option<Vec<Word>> {
     let mut words = Vec::new();
     let mut word: Option<Vec<(char, bool)>> = None;
@@ -267,7 +266,7 @@ fn object<'v>(key: &str, value: &'v Value) -> Result<&'v Map<String, Value>, Rul
     })
 }
 
-/// An empty pattern would match nothing that exists, so it is a slip.
+/// Parses a pattern. An empty one is a mistake, since it would match nothing that exists.
 fn glob(key: &str, text: &str) -> Result<Glob, RuleError> {
     let glob = Glob::parse(text).filter(|_| !text.is_empty());
     glob.ok_or_else(|| RuleError::Value {

@@ -1,7 +1,7 @@
-//! Patterns for values: held against every [spelling](super::spelling) of a text.
+//! Patterns for values, which are compared with every [spelling](super::spelling) of a text.
 //!
-//! Letter case does not count: the file systems of macOS and Windows ignore it. On others a rule
-//! holds back a little more than it says.
+//! Letter case is ignored, because the file systems of macOS and Windows ignore it. Elsewhere a rule
+//! restricts slightly more than it says.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ use super::pieces::Pieces;
 use super::reading::{Doubt, Reading};
 use super::spelling::{Spellings, follow, through_links};
 
-/// Where home directories are. Names of users follow those that end in a slash.
+/// Locations of home directories. Those with a trailing slash are followed by the name of a user.
 const USUAL_HOMES: [&str; 9] = [
     "/home/",
     "/users/",
@@ -31,7 +31,7 @@ const USUAL_HOMES: [&str; 9] = [
     "/var/root",
 ];
 
-/// These, and the home directory of this process, which may be anywhere.
+/// The usual locations, and the home directory of this process, which may be anywhere.
 static HOMES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let own = std::env::home_dir().filter(|home| home.is_absolute());
     let real = own.as_ref().and_then(|own| own.canonicalize().ok());
@@ -47,16 +47,16 @@ static HOMES: LazyLock<Vec<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The fewest characters that tell a host from others.
+/// The fewest characters that distinguish a host.
 const HOST_CHARACTERS: usize = 2;
 
-/// The longest text that may be a host, with a user before it and a port behind it.
+/// The longest text that may be a host, with a user before it and a port after it.
 const HOST_BYTES: usize = 512;
 
 /// Directories through which a path leads elsewhere.
 const THROUGH: [&str; 2] = ["/proc/", "/dev/fd/"];
 
-/// Where a path to a home directory may begin.
+/// Possible beginnings of a path to a home directory.
 fn ways_home() -> impl Iterator<Item = &'static str> {
     HOMES.iter().map(String::as_str).chain(THROUGH)
 }
@@ -64,11 +64,11 @@ fn ways_home() -> impl Iterator<Item = &'static str> {
 /// The beginning of a pattern, up to its first wildcard.
 #[derive(Clone, Debug, Default)]
 struct Start {
-    /// Every spelling of it, if it says where a path begins.
+    /// Every spelling of it, if it is the beginning of an absolute path.
     heads: Vec<String>,
-    /// From the home directory on, if it leads there.
+    /// The part from the home directory on, if it leads there.
     below_home: Option<String>,
-    /// Whether it was written from the home directory on.
+    /// `true` if it was written relative to the home directory.
     is_of_home: bool,
     /// It is the beginning of an address.
     is_address: bool,
@@ -90,18 +90,18 @@ impl Start {
             heads,
             below_home,
             is_of_home,
-            // A letter is a drive.
+            // A single letter is a drive.
             is_address: head.find("://").is_some_and(|at| at > 1),
         }
     }
 
-    /// Whether it says where a path begins.
+    /// Returns `true` if it is the beginning of an absolute path.
     fn is_absolute(&self) -> bool {
         !self.heads.is_empty()
     }
 
-    /// Whether a text may begin so although it is spelled otherwise: it is unclear, or a shell expands its
-    /// wildcards. A text that need not begin so at all may be prose.
+    /// Tests if a text may begin like this although it is spelled differently: it is unclear, or a shell
+    /// expands its wildcards. If the pattern is not anchored, the text may be prose.
     fn may_begin(&self, spellings: &Spellings, is_anchored: bool) -> bool {
         if self.is_address {
             let meets = || {
@@ -158,21 +158,21 @@ impl Start {
 /// A pattern with wildcards, or a text, for paths and addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPattern {
-    /// As it was written.
+    /// The original pattern.
     written: Glob,
-    /// The same without case.
+    /// The pattern in lower case.
     plain: Glob,
-    /// The same as a path is spelled shortest, if that is another.
+    /// The pattern as a normalized path, if that differs.
     normal: Option<Glob>,
-    /// The same from the home directory on, if it leads there.
+    /// The pattern from the home directory on, if it leads there.
     below_home: Option<Glob>,
-    /// Whether it begins with a wildcard.
+    /// `true` if it begins with a wildcard.
     begins_anywhere: bool,
-    /// Whether it is about all of a directory that homes are in.
+    /// `true` if it covers a whole directory of home directories.
     has_homes: bool,
-    /// The scheme and the host that it names, if that is a website.
+    /// The scheme and host that it names, if that is a website.
     site: Option<String>,
-    /// The same for texts with braces, whose pieces may be a scheme and a user as well.
+    /// Looser patterns for texts with braces, whose pieces may include a scheme and a user.
     loose: Vec<Glob>,
     /// Its parts, if it is an address with a wildcard before its path.
     wild_address: Option<WildAddress>,
@@ -195,7 +195,7 @@ impl PathPattern {
         };
         let below_home = below_home.map(|text| Glob::from_marked(&text));
         let mut start = Start::new(&head, below_home.as_ref().map(Glob::head), is_of_home);
-        // Its scheme may be wild.
+        // The scheme may contain a wildcard.
         start.is_address |= address_parts(&normal).is_some_and(|(scheme, ..)| {
             let is_wild = scheme.contains([Glob::ONE, Glob::MANY]);
             is_wild || scheme.len() > 1
@@ -214,7 +214,7 @@ impl PathPattern {
         }
     }
 
-    /// Whether a server may read the text as one that the pattern means.
+    /// Tests if a server may read the text as one that the pattern means.
     pub(crate) fn may_match(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         texts.count(text)?;
         if self.written.matches(text) {
@@ -252,7 +252,7 @@ impl PathPattern {
         Ok(self.start.may_begin(&spellings, true))
     }
 
-    /// Whether the text matches, and so does every text that a server may make of it.
+    /// Tests if the text matches, and every text that a server may make of it does, too.
     pub(crate) fn surely_matches(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         texts.count(text)?;
         if !self.written.matches(text) {
@@ -276,7 +276,7 @@ impl PathPattern {
     fn has(&self, text: &str) -> bool {
         self.plain.matches(text)
             || self.normal.as_ref().is_some_and(|glob| glob.matches(text))
-            // A directory is the same with a slash and without.
+            // A directory is the same with a trailing slash and without.
             || self.normal().matches_directory(text)
             || (self.start.is_of_home
                 && HOMES
@@ -285,7 +285,7 @@ impl PathPattern {
                     .any(|text| self.has_below_home(&text)))
     }
 
-    /// The same of a text whose braces may be expanded.
+    /// Tests if an expansion of a text with braces may match.
     fn may_have(&self, spellings: &Spellings) -> bool {
         let globs = || {
             let globs = [&self.plain].into_iter();
@@ -296,7 +296,7 @@ impl PathPattern {
         };
         let mut texts = spellings.braced.iter();
         texts.any(|text| {
-            // A host is the same with a slash and without.
+            // A host is the same with a trailing slash and without.
             is_matched(text) || (spellings.is_cut && is_matched(&format!("{text}/")))
         })
     }
@@ -306,13 +306,13 @@ impl PathPattern {
         below.is_some_and(|glob| glob.matches(text) || glob.matches_directory(text))
     }
 
-    /// The same of a path that begins at a home directory.
+    /// Tests if a path that begins at a home directory matches.
     fn has_home(&self, spellings: &Spellings) -> bool {
         self.has_homes || spellings.home.iter().any(|text| self.has_below_home(text))
     }
 }
 
-/// The pattern without its scheme, or behind that of a file.
+/// The pattern without its scheme or, for a path, after the scheme of a file.
 fn loose(normal: &str) -> Vec<Glob> {
     let any = Glob::MANY;
     if let Some((_, authority, rest)) = address_parts(normal) {
@@ -326,8 +326,8 @@ fn loose(normal: &str) -> Vec<Glob> {
     file.into_iter().collect()
 }
 
-/// The parts of an address that a wildcard is meant for one of: who allows `https://*.example/*` does not mean
-/// `https://evil.test/.example/`.
+/// The parts of an address, to one of which each wildcard is confined: a rule that allows
+/// `https://*.example/*` does not mean `https://evil.test/.example/`.
 #[derive(Clone, Debug)]
 struct WildAddress {
     scheme: Glob,
@@ -339,7 +339,7 @@ impl WildAddress {
     fn new(marked: &str) -> Option<Self> {
         let (scheme, authority, rest) = address_parts(marked)?;
         let is_wild = |part: &str| part.contains([Glob::ONE, Glob::MANY]);
-        // A wildcard at the very end means all that follows.
+        // A wildcard at the very end matches everything that follows.
         let goes_on = rest.is_empty() && authority.ends_with(Glob::MANY);
         (is_wild(scheme) || is_wild(authority)).then(|| Self {
             scheme: Glob::from_marked(scheme),
@@ -369,7 +369,7 @@ fn address_parts(text: &str) -> Option<(&str, &str, &str)> {
     Some((scheme, authority, rest))
 }
 
-/// The scheme and the host that a pattern begins with, of the schemes that programs put before a bare host.
+/// The scheme and host that a pattern begins with, for the schemes that programs put before a bare host.
 fn site(head: &str) -> Option<String> {
     let after = ["http://", "https://"]
         .iter()
@@ -378,7 +378,7 @@ fn site(head: &str) -> Option<String> {
     Some(head[..head.len() - after.len() + host.len()].to_owned())
 }
 
-/// Tests if a text is the host of a site alone. The program that opens it adds the scheme.
+/// Tests if a text is only the host of a site. The program that opens it adds the scheme.
 fn is_host(text: &str, site: &str) -> bool {
     let Some((scheme, host)) = site.split_once("://") else {
         return false;
@@ -399,19 +399,19 @@ fn is_host(text: &str, site: &str) -> bool {
         .any(|prefix| prefix == site)
 }
 
-/// Whether a text tells where it leads.
+/// Tests if it is certain where a text leads.
 fn is_certain(spellings: &Spellings) -> bool {
     !spellings.climbs && !spellings.is_unclear && spellings.doubt == Doubt::None
 }
 
-/// A path below a home directory from there on: `~/x` for `/home/me/x`.
+/// The part of a path from a home directory on: `~/x` for `/home/me/x`.
 fn below(text: &str, home: &str) -> Option<String> {
     let rest = text.strip_prefix(home)?;
     if !home.ends_with('/') {
         return (rest.is_empty() || rest.starts_with('/')).then(|| format!("~{rest}"));
     }
     let (user, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    // A wildcard in the place of the user goes on beyond it.
+    // A wildcard in place of the user also matches what follows.
     let wild = if user.contains(Glob::MANY) {
         "\u{e001}"
     } else {
@@ -420,7 +420,7 @@ fn below(text: &str, home: &str) -> Option<String> {
     Some(format!("~{wild}{rest}"))
 }
 
-/// A pattern as a path is spelled shortest. Wildcards stay what they are, and so does `..` behind one.
+/// A pattern as a normalized path. Wildcards are kept, and so is `..` after one.
 fn normal(text: &str) -> String {
     let is_wild = |text: &str| text.contains([Glob::ONE, Glob::MANY]);
     let text = text.replace('\\', "/");
@@ -474,13 +474,13 @@ fn normal(text: &str) -> String {
 #[derive(Clone, Debug)]
 pub(crate) struct TextPattern {
     written: Regex,
-    /// The same without case.
+    /// The expression without letter case.
     plain: Regex,
     /// Its literal beginning.
     start: Start,
-    /// Whether a text has to begin so.
+    /// `true` if a text has to begin like that.
     is_anchored: bool,
-    /// It is about addresses.
+    /// It matches addresses.
     is_address: bool,
 }
 
@@ -492,7 +492,7 @@ impl TextPattern {
             builder.build()
         };
         let written = build(false)?;
-        // Without case it takes more room. What has too little of it is read as it was written.
+        // Ignoring case takes more memory. An expression that exceeds the limit is used as written.
         let plain = build(true).unwrap_or_else(|_| written.clone());
         let (start, is_anchored) = beginning(pattern);
         Ok(Self {
@@ -504,7 +504,7 @@ impl TextPattern {
         })
     }
 
-    /// As [`PathPattern::may_match`].
+    /// Like [`PathPattern::may_match`].
     pub(crate) fn may_match(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         texts.count(text)?;
         if self.written.is_match(text) || self.plain.is_match(text) {
@@ -531,7 +531,7 @@ impl TextPattern {
             || at_home.any(|text| self.has(&text)))
     }
 
-    /// As [`PathPattern::surely_matches`].
+    /// Like [`PathPattern::surely_matches`].
     pub(crate) fn surely_matches(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         texts.count(text)?;
         if !self.written.is_match(text) {
@@ -554,11 +554,11 @@ impl TextPattern {
     }
 }
 
-/// The literal beginning of an expression, and whether a text has to begin so.
+/// The literal beginning of an expression, and whether a text has to begin with it.
 fn beginning(pattern: &str) -> (Start, bool) {
     let mut rest = pattern;
     let mut is_anchored = false;
-    // What stands in a class or a group, or beside another branch, need not be there.
+    // A literal in a class, in a group or next to another branch is optional.
     let mut is_whole = !pattern.contains('|');
     while let Some((begin, after)) = ["(?i)", "(?:", "(", "^", "\\A", "\\", "[", "file:"]
         .iter()

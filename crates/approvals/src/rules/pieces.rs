@@ -1,24 +1,24 @@
-//! Texts with braces and ranges, held against a pattern without listing what they expand to.
+//! Matching of texts with braces and ranges, without listing their expansions.
 //!
-//! Shells and curl differ in how they read braces, quotes and backslashes. What they make of a text is put together of
-//! pieces of it, in their order, and of the numbers and letters of ranges. A pattern may match such a text if it matches
+//! Shells and curl differ in how they read braces, quotes and backslashes. Each of them assembles pieces of
+//! the text, in order, and the numbers and letters of ranges. A pattern may match such a text if it matches
 //! any choice of pieces.
 
 use switchboard_text::glob::{Glob, Part};
 
-/// The signs that a text is put together by, or that are taken out of it.
+/// The characters that separate pieces, or that are removed from a text.
 const SIGNS: [char; 9] = ['{', '}', '[', ']', ',', '"', '\'', '\\', '`'];
 
-/// The most digits of a number with zeros in front.
+/// The most digits of a zero-padded number.
 const WIDTH: usize = 20;
 
-/// A text with braces or ranges in it.
+/// A text with braces or ranges.
 pub(crate) struct Pieces<'t> {
-    /// The text before the first of them, which stays.
+    /// The text before the first of them, which is kept.
     pub(crate) before: &'t str,
-    /// The text after the last of them, which stays.
+    /// The text after the last of them, which is kept.
     pub(crate) after: &'t str,
-    /// The pieces between, each of which may be left out.
+    /// The pieces in between, each of which is optional.
     pub(crate) between: Vec<Piece<'t>>,
     /// All of the pieces may be left out at once.
     pub(crate) may_be_empty: bool,
@@ -28,13 +28,13 @@ pub(crate) struct Pieces<'t> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Piece<'t> {
     Text(&'t str),
-    /// A number of a range, between these and with at least as many digits.
+    /// A number of a range, between these bounds and zero-padded to this width.
     Number {
         from: u64,
         to: u64,
         width: usize,
     },
-    /// A letter of a range, between these.
+    /// A letter of a range, between these bounds.
     Letter {
         from: char,
         to: char,
@@ -42,7 +42,7 @@ pub(crate) enum Piece<'t> {
 }
 
 impl<'t> Pieces<'t> {
-    /// None if a text has nothing to expand.
+    /// Splits a text; `None` if it has nothing to expand.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
         let first = first_mark(text)?;
         let last = text.rfind(['}', ']']).filter(|last| *last > first)?;
@@ -68,7 +68,7 @@ impl<'t> Pieces<'t> {
     }
 }
 
-/// The place of the first brace or range that is closed again.
+/// The position of the first brace or range that is closed.
 pub(crate) fn first_mark(text: &str) -> Option<usize> {
     let brace = text.find('{').filter(|at| text[*at..].contains('}'));
     let ranges = text.match_indices('[').map(|(at, _)| at);
@@ -77,14 +77,14 @@ pub(crate) fn first_mark(text: &str) -> Option<usize> {
         let end = inner.find([']', '[']).unwrap_or(0);
         range(Some('['), &inner[..end], &inner[end..]).is_some()
     };
-    // Beyond a brace it does not matter.
+    // After a brace it makes no difference.
     let range = ranges
         .take_while(|at| brace.is_none_or(|brace| *at < brace))
         .find(is_range);
     range.or(brace)
 }
 
-/// The text that a range such as `[1-10]`, `[a-z:2]` or `{1..3}` yields.
+/// The piece that a range such as `[1-10]`, `[a-z:2]` or `{1..3}` stands for.
 fn range<'t>(opener: Option<char>, inner: &str, after: &str) -> Option<Piece<'t>> {
     let sign = match (opener, after.chars().next()) {
         (Some('['), Some(']')) => "-",
@@ -105,27 +105,27 @@ fn range<'t>(opener: Option<char>, inner: &str, after: &str) -> Option<Piece<'t>
     }
     let letter = |end: &str| end.parse().ok().filter(|c: &char| c.is_alphabetic());
     let (first, last) = (letter(from)?, letter(to)?);
-    // Shells count down, too.
+    // Shells also count down.
     (first <= last || sign == "..").then(|| Piece::Letter {
         from: first.min(last),
         to: first.max(last),
     })
 }
 
-/// The digits of an end of a range as a number.
+/// The digits of a bound of a range, as a number.
 fn number(end: &str) -> Option<u64> {
     let digits = end.trim_start_matches('-');
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
-/// The most steps of one comparison with pieces. A text that takes more may match.
+/// The most steps of one comparison with pieces. A text that takes more is treated as a match.
 const STEPS: usize = 16 * 1024 * 1024;
 
-/// The longest number of a range.
+/// The most digits of a number of a range.
 const DIGITS: usize = 10;
 
-/// The fewest numbers of a range of which not each is compared.
+/// The size of the smallest range whose numbers are not compared one by one.
 const NUMBERS: usize = 64;
 
 impl Pieces<'_> {
@@ -172,7 +172,7 @@ impl Pieces<'_> {
     }
 }
 
-/// The states behind a number of a range. Of a long one, only the count of digits is known.
+/// The states after a number of a range. For a large range, only the number of digits is considered.
 fn after_number(
     parts: &[Part],
     states: &[bool],
@@ -205,7 +205,7 @@ fn advance(parts: &[Part], states: &mut [bool], text: &str) {
     }
 }
 
-/// Goes on by one character, of which it is known which literals it can be.
+/// Advances by one character, given the literals that it can be.
 fn step(parts: &[Part], states: &mut [bool], can_be: impl Fn(char) -> bool) {
     let mut came = false;
     for (at, part) in parts.iter().enumerate() {
@@ -223,7 +223,7 @@ fn step(parts: &[Part], states: &mut [bool], can_be: impl Fn(char) -> bool) {
     skip_stars(parts, states);
 }
 
-/// A star need not take anything.
+/// Marks the states that are reached because a star may match nothing.
 fn skip_stars(parts: &[Part], states: &mut [bool]) {
     for (at, part) in parts.iter().enumerate() {
         if *part == Part::Many && states[at] {
@@ -245,7 +245,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn choices_of_pieces_are_matched(
+        fn any_choice_of_pieces_may_match(
             pattern in "[ab/*?1]{0,6}",
             before in "[ab/]{0,2}",
             list in proptest::collection::vec("[ab/1]{0,3}", 1..4),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_letters_of_ranges_are_matched() {
+    fn numbers_and_letters_of_ranges_may_match() {
         let may_match = |pattern: &str, text: &str| {
             let glob = Glob::parse(pattern).unwrap();
             Pieces::of(text).unwrap().may_match(&glob)
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_told_from_other_brackets() {
+    fn braces_and_ranges_differ_from_other_brackets() {
         for text in [
             "a{b}",
             "x[1-3]",

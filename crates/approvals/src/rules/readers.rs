@@ -1,7 +1,7 @@
-//! Readers of braces and ranges: curl's and bash's, each listing the texts that it makes of one.
+//! Readers of braces and ranges, for curl and bash. Each lists the expansions of a text.
 //!
-//! Both are exact, so that a listed text is judged like one that was written plainly. Each step is counted: a text that
-//! takes too many, or stands for too many others, is not listed.
+//! Both are exact, so that a listed text is judged like one that was written plainly. Each step is counted: a
+//! text with too many steps or too many expansions is not listed.
 
 use std::net::Ipv6Addr;
 
@@ -11,37 +11,37 @@ pub(crate) const LISTED: usize = 64;
 /// The most bytes of all expansions of one text.
 const LISTED_BYTES: usize = 16 * 1024;
 
-/// The most characters that are looked at to list them.
+/// The most characters that are read to list them.
 const STEPS: usize = 64 * 1024;
 
-/// The deepest braces within braces.
+/// The deepest nesting of braces.
 const DEPTH: usize = 32;
 
-/// The most beginnings of texts that are too many.
+/// The most beginnings of texts if the expansions are too many.
 const STARTS: usize = 1_024;
 
-/// The longest end of a range or a sequence.
+/// The longest bound of a range or a sequence.
 const END_BYTES: usize = 20;
 
 /// Tests if a character ends the part of a text that is read.
 pub(crate) type End = fn(char) -> bool;
 
-/// The texts that a reader makes of one.
+/// The expansions that a reader lists.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Listing {
-    /// All of them; none if it expands nothing.
+    /// All of them; empty if the text expands to itself.
     Whole(Vec<String>),
-    /// None: the reader does not take such a text.
+    /// None: the program rejects such a text.
     Refused,
     /// They are too many. Each begins with one of these.
     TooMany(Vec<String>),
 }
 
-/// Too many texts, or too many steps to list them.
+/// There are too many texts, or too many steps to list them.
 #[derive(Debug)]
 struct TooMany;
 
-/// Texts that grow at their ends.
+/// Texts to which characters are appended.
 struct Texts {
     texts: Vec<String>,
     bytes: usize,
@@ -60,7 +60,7 @@ impl Texts {
         self.count(self.bytes + self.texts.len() * c.len_utf8())
     }
 
-    /// Puts each of these behind each text.
+    /// Appends each of these to each text.
     fn multiply(&mut self, others: &[String]) -> Result<(), TooMany> {
         let count = self.texts.len().saturating_mul(others.len());
         if count > STARTS {
@@ -86,8 +86,9 @@ impl Texts {
     }
 }
 
-/// The texts that curl opens for one: `{a,b}` without nesting, `[a-z]`, `[1-10:2]`, and backslashes before these
-/// characters. Blanks are characters as any others. Nothing is read from an end on that stands outside of these.
+/// The addresses that curl opens for a text: `{a,b}` without nesting, `[a-z]`, `[1-10:2]`, and backslashes
+/// before these characters. Spaces are ordinary characters. Reading stops at an end outside of these
+/// constructs.
 pub(crate) fn of_curl(text: &str, is_end: End) -> Listing {
     let mut found = Texts::new();
     let mut is_changed = false;
@@ -127,7 +128,7 @@ pub(crate) fn of_curl(text: &str, is_end: End) -> Listing {
     Listing::Whole(if is_changed { found.texts } else { Vec::new() })
 }
 
-/// The alternatives of a set of curl, and the text behind it; none if curl refuses it.
+/// The alternatives of a set of curl, and the text after it; `None` if curl rejects it.
 fn set(text: &str) -> Option<(Vec<String>, &str)> {
     let mut alternatives = vec![String::new()];
     let mut chars = text.char_indices();
@@ -144,21 +145,22 @@ fn set(text: &str) -> Option<(Vec<String>, &str)> {
     None
 }
 
-/// A range in brackets, and the text behind it. The brackets of `[::1]` are none.
+/// A range in brackets, and the text after it. The brackets of `[::1]` are not a range.
 fn bracket(text: &str) -> Option<(&str, &str)> {
     let (inner, after) = text.split_at(text.find([']', '[', '{', '}'])?);
     let after = after.strip_prefix(']')?;
     is_range(inner).then_some((inner, after))
 }
 
-/// Tests if brackets are a range. Those of `[::1]` are none.
+/// Tests if brackets are a range. Those of `[::1]` are not.
 pub(crate) fn is_range(inner: &str) -> bool {
     let address = inner.split('%').next().unwrap_or_default();
     inner.contains('-') && address.parse::<Ipv6Addr>().is_err()
 }
 
-/// The words that bash makes of the first word of a text: braces in braces, sequences such as `{1..3}` and `{a..e..2}`,
-/// with quotes and backslashes honoured and taken away. Nothing is read from an end on that stands outside of these.
+/// The words that bash makes of the first word of a text: nested braces, sequences such as `{1..3}` and
+/// `{a..e..2}`, with quotes and backslashes processed and removed. Reading stops at an end outside of these
+/// constructs.
 pub(crate) fn of_bash(text: &str, is_end: End) -> Listing {
     let mut reader = Bash { steps: 0 };
     let chars: Vec<char> = text.chars().take(STEPS + 1).collect();
@@ -175,7 +177,7 @@ pub(crate) fn of_bash(text: &str, is_end: End) -> Listing {
     }
 }
 
-/// Tests if the first word of a text is all that it expands to.
+/// Tests if the text expands to itself: its only word is its own beginning.
 fn is_same(words: &[String], text: &str) -> bool {
     let [only] = words else {
         return false;
@@ -184,14 +186,14 @@ fn is_same(words: &[String], text: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(['\\', '"', '\'']))
 }
 
-/// A character, and if it is taken for what it is.
+/// A character; `is_quoted` if it is taken literally.
 #[derive(Clone, Copy)]
 struct Char {
     c: char,
     is_quoted: bool,
 }
 
-/// The characters that are left when quotes and backslashes are taken away.
+/// The characters that remain when quotes and backslashes are removed.
 fn marked(text: &[char]) -> Vec<Char> {
     let mut found = Vec::with_capacity(text.len());
     let last = |quote: char| text.iter().rposition(|c| *c == quote).unwrap_or_default();
@@ -210,7 +212,7 @@ fn marked(text: &[char]) -> Vec<Char> {
             }
             '\\' if quote != Some('\'') => is_escaped = true,
             c if quote == Some(c) => quote = None,
-            // One that is not closed was cut off with the text around it.
+            // An unclosed quote was cut off with the text around it.
             '"' | '\'' if quote.is_none() => quote = (at < ends_at).then_some(c),
             c => found.push(Char { c, is_quoted }),
         }
@@ -219,12 +221,12 @@ fn marked(text: &[char]) -> Vec<Char> {
 }
 
 struct Bash {
-    /// The characters that were looked at.
+    /// The number of characters read.
     steps: usize,
 }
 
 impl Bash {
-    /// Puts the words that a part of a word expands to behind others.
+    /// Appends the words that a part of a word expands to.
     fn add_words(
         &mut self,
         found: &mut Texts,
@@ -266,8 +268,8 @@ impl Bash {
         }
     }
 
-    /// The end of a group whose brace was opened, and its commas; none if it is no group. Without a comma, braces close
-    /// a sequence or nothing.
+    /// The end of a group whose brace was opened, and its commas; `None` if it is not a group. Without a
+    /// comma, braces enclose a sequence or nothing.
     fn group(&mut self, inner: &[Char]) -> Result<Option<(usize, Vec<usize>)>, TooMany> {
         let mut commas = Vec::new();
         let mut depth = 0_usize;
@@ -311,7 +313,7 @@ impl Bash {
     }
 }
 
-/// The texts of a sequence; none if it is no sequence.
+/// The texts of a sequence; `None` if it is not a sequence.
 fn sequence(inner: &[Char]) -> Option<Result<Vec<String>, TooMany>> {
     if inner.len() > 3 * END_BYTES || inner.iter().any(|c| c.is_quoted) {
         return None;
@@ -356,7 +358,7 @@ fn sequence(inner: &[Char]) -> Option<Result<Vec<String>, TooMany>> {
     Some(letters.map(|letters| letters.iter().filter_map(letter).collect()))
 }
 
-/// Numbers from one to another, counted up or down.
+/// The numbers from one to another, counting up or down.
 fn between(first: i64, last: i64, step: i64) -> Result<Vec<i64>, TooMany> {
     let step = usize::try_from(step.unsigned_abs()).map_err(|_| TooMany)?;
     let step = step.max(1);
@@ -372,14 +374,14 @@ fn between(first: i64, last: i64, step: i64) -> Result<Vec<i64>, TooMany> {
     })
 }
 
-/// The texts of a range such as `a-f`, `1-10` and `0-8:2`. None if they are too many.
+/// The texts of a range such as `a-f`, `1-10` and `0-8:2`; `None` if they are too many.
 pub(crate) fn range(inner: &str) -> Option<Vec<String>> {
     let (ends, _) = inner.split_once(':').unwrap_or((inner, ""));
     let Some((first, last)) = ends.split_once('-') else {
         return Some(vec![ends.to_owned()]);
     };
     let (first, last) = (first.trim(), last.trim());
-    // Zeros in front stay.
+    // Leading zeros are kept.
     let width = if first.starts_with('0') {
         first.len()
     } else {
@@ -388,7 +390,7 @@ pub(crate) fn range(inner: &str) -> Option<Vec<String>> {
     let is_number = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
     if is_number(first) && is_number(last) {
         let (from, to) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
-        // Some count down.
+        // Some programs count down.
         let (from, to) = (from.min(to), from.max(to));
         let is_short = to - from < LISTED as u64 && width <= END_BYTES;
         return is_short.then(|| (from..=to).map(|n| format!("{n:0width$}")).collect());
@@ -413,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_listed_as_curl_lists_them() {
+    fn expansions_match_those_of_curl() {
         for (text, expected) in [
             ("a{b,c}d", &["abd", "acd"][..]),
             ("{a b,c}", &["a b", "c"]),
@@ -441,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_listed_as_bash_lists_them() {
+    fn expansions_match_those_of_bash() {
         for (text, expected) in [
             ("a{b,c}d", &["abd", "acd"][..]),
             ("a{b,{c,d}}e", &["abe", "ace", "ade"]),

@@ -1,11 +1,11 @@
-//! How a text or a condition is read where its meaning is not certain.
+//! The ways in which a text or a condition is read if its meaning is uncertain.
 
-/// How a condition is read.
+/// The way in which a condition is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// One value is enough.
+    /// One matching value is enough.
     Generous,
-    /// All have to fit.
+    /// All values have to match.
     Strict,
 }
 
@@ -18,6 +18,6 @@ pub(crate) enum Doubt {
     IfPath,
     /// The place that it leads to.
     Place,
-    /// Anything: it has too many spellings to list.
+    /// Everything: it has too many spellings to list.
     All,
 }

@@ -1,4 +1,4 @@
-//! Decisions that a person wanted to be remembered: rules with a scope.
+//! Remembered decisions: rules with a scope.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use switchboard_text::hex;
@@ -8,17 +8,17 @@ use super::look::Look;
 use super::rule::{Action, Rule, Specificity};
 use crate::record::Session;
 
-/// A decision that is remembered. Serialised, it is what a store keeps.
+/// A remembered decision. A store keeps its serialized form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remembered {
-    /// What it is forgotten by.
+    /// ID by which it is forgotten.
     pub id: String,
-    /// What was decided, and until when.
+    /// The decision, and its expiry.
     pub rule: Rule,
-    /// Where it counts.
+    /// The clients to which it applies.
     pub scope: Scope,
-    /// For these arguments alone: their [`digest`](super::digest).
+    /// The [`digest`](super::digest) of the only arguments to which it applies.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -26,37 +26,37 @@ pub struct Remembered {
         deserialize_with = "from_hex"
     )]
     pub exactly: Option<[u8; 32]>,
-    /// The fingerprint of the server that it was decided about.
+    /// The fingerprint of the server that it was made about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
-    /// When it was decided, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since 1970.
     pub created_at: u64,
-    /// Who decided.
+    /// The approver.
     pub by: String,
 }
 
-/// Where a remembered decision counts.
+/// The clients to which a remembered decision applies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// In this session of a client.
+    /// This session of a client.
     Session(Session),
-    /// In this project.
+    /// Clients that work on this project.
     Project(String),
-    /// Everywhere.
+    /// Every client.
     Always,
 }
 
 impl Remembered {
-    /// Whether it says anything about such a case, whoever calls and whatever the arguments. A name
-    /// that cannot be judged is none that was decided about.
+    /// Tests if it applies to such a case, regardless of the caller and the arguments. It does not apply to a
+    /// name that cannot be judged.
     pub fn is_about(&self, case: &super::Case<'_>, now: u64) -> bool {
         self.rule.is_about(&Look::new(case), now) == Ok(true)
     }
 
     pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, ArgumentsError> {
         let here = match &self.scope {
-            // It may be the question of the client that was decided about.
+            // The question may come from the client that it was made about.
             Scope::Session(_) | Scope::Project(_) if look.case.has_unknown_caller() => {
                 self.rule.action != Action::Allow
             }
@@ -81,7 +81,7 @@ impl Remembered {
         Specificity {
             exact_arguments: self.exactly.is_some(),
             scope: match self.scope {
-                // A person who said "always" is not asked again.
+                // All outrank the configuration, so an approver who chose "always" is not asked again.
                 Scope::Session(_) => 3,
                 Scope::Project(_) => 2,
                 Scope::Always => 1,

@@ -1,4 +1,4 @@
-//! One rule: what it says, when it applies, and how narrow it is.
+//! A single rule: its parts, the cases that it applies to, and its specificity.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -19,40 +19,40 @@ use super::pattern::PathPattern;
 use super::reading::Reading;
 use super::{Case, Kind};
 
-/// What a rule does with what it matches.
+/// The action of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// It does not happen.
+    /// The call is refused.
     Deny,
     /// A person decides.
     Ask,
-    /// It happens.
+    /// The call proceeds.
     Allow,
 }
 
-/// Which calls are denied, asked about or allowed.
+/// A rule that allows or denies calls, or requires approval for them.
 ///
-/// Shown, it is the short form, `ask files:delete_*`, which reads back; what the short form cannot
-/// say is added in words. Serialised, it is the object that configuration has.
+/// Its `Display` is the short form, `ask files:delete_*`, which can be parsed again; parts that the short
+/// form lacks are added in words. Serialized, it is the object of the configuration.
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub(crate) action: Action,
-    /// None where it was not said.
+    /// `None` if it was not written.
     pub(crate) kind: Option<Kind>,
     pub(crate) server: Glob,
     pub(crate) tool: Glob,
     pub(crate) client: Glob,
     pub(crate) arguments: Vec<Condition>,
     pub(crate) annotations: Hints,
-    /// Milliseconds since 1970. From then on it does not apply.
+    /// Time at which it expires, in milliseconds since 1970.
     pub(crate) expires: Option<u64>,
     pub(crate) reason: Option<String>,
-    /// The pattern of `tool` for URIs, made when it is first needed.
+    /// The pattern of `tool` for URIs, built when it is first needed.
     pub(crate) uri: OnceLock<Box<PathPattern>>,
 }
 
-/// How narrow a rule is; what stands first counts first.
+/// The specificity of a rule; the first field counts most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Specificity {
     pub(crate) exact_arguments: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Specificity {
 }
 
 impl Rule {
-    /// About everything that clients ask of servers.
+    /// A rule about everything that clients request from servers.
     pub(crate) fn any(action: Action) -> Self {
         Self {
             action,
@@ -82,8 +82,8 @@ impl Rule {
         }
     }
 
-    /// About what a case is about and nothing else: its kind, server and tool, literally. Of any
-    /// client, since their names change with their versions.
+    /// A rule about exactly the kind, server and tool of a case, taken literally. It applies to any client,
+    /// since the names of clients change with their versions.
     pub fn about(action: Action, case: &Case<'_>) -> Self {
         Self {
             kind: Some(case.kind),
@@ -94,7 +94,7 @@ impl Rule {
         .without_plain_kind()
     }
 
-    /// The same without the kind that goes without saying.
+    /// Removes the kind if it is the default.
     pub(crate) fn without_plain_kind(mut self) -> Self {
         if self.kind == Some(Kind::ToolCall) && !self.is_wide() {
             self.kind = None;
@@ -102,24 +102,24 @@ impl Rule {
         self
     }
 
-    /// Whether it is about all of a server, if no kind is said.
+    /// Tests if it applies to everything of a server, unless it has a kind.
     fn is_wide(&self) -> bool {
         self.tool.is_any() && self.arguments.is_empty()
     }
 
-    /// The same until this instant, in milliseconds since 1970.
+    /// Sets the time at which it expires, in milliseconds since 1970.
     #[must_use]
     pub fn until(mut self, expires: Option<u64>) -> Self {
         self.expires = expires;
         self
     }
 
-    /// What it does.
+    /// The action.
     pub fn action(&self) -> Action {
         self.action
     }
 
-    /// Whether it may be about requests of this kind.
+    /// Tests if it may apply to requests of this kind.
     pub fn covers(&self, kind: Kind) -> bool {
         if let Some(own) = self.kind {
             return own == kind;
@@ -127,21 +127,21 @@ impl Rule {
         match kind {
             Kind::ToolCall => true,
             Kind::Resource | Kind::Prompt => self.is_wide(),
-            // To allow all tools is not to let a server ask a model.
+            // Allowing all tools does not mean that a server may ask a model.
             Kind::Sampling | Kind::Elicitation => {
                 self.is_wide() && self.action == Action::Deny && self.annotations.count() == 0
             }
         }
     }
 
-    /// Whether it is about a tool, prompt or resource of this name.
+    /// Tests if it applies to the tool, prompt or resource of a case.
     fn is_named(&self, look: &Look<'_, '_>) -> Result<bool, ArgumentsError> {
         let case = look.case;
         if self.tool.is_any() {
             return Ok(true);
         }
         if case.tool.is_empty() && matches!(case.kind, Kind::Sampling | Kind::Elicitation) {
-            // It may be the question of any call.
+            // The question may belong to any call.
             return Ok(self.action != Action::Allow);
         }
         if case.tool.len() > MATCHED_BYTES {
@@ -159,33 +159,33 @@ impl Rule {
         }
     }
 
-    /// The tool, prompt or resource that it is about, if it is about one only.
+    /// The tool, prompt or resource that it applies to, if it is only one.
     pub fn name(&self) -> Option<String> {
         self.tool.is_exact().then(|| self.tool.head())
     }
 
-    /// From when on it does not apply, in milliseconds since 1970.
+    /// Time at which it expires, in milliseconds since 1970.
     pub fn expires(&self) -> Option<u64> {
         self.expires
     }
 
-    /// The name of a client that it is about.
+    /// An example of a client that it applies to.
     pub fn client_for_example(&self) -> String {
         self.client.to_string().replace('*', "").replace('?', "x")
     }
 
-    /// What it tells whoever it holds back.
+    /// The explanation for callers that it refuses.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
-    /// Whether it looks at arguments.
+    /// Returns `true` if it has conditions on arguments.
     pub fn looks_at_arguments(&self) -> bool {
         !self.arguments.is_empty()
     }
 
-    /// Tests if it is about the client of a case. A question that may be any client's may be that of a client that the
-    /// rule names.
+    /// Tests if it applies to the client of a case. A question without a known client may be that of a client
+    /// that the rule names.
     fn is_about_client(&self, case: &Case<'_>) -> bool {
         if case.has_unknown_caller() {
             return self.client.is_any() || self.action != Action::Allow;
@@ -193,7 +193,7 @@ impl Rule {
         self.client.matches_in_any_case(case.client)
     }
 
-    /// Whether all but the arguments fits.
+    /// Tests if everything but the arguments matches.
     pub(crate) fn is_about(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, ArgumentsError> {
         let case = look.case;
         let may_be = self.covers(case.kind)
@@ -208,8 +208,8 @@ impl Rule {
         }
     }
 
-    /// Whether it applies. A condition that surely does not hold settles it; otherwise one that
-    /// cannot be judged is a fault.
+    /// Tests if it applies. A condition that certainly does not hold settles it; otherwise a condition that
+    /// cannot be judged is an error.
     pub(crate) fn applies(&self, look: &Look<'_, '_>, now: u64) -> Result<bool, ArgumentsError> {
         if !self.is_about(look, now)? {
             return Ok(false);
@@ -252,7 +252,7 @@ impl Rule {
 }
 
 impl Action {
-    /// As it is written.
+    /// Its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -303,7 +303,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A condition as a person reads it.
+/// A condition in words.
 fn in_words(condition: &Condition) -> String {
     match &condition.source {
         Value::Object(members) => {
@@ -375,7 +375,7 @@ impl<'de> Deserialize<'de> for Rule {
     }
 }
 
-/// Two rules are the same if they are written the same.
+/// Two rules are equal if they are written the same.
 impl PartialEq for Rule {
     fn eq(&self, other: &Self) -> bool {
         let conditions = |rule: &Self| -> Vec<(String, Value)> {

@@ -1,4 +1,4 @@
-//! Values that are the same to a server: `100`, `"100"` and `"1e2"`, or `true` and `"yes"`.
+//! Values that are equal to a server: `100`, `"100"` and `"1e2"`, or `true` and `"yes"`.
 
 use serde_json::Value;
 use switchboard_text::glob::Glob;
@@ -10,16 +10,16 @@ use super::look::Texts;
 use super::number::Numbers;
 use super::pattern::PathPattern;
 
-/// A value, or a pattern for one, that values are held against.
+/// A value, or a pattern for one, with which values are compared.
 #[derive(Clone, Debug)]
 pub(crate) enum Same {
     Null,
     Bool(bool),
-    /// In its canonical spelling, and as a double.
+    /// A number in its canonical spelling, and as a double.
     Number(String, f64),
     /// A text or a pattern.
     Text(Box<Text>),
-    /// An array or an object in its canonical spelling, and what it holds.
+    /// An array or an object in its canonical spelling, and its elements or members.
     Array(String, Vec<Self>),
     Object(String, Vec<(String, Self)>),
 }
@@ -29,11 +29,11 @@ pub(crate) enum Same {
 pub(crate) struct Text {
     glob: Glob,
     pattern: PathPattern,
-    /// The number that it spells.
+    /// The number that it contains, if any.
     number: Option<f64>,
-    /// The truth value that it spells.
+    /// The truth value that it contains, if any.
     is_true: Option<bool>,
-    /// In its canonical spelling.
+    /// Its canonical spelling.
     canonical: String,
 }
 
@@ -85,7 +85,7 @@ impl Same {
         })
     }
 
-    /// Whether it names one value.
+    /// Returns `true` if it names one value.
     pub(crate) fn is_exact(&self) -> bool {
         match self {
             Self::Text(text) => text.glob.is_exact(),
@@ -93,7 +93,7 @@ impl Same {
         }
     }
 
-    /// Whether a value is this one, to the letter.
+    /// Tests if a value is literally this one.
     pub(crate) fn is(&self, value: &Json<'_>) -> Result<bool, ArgumentsError> {
         Ok(match self {
             Self::Null => *value == Json::Null,
@@ -105,7 +105,7 @@ impl Same {
         })
     }
 
-    /// Whether a text is what the pattern means, in every spelling.
+    /// Tests if a text matches the pattern in every spelling.
     pub(crate) fn surely_is(&self, text: &str, texts: &Texts) -> Result<bool, ArgumentsError> {
         match self {
             Self::Text(expected) => expected.pattern.surely_matches(text, texts),
@@ -113,7 +113,7 @@ impl Same {
         }
     }
 
-    /// Whether a server may take a value for this one.
+    /// Tests if a server may take a value for this one.
     pub(crate) fn may_be(&self, value: &Json<'_>, texts: &Texts) -> Result<bool, ArgumentsError> {
         if let (Json::Array(_) | Json::Object(_), Self::Array(..) | Self::Object(..)) =
             (value, self)
@@ -202,7 +202,7 @@ fn numbers(value: &Json<'_>) -> Option<Numbers> {
     }
 }
 
-/// The truth value that a text is to lenient servers.
+/// The truth value of a text for lenient servers.
 fn truth(text: &str) -> Option<bool> {
     match folded(text).trim() {
         "t" | "true" | "y" | "yes" | "on" => Some(true),

@@ -1,11 +1,10 @@
 //! Spellings of a path or an address: every text that a server may make of one text.
 //!
-//! Servers decode percent signs, fold Unicode, take backslashes for slashes and walk `..` before
-//! they open a file. A rule that holds back has to match whichever of these texts the server ends up
-//! with, and a rule that lets pass has to match all of them. Only the text is looked at: symbolic
-//! links other than those of every system, short names (`PROGRA~1`) and the working directory of a
-//! server cannot be known here. What is behind a link cannot be told either, so that an absolute path
-//! with `..` may lead anywhere.
+//! Servers decode percent-encoding, fold Unicode, take backslashes for slashes and resolve `..` before they
+//! open a file. A restrictive rule has to match any of these texts, since the server may end up with it, and
+//! an allow rule has to match all of them. Only the text is considered: symbolic links other than those of
+//! every system, short names (`PROGRA~1`) and the working directory of a server cannot be known here. The
+//! target of a link is not known either, so an absolute path with `..` may lead anywhere.
 
 use std::collections::HashSet;
 
@@ -15,10 +14,10 @@ use super::expand::{Expansions, may_climb, may_lead_elsewhere};
 use super::limits::SPELLINGS;
 use super::reading::{Doubt, Reading};
 
-/// How often percent signs are decoded. A text that changes even then is in doubt.
+/// The most rounds of percent-decoding. A text that changes even after these is in doubt.
 const DECODINGS: usize = 5;
 
-/// The work that a spelling takes beside its bytes, as bytes.
+/// The cost of a spelling in addition to its bytes, in bytes.
 const SPELLING_BYTES: usize = 64;
 
 /// The cost of comparing a byte of pieces, relative to a byte of plain text.
@@ -36,13 +35,13 @@ const HOMES: [&str; 8] = [
     "%home%",
 ];
 
-/// The schemes of an address that says none.
+/// The possible schemes of an address without one.
 const UNSAID: [&str; 2] = ["http", "https"];
 
-/// The most names of a link.
+/// The most path components of a link.
 const LINK_NAMES: usize = 4;
 
-/// Links of Linux and macOS, and where they lead.
+/// Symbolic links of Linux and macOS, and their targets.
 const LINKS: [(&str, &str); 23] = [
     ("bin", "usr/bin"),
     ("sbin", "usr/sbin"),
@@ -69,7 +68,7 @@ const LINKS: [(&str, &str); 23] = [
     ("dev/fd", "proc/self/fd"),
 ];
 
-/// The first names of paths that lead elsewhere.
+/// The first components of paths that lead elsewhere.
 const LEADING: [&str; 14] = [
     "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "var", "private", "proc", "dev",
     "run", "system", ".vol",
@@ -82,19 +81,19 @@ pub(crate) struct Spellings {
     pub(crate) texts: HashSet<String>,
     /// The path below the home directory, beginning with `~`, if it is one.
     pub(crate) home: Vec<String>,
-    /// The paths among them that begin at no root.
+    /// The relative paths among them.
     pub(crate) relative: HashSet<String>,
-    /// The beginnings of those with wildcards, up to the first one.
+    /// The beginnings of texts with wildcards, up to the first one.
     pub(crate) wild: Vec<String>,
-    /// The beginnings of those with braces that expand to more than can be looked at.
+    /// The beginnings of texts with braces that have too many expansions to look at.
     pub(crate) open: HashSet<String>,
-    /// Those with braces or brackets, as they are before these are expanded.
+    /// Texts with braces or brackets, before these are expanded.
     pub(crate) braced: HashSet<String>,
-    /// Some of these expand to more than can be listed.
+    /// Some of these have too many expansions to list.
     pub(crate) is_cut: bool,
-    /// Some part of it is `..`, or expands to it.
+    /// Some component is `..`, or expands to it.
     pub(crate) climbs: bool,
-    /// It is an address, and readers differ in its host.
+    /// It is an address, and parsers disagree on its host.
     pub(crate) is_unclear: bool,
     /// The doubt about a path.
     pub(crate) doubt: Doubt,
@@ -103,14 +102,14 @@ pub(crate) struct Spellings {
 /// A text to look at.
 struct Waiting {
     text: String,
-    /// The number of times that its percent signs were decoded.
+    /// The number of times that its percent-encoding was decoded.
     decodings: usize,
     /// Its braces were expanded.
     is_expanded: bool,
 }
 
 impl Spellings {
-    /// Reads a text as a rule does that holds back, or as one that lets pass.
+    /// Collects the spellings of a text, for a restrictive rule or for an allow rule.
     pub(crate) fn of(text: &str, reading: Reading) -> Self {
         if is_plain(text) {
             let text = text.to_ascii_lowercase();
@@ -141,7 +140,8 @@ impl Spellings {
                 found.look_through(&next, reading, &mut waiting);
             }
         }
-        // Windows, which has backslashes, expands no braces: they are wildcards only if not all is listed.
+        // Windows, which has backslashes, does not expand braces: they are wildcards only if not all
+        // expansions are listed.
         let is_listed = !found.is_cut && text.contains('\\') && !text.contains('/');
         let is_block = is_block_comment(text);
         let wild = found.texts.iter().flat_map(|text| {
@@ -157,15 +157,15 @@ impl Spellings {
         found
     }
 
-    /// Adds what a text may be read as, and the texts that programs make of it on the way.
+    /// Adds the readings of a text, and queues the texts that programs make of it on the way.
     fn look_through(&mut self, next: &Waiting, reading: Reading, waiting: &mut Vec<Waiting>) {
         let text = &next.text;
         let whole = folded(text);
-        // Parsers take characters for what they are.
+        // Parsers see the characters before folding.
         if whole != *text || text.contains(is_unseen) {
             self.look_at_parsed(text, reading);
         }
-        // Some end the host at a character that others fold into a sign.
+        // Some parsers end the host at a character that others fold into ASCII.
         if !text.is_ascii() && text.contains("://") {
             let unfolded = seen(&text.to_lowercase()).replace('\\', "/");
             self.look_at_place(&unfolded, reading);
@@ -175,14 +175,14 @@ impl Spellings {
             self.braced.insert(current.clone());
         }
         self.look_at(&current, reading);
-        // C ends a text there.
+        // C strings end at a NUL.
         if let Some((before, _)) = current.split_once('\0') {
             self.look_at(before, reading);
         }
         if reading == Reading::Strict {
             self.doubt_if(may_lead_elsewhere(&current), Doubt::Place);
         }
-        // What stands on lines of its own is not seen without their ends.
+        // `whole` is tested, because it still has the line breaks that separate words.
         self.doubt_if(is_substituted(&whole) && !is_prose(&whole), Doubt::Place);
         let mut then = |text, decodings, is_expanded| {
             waiting.push(Waiting {
@@ -248,9 +248,9 @@ impl Spellings {
         self.texts.len() >= SPELLINGS
     }
 
-    /// The work that all spellings take, in bytes.
+    /// The cost of all spellings, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        // Other characters than those of ASCII take longer to compare, and so do pieces.
+        // Characters outside of ASCII take longer to compare, and so do pieces.
         let weight = |text: &String| if text.is_ascii() { 1 } else { 4 };
         let texts = self.texts.iter();
         let texts = texts.map(|text| text.len() * weight(text) + SPELLING_BYTES);
@@ -260,7 +260,7 @@ impl Spellings {
         texts.chain(braced).sum()
     }
 
-    /// Adds what one decoded text may be read as.
+    /// Adds the readings of one decoded text.
     fn look_at(&mut self, text: &str, reading: Reading) {
         let text = text.replace('\0', "");
         self.add(text.clone());
@@ -279,11 +279,11 @@ impl Spellings {
         self.look_at_quoted(text, reading);
     }
 
-    /// Adds the addresses of a text that does not say its scheme.
+    /// Adds the addresses of a text without a scheme.
     fn look_at_unsaid(&mut self, text: &str) {
-        // One that begins with two slashes has the scheme of the page that it stands on.
+        // An address that begins with two slashes has the scheme of the page that contains it.
         let address = text.strip_prefix("//");
-        // The name of a user may have blanks.
+        // The name of a user may contain spaces.
         let address = address.filter(|_| text.contains('@') || !is_comment(text));
         let address = address.or_else(|| begins_with_host(text).then_some(text));
         for scheme in address.iter().flat_map(|_| UNSAID) {
@@ -301,7 +301,7 @@ impl Spellings {
         };
         let bare = bare.replace(['"', '\''], "");
         let is_quoted = bare.len() < text.len() && bare.contains('/');
-        // Elsewhere than on Windows, where paths begin with a drive.
+        // Not on Windows, where paths begin with a drive.
         let is_drive = bare.as_bytes().get(1) == Some(&b':');
         let is_escaped = bare.contains('\\') && bare.contains(['/', '~']) && !is_drive;
         let readings = [
@@ -312,7 +312,7 @@ impl Spellings {
             if reading == Reading::Generous {
                 self.look_at_place(&text, reading);
             } else {
-                // A rule that allows matches the text as written: each word only has to stay below its directory.
+                // An allow rule matches the text as written: each word only has to stay below its directory.
                 let mut words = text.split_whitespace();
                 self.climbs |= may_climb(&text);
                 self.climbs |= words.any(|word| walk(word, Exactness::Loose).climbs);
@@ -320,7 +320,7 @@ impl Spellings {
         }
     }
 
-    /// Adds what a parser of addresses makes of a text, if that is another.
+    /// Adds the result of a URL parser, if it differs from the text.
     fn look_at_parsed(&mut self, text: &str, reading: Reading) {
         let Some(written) = parsed(text) else {
             return;
@@ -331,7 +331,7 @@ impl Spellings {
         if let Some(plain) = plain.as_ref().filter(|plain| !is_known(plain)) {
             self.look_at_place(plain, reading);
         }
-        // What the parser spells in ASCII is no reason to ask.
+        // Encoding by the parser into ASCII alone is no reason to ask.
         let is_generous = reading == Reading::Generous;
         if is_new && (is_generous || plain.is_none()) {
             self.look_at_place(&written, reading);
@@ -361,7 +361,7 @@ impl Spellings {
                 if matches!(host, "" | "localhost") {
                     return;
                 }
-                // Some take the host for the first part of the path.
+                // Some programs take the host for the first component of the path.
                 if reading == Reading::Generous {
                     for root in ["", "/", "//"] {
                         self.look_at_path(&format!("{root}{host}{path}"), reading);
@@ -377,11 +377,11 @@ impl Spellings {
             } => {
                 self.is_unclear |= is_unclear;
                 if may_climb {
-                    // It stays at its host.
+                    // It stays on its host.
                     let anywhere = prefixes.iter().map(|prefix| format!("{prefix}/"));
                     self.wild.extend(anywhere);
                 }
-                // The fragment stays with the reader. Some walk through the query, and others do not.
+                // The client keeps the fragment. Some programs resolve `..` in the query, and others do not.
                 let bare = path.find('#').map(|at| &path[..at]);
                 let ways = [Some(path), bare].into_iter().flatten();
                 let ways = ways.flat_map(|path| {
@@ -404,7 +404,7 @@ impl Spellings {
 
     fn look_at_path(&mut self, path: &str, reading: Reading) {
         if let Some(rest) = below_home(path) {
-            // The home of another user, and the directories of a shell, may be anywhere.
+            // The home of another user, and the remembered directories of a shell, may be anywhere.
             self.doubt_if(is_home_of_other(path), Doubt::Place);
             for exactness in Exactness::ALL {
                 let walk = walk(rest.trim_start_matches('/'), exactness);
@@ -419,7 +419,7 @@ impl Spellings {
         if let Some(path) = shared(path) {
             self.add_walks(&path, reading);
         }
-        // `os.path.expandvars` takes variables anywhere.
+        // `os.path.expandvars` expands variables anywhere in a path.
         let bare = path.trim_start_matches('/');
         if bare.len() < path.len() && bare.starts_with('$') {
             self.look_at_path(bare, reading);
@@ -437,7 +437,7 @@ impl Spellings {
         } else {
             &[Exactness::Letter]
         };
-        // A query, a fragment or a part of an archive is no part of the name of a file.
+        // A query, a fragment or a member of an archive is not part of the name of a file.
         let cut = path
             .find(['?', '#'])
             .or_else(|| path.find("!/"))
@@ -457,9 +457,9 @@ impl Spellings {
         self.doubt_if(walk.leaves || walk.is_unclear, Doubt::Place);
         let path = walk.parts.join("/");
         if let Some(root) = walk.root {
-            // A directory may be a link, and what is above it another directory than it seems.
+            // A directory may be a link, and its parent may not be the directory that it seems to be.
             self.doubt_if(walk.climbs, Doubt::Place);
-            // A drive is named or meant.
+            // The drive may be left out.
             if !root.is_empty() {
                 self.add(format!("/{path}"));
             }
@@ -476,12 +476,12 @@ fn is_drive(text: &str) -> bool {
     matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// Tests if a character is put around a text.
+/// Tests if a character may enclose a text.
 fn is_quote(c: char) -> bool {
     c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>')
 }
 
-/// Whether a text is a path that has no spelling but its own, letter case aside.
+/// Tests if a text is a path with a single spelling, apart from letter case.
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ,+=@()&".contains(&byte);
     let path = text.strip_prefix('/');
@@ -496,7 +496,7 @@ fn is_plain(text: &str) -> bool {
         && (path.is_some() || !begins_with_host(text))
 }
 
-/// How a path is read.
+/// The way in which a path is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Exactness {
     /// As POSIX does.
@@ -511,14 +511,14 @@ impl Exactness {
     const ALL: [Self; 3] = [Self::Letter, Self::Loose, Self::Through];
 }
 
-/// A path without `.`, `..` and empty parts.
+/// A path without `.`, `..` and empty components.
 struct Walk<'t> {
-    /// The drive, or nothing; none if the path is relative.
+    /// The drive, or empty; `None` if the path is relative.
     root: Option<&'t str>,
     parts: Vec<&'t str>,
-    /// Some part is `..`.
+    /// Some component is `..`.
     climbs: bool,
-    /// It climbs out of the directory that it starts in, which is not known.
+    /// It leaves the directory that it starts in, which is not known.
     leaves: bool,
     /// It goes through a file or directory of another process.
     is_unclear: bool,
@@ -535,13 +535,13 @@ fn walk(path: &str, exactness: Exactness) -> Walk<'_> {
         parts: Vec::new(),
         climbs: false,
         leaves: false,
-        // Each drive has a working directory.
+        // Each drive has its own working directory.
         is_unclear: !drive.is_empty() && !is_absolute,
     };
     for part in path.split('/') {
         let bare = part.split(';').next().unwrap_or_default().trim();
         walk.climbs |= bare == "..";
-        // To the letter, `..;` is a name.
+        // Literally, `..;` is a name.
         if part == ".." || (bare == ".." && exactness != Exactness::Letter) {
             if walk.parts.pop().is_none() && !is_absolute {
                 walk.leaves = true;
@@ -552,7 +552,7 @@ fn walk(path: &str, exactness: Exactness) -> Walk<'_> {
             Exactness::Letter => part,
             Exactness::Loose | Exactness::Through => {
                 let named = part.find("::$").map_or(part, |at| &part[..at]);
-                // Servers take parameters off the names of a path.
+                // Servers remove parameters from the components of a path.
                 let named = named.split(';').next().unwrap_or_default();
                 named.trim_end_matches(['.', ' ']).trim_start()
             }
@@ -585,7 +585,7 @@ impl Walk<'_> {
     }
 }
 
-/// Puts the place that a link leads to in place of the link.
+/// Replaces a link with its target.
 pub(crate) fn follow(parts: &mut Vec<&str>) {
     if parts.len() > LINK_NAMES {
         return;
@@ -609,20 +609,20 @@ pub(crate) fn through_links(path: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether a shell would put something else in place of a part of the text, the home directory aside.
+/// Tests if a shell would substitute a part of the text, other than the home directory.
 fn is_substituted(text: &str) -> bool {
     let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
     let text = text.trim_matches(quotes);
     let text = text.strip_prefix(HOMES[0]).unwrap_or(text);
     ["${", "$(", "`"].iter().any(|sign| text.contains(sign))
-        // Backslashes spell any character there.
+        // Backslashes can encode any character there.
         || text.split("$'").skip(1).any(|rest| {
             rest.split('\'').next().is_some_and(|quoted| quoted.contains('\\'))
         })
 }
 
-/// Whether a text that a shell would change is prose and no path: it has several words, does not begin
-/// as a path does, and every substitution in it is a word of its own.
+/// Tests if a text that a shell would change is prose and not a path: it has several words, does not begin as
+/// a path does, and every substitution in it is a word of its own.
 fn is_prose(text: &str) -> bool {
     let kept = |c: &char| c.is_whitespace() || !is_unseen(*c);
     let text: String = text.trim().chars().filter(kept).collect();
@@ -666,7 +666,8 @@ fn is_block_comment(text: &str) -> bool {
     })
 }
 
-/// What a text begins with up to its first wildcard, if it has one. The brackets of `[::1]` are none.
+/// The beginning of a text up to its first wildcard, if it has one. The brackets of `[::1]` are not
+/// wildcards.
 fn before_wildcard(text: &str) -> Option<&str> {
     let host = text.find("://[").map(|at| at + "://[".len());
     let end = host.and_then(|host| {
@@ -682,7 +683,7 @@ fn before_wildcard(text: &str) -> Option<&str> {
 /// The beginnings of the paths that a shell makes of braces at the start of a text.
 fn in_braces(text: &str) -> impl Iterator<Item = &str> {
     let inner = text.strip_prefix('{').unwrap_or_default();
-    // Beside nothing, the text behind the braces is a path of its own.
+    // With an empty alternative, the text after the braces is a path of its own.
     let has_none = ["{,", ",,", ",}"].iter().any(|none| text.contains(none));
     inner
         .split(move |c| matches!(c, '{' | ',') || (has_none && c == '}'))
@@ -700,7 +701,7 @@ fn below_home(path: &str) -> Option<&str> {
 }
 
 /// Tests if a path begins with the home directory of a named user (`~name`), or with a directory that a shell
-/// remembers (`~+`, `~-`, `~2`). A number alone is one in prose.
+/// remembers (`~+`, `~-`, `~2`). In prose, a number alone is an amount.
 fn is_home_of_other(path: &str) -> bool {
     let Some(rest) = path.strip_prefix('~') else {
         return false;
@@ -729,7 +730,7 @@ fn begins_with_variable(path: &str) -> bool {
             .is_some_and(|rest| named(rest) && rest.contains('%'))
 }
 
-/// Without `\\?\` and `\\.\`, which Windows puts before paths.
+/// Removes `\\?\` and `\\.\`, which Windows puts before paths.
 fn without_device(path: &str) -> &str {
     let device = ["//?/", "//./", "/??/"]
         .iter()
@@ -765,7 +766,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_paths_are_told_from_others() {
+    fn plain_paths_are_recognised() {
         for text in [
             "/srv/me/notes.txt",
             "notes.txt",

@@ -1,4 +1,4 @@
-//! Addresses that a parser of the server writes in another way, and their harmless neighbours.
+//! Addresses that a URL parser normalizes to something else, and similar harmless addresses.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -8,7 +8,7 @@ use url::Url;
 use crate::evasions::{assert_all, of_uri};
 use crate::spellings::of_text;
 
-/// Ways to `/sec/a`, as parsers of addresses read them.
+/// Spellings of `/sec/a` that URL parsers accept.
 const FILES: &[&str] = &[
     "file:sec/a",
     "file:./sec/a",
@@ -32,7 +32,7 @@ const FILES: &[&str] = &[
 ];
 
 #[test]
-fn files_are_held_as_parsers_read_their_addresses() {
+fn files_are_denied_as_parsers_read_them() {
     for text in FILES {
         assert_all(Action::Deny, &[("/sec/*", text), ("file:///sec/*", text)]);
         assert_all(Action::Deny, &[("matches ^/sec/", text)]);
@@ -54,7 +54,7 @@ fn files_are_held_as_parsers_read_their_addresses() {
     ] {
         let found = of_uri(&["deny resources files:file:///sec/*"], text);
         let expected = if text.starts_with("c:") {
-            // Each drive has a working directory.
+            // Each drive has its own working directory.
             Action::Deny
         } else {
             Action::Allow
@@ -64,7 +64,7 @@ fn files_are_held_as_parsers_read_their_addresses() {
 }
 
 #[test]
-fn empty_parts_count_for_the_climb() {
+fn dots_after_empty_components_are_resolved() {
     let pattern = "https://evil.example/admin/*";
     for text in [
         "https://u@evil.example/admin//../x",
@@ -103,7 +103,7 @@ fn empty_parts_count_for_the_climb() {
 }
 
 #[test]
-fn hosts_are_held_as_parsers_find_them() {
+fn hosts_are_denied_as_parsers_find_them() {
     let pattern = "https://evil.example/*";
     for text in [
         "https://evil.example:/x",
@@ -145,7 +145,7 @@ fn hosts_are_held_as_parsers_find_them() {
 }
 
 #[test]
-fn international_hosts_are_held_in_both_alphabets() {
+fn international_hosts_match_in_both_notations() {
     let unicode = "https://münchen.example/*";
     let ascii = "https://xn--mnchen-3ya.example/*";
     for pattern in [
@@ -197,7 +197,7 @@ fn international_hosts_are_held_in_both_alphabets() {
 }
 
 #[test]
-fn labels_longer_than_any_are_not_decoded() {
+fn labels_that_are_too_long_stay_encoded() {
     for label in [
         "xn--".to_owned() + &"a".repeat(250_000),
         "ü".repeat(120_000),
@@ -208,7 +208,7 @@ fn labels_longer_than_any_are_not_decoded() {
 }
 
 #[test]
-fn ports_are_held_as_python_reads_them() {
+fn ports_are_parsed_as_in_python() {
     let metadata = "http://169.254.169.254/*";
     for port in ["8_0", "+80", " 80", "80 ", "0_8_0", "\u{668}\u{660}", "x"] {
         let text = format!("http://169.254.169.254:{port}/x");
@@ -233,7 +233,7 @@ fn ports_are_held_as_python_reads_them() {
 }
 
 #[test]
-fn names_of_users_do_not_hide_a_host() {
+fn user_names_do_not_hide_a_host() {
     let admin = "http://127.0.0.1:18762/admin/*";
     for text in [
         "http://u%23@127.0.0.1:18762/%61dmin/x",
@@ -258,7 +258,7 @@ fn names_of_users_do_not_hide_a_host() {
 }
 
 #[test]
-fn addresses_relative_to_a_scheme_are_held() {
+fn scheme_relative_addresses_are_denied() {
     assert_all(
         Action::Deny,
         &[
@@ -276,7 +276,7 @@ fn addresses_relative_to_a_scheme_are_held() {
 }
 
 #[test]
-fn hosts_of_one_label_are_held_with_a_path() {
+fn single_label_hosts_match_with_a_path() {
     assert_all(
         Action::Deny,
         &[
@@ -298,7 +298,7 @@ fn hosts_of_one_label_are_held_with_a_path() {
 }
 
 #[test]
-fn hosts_are_held_where_node_ends_them() {
+fn hosts_end_where_node_ends_them() {
     for sign in [";", "^", "|", "%zz", "'", "\"", "<", ">", "}", " "] {
         for port in ["", ":18768"] {
             let pattern = format!("http://127.0.0.1{port}/*");
@@ -309,7 +309,7 @@ fn hosts_are_held_where_node_ends_them() {
 }
 
 #[test]
-fn characters_that_stand_for_many_are_counted() {
+fn expanding_characters_are_counted() {
     let text = "\u{fdfa}".repeat(80_000);
     assert_all(Action::Deny, &[("/etc/*", &text)]);
     let text = "\u{fdfa}".repeat(800);
@@ -317,7 +317,7 @@ fn characters_that_stand_for_many_are_counted() {
 }
 
 #[test]
-fn wildcard_of_a_host_allows_no_other_host() {
+fn wildcard_in_a_host_allows_no_other() {
     let allowed = |pattern: &str, text: &str| of_text("allow", &json!(pattern), text);
     let pattern = "https://*.ok.example/*";
     assert_eq!(allowed(pattern, "https://a.ok.example/y"), Action::Allow);
@@ -339,7 +339,7 @@ fn wildcard_of_a_host_allows_no_other_host() {
 }
 
 #[test]
-fn addresses_without_a_plain_scheme_are_held() {
+fn addresses_with_braced_schemes_are_denied() {
     let metadata = "http://169.254.169.254/*";
     for text in [
         "[h-h]ttp://169.254.169.254/x",
@@ -472,7 +472,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn addresses_are_judged_as_a_parser_reads_them(text in address()) {
+    fn addresses_are_judged_as_parsers_read_them(text in address()) {
         let Ok(url) = Url::parse(&text) else {
             return Ok(());
         };
@@ -490,8 +490,9 @@ proptest! {
                 prop_assert_eq!(found.as_str(), action, "{} {:?} {}", pattern, text, url);
             }
         }
-        // Another host is another matter, unless a reader takes it for a part of the user's name, or ends it elsewhere,
-        // or the text could be several words to a shell: such a text is held rather than taken apart.
+        // Other hosts are allowed, unless a parser takes the host for a part of the user's name, or ends it
+        // earlier, or the text could be several words for a shell: such a text is denied rather than
+        // analysed.
         let is_odd = text.contains('\\') || text.contains('\t') && text.contains('?');
         let of_host = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '%');
         let is_odd = is_odd || !url.host_str().is_some_and(|host| host.chars().all(of_host));
@@ -521,7 +522,7 @@ proptest! {
 }
 
 #[test]
-fn hosts_that_end_early_are_not_allowed_unasked() {
+fn hosts_that_end_early_need_approval() {
     for c in [";", "'", " ", "^", "|", "<", ">", "\"", "`"] {
         for text in [
             format!("https://evil.test{c}.example/x"),
@@ -544,7 +545,7 @@ fn hosts_that_end_early_are_not_allowed_unasked() {
 }
 
 #[test]
-fn characters_without_a_meaning_in_a_host_hide_none() {
+fn ignored_characters_hide_no_host() {
     for c in ["\u{1bca0}", "\u{1bca3}", "\u{ad}", "\u{200b}", "\u{fe0f}"] {
         for text in [
             format!("loc{c}alhost:18762/"),

@@ -1,4 +1,4 @@
-//! A disk that fails, hangs, or says something else than the broker thinks.
+//! A disk that fails, hangs, or differs from the state that the broker expects.
 
 use switchboard_approvals::{
     Action, Ask, DecisionError, Input, Kind, Outcome,
@@ -15,20 +15,20 @@ fn delivered(world: &World) -> Vec<&Outcome> {
     delivered.collect()
 }
 
-/// The next write fails.
+/// Lets the next write fail.
 fn fail(world: &mut World) {
     let record = world.writing.remove(0);
     world.write(&record, false);
 }
 
-/// The next write works.
+/// Lets the next write succeed.
 fn works(world: &mut World) {
     let record = world.writing.remove(0);
     world.write(&record, true);
 }
 
 #[test]
-fn a_decision_is_not_refused_because_the_disk_has_failed_for_a_while() {
+fn decision_waits_until_the_disk_recovers() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.slow_disk = true;
@@ -52,7 +52,7 @@ fn a_decision_is_not_refused_because_the_disk_has_failed_for_a_while() {
 }
 
 #[test]
-fn a_kept_answer_is_not_given_when_its_time_is_over_though_that_is_not_written() {
+fn expired_answer_is_not_delivered_despite_failed_write() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.crash();
@@ -67,9 +67,9 @@ fn a_kept_answer_is_not_given_when_its_time_is_over_though_that_is_not_written()
 }
 
 #[test]
-fn who_takes_a_question_over_brings_its_own_rules() {
+fn new_asker_replaces_rules_and_scope() {
     let mut world = World::new();
-    // Without a model the rule cannot have it answered.
+    // Without a model the rule cannot approve it.
     world.broker.set_generation(false, false);
     let mut old = ask(Kind::Sampling, "k");
     old.rule = Some("old".into());
@@ -92,7 +92,7 @@ fn who_takes_a_question_over_brings_its_own_rules() {
     );
 }
 
-/// A question for a model that a rule allows.
+/// A request for a completion that a rule allows.
 fn allowed() -> Ask {
     let mut ask = ask(Kind::Sampling, "k");
     ask.allowed_by = Some("sampling".into());
@@ -130,7 +130,7 @@ fn rule_decides_again_after_a_failed_write() {
 }
 
 #[test]
-fn rule_decides_a_question_that_is_taken_over() {
+fn rule_decides_for_a_new_asker() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::Sampling, "k"));
     world.crash();
@@ -149,7 +149,7 @@ fn rule_decides_nothing_while_the_gateway_stops() {
     assert_eq!(world.disk[&id].status.as_str(), "pending");
 }
 
-/// The next write is made, and taken for failed.
+/// Lets the next write succeed, and reports it as failed.
 fn lie(world: &mut World) {
     world.may_conflict = true;
     let record = world.writing.remove(0);
@@ -158,7 +158,7 @@ fn lie(world: &mut World) {
 }
 
 #[test]
-fn a_decision_that_was_written_after_all_holds() {
+fn decision_stored_despite_reported_failure_counts() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.slow_disk = true;
@@ -176,7 +176,7 @@ fn a_decision_that_was_written_after_all_holds() {
 }
 
 #[test]
-fn a_model_that_was_agreed_to_after_all_is_asked_once() {
+fn model_runs_once_after_a_conflict() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::Sampling, "k"));
     world.slow_disk = true;
@@ -190,7 +190,7 @@ fn a_model_that_was_agreed_to_after_all_is_asked_once() {
 }
 
 #[test]
-fn a_model_that_was_agreed_to_after_all_is_asked_for_who_comes_back_too() {
+fn model_runs_for_orphans_after_a_conflict() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::Sampling, "k"));
     world.crash();
@@ -204,7 +204,7 @@ fn a_model_that_was_agreed_to_after_all_is_asked_for_who_comes_back_too() {
 }
 
 #[test]
-fn what_the_disk_has_lost_is_given_up() {
+fn request_lost_by_the_disk_is_given_up() {
     let mut world = World::new();
     world.may_conflict = true;
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
@@ -220,7 +220,7 @@ fn what_the_disk_has_lost_is_given_up() {
 }
 
 #[test]
-fn a_question_that_is_written_when_nobody_waits_any_more_is_withdrawn() {
+fn request_stored_too_late_is_withdrawn() {
     let mut world = World::new();
     world.slow_disk = true;
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
@@ -234,7 +234,7 @@ fn a_question_that_is_written_when_nobody_waits_any_more_is_withdrawn() {
 }
 
 #[test]
-fn a_decision_that_is_written_late_reaches_who_still_waits() {
+fn decision_stored_late_reaches_the_asker() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.slow_disk = true;
@@ -248,7 +248,7 @@ fn a_decision_that_is_written_late_reaches_who_still_waits() {
 }
 
 #[test]
-fn what_a_model_said_keeps_nobody_waiting_when_it_cannot_be_written() {
+fn failed_write_does_not_delay_the_deadline() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::Sampling, "k"));
     world.decide(9, &id, Action::Approve);
@@ -266,7 +266,7 @@ fn what_a_model_said_keeps_nobody_waiting_when_it_cannot_be_written() {
 }
 
 #[test]
-fn what_is_decided_while_the_gateway_stops_is_kept() {
+fn decision_during_shutdown_is_kept() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     let model = world.raise(2, ask(Kind::Sampling, "m"));
@@ -275,7 +275,7 @@ fn what_is_decided_while_the_gateway_stops_is_kept() {
     world.slow_disk = true;
     world.decide(7, &last, Action::Approve);
     world.input(Input::Stop);
-    // What was on its way to the disk is handed over.
+    // The delivery that was being stored still happens.
     works(&mut world);
     world.slow_disk = false;
     let last = delivered(&world);

@@ -1,4 +1,4 @@
-//! Ways round a rule that holds back, and the harmless neighbours of each.
+//! Ways to evade a restrictive rule, and similar harmless texts for each.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use switchboard_approvals::rules::{Action, Case, Guard, Kind, Rule, Rules};
 
 use crate::spellings::{judged, of_text};
 
-/// Judges each text under a deny of its pattern.
+/// Judges each text under a rule that denies its pattern.
 pub(crate) fn assert_all(expected: Action, pairs: &[(&str, &str)]) {
     for (pattern, text) in pairs {
         let test = match pattern.strip_prefix("matches ") {
@@ -18,7 +18,7 @@ pub(crate) fn assert_all(expected: Action, pairs: &[(&str, &str)]) {
 }
 
 #[test]
-fn unclear_paths_are_held_below_a_home() {
+fn unclear_paths_may_lead_below_a_home() {
     assert_all(
         Action::Deny,
         &[
@@ -58,7 +58,7 @@ fn unclear_paths_are_held_below_a_home() {
 }
 
 #[test]
-fn standard_links_are_followed_on_both_sides() {
+fn standard_links_are_followed_in_both_directions() {
     let held = [
         ("/run/*", "/var/run/docker.sock"),
         ("/var/run/*", "/run/docker.sock"),
@@ -107,7 +107,7 @@ fn standard_links_are_followed_on_both_sides() {
 }
 
 #[test]
-fn quotes_and_parameters_are_taken_off_paths() {
+fn quotes_and_parameters_are_removed_from_paths() {
     for text in [
         "/e''tc/passwd",
         "/e\"\"tc/passwd",
@@ -143,7 +143,7 @@ fn quotes_and_parameters_are_taken_off_paths() {
 }
 
 #[test]
-fn rounded_numbers_are_no_reason_to_allow() {
+fn rounded_numbers_are_not_allowed() {
     let test = json!({ "max": 10 });
     for (value, expected) in [
         ("10", Action::Allow),
@@ -158,7 +158,7 @@ fn rounded_numbers_are_no_reason_to_allow() {
 }
 
 #[test]
-fn wildcards_meet_anchored_expressions() {
+fn wildcards_may_match_anchored_expressions() {
     assert_all(
         Action::Deny,
         &[
@@ -184,7 +184,7 @@ fn wildcards_meet_anchored_expressions() {
 }
 
 #[test]
-fn prose_is_no_unclear_path() {
+fn prose_is_not_an_unclear_path() {
     let test = json!({ "matches": "/internal/" });
     for text in [
         "Run `cargo test` first.",
@@ -217,7 +217,7 @@ fn prose_is_no_unclear_path() {
 }
 
 #[test]
-fn addresses_are_held_in_every_notation() {
+fn addresses_are_denied_in_every_notation() {
     let metadata = "http://169.254.169.254/*";
     for text in [
         "http://169.254.169.254/x",
@@ -277,7 +277,7 @@ fn addresses_are_held_in_every_notation() {
 }
 
 #[test]
-fn numbers_of_unclear_sign_or_unit_are_held() {
+fn numbers_of_unclear_sign_are_denied() {
     let test = json!({ "min": 100 });
     for text in [
         "(100)",
@@ -303,7 +303,7 @@ fn numbers_of_unclear_sign_or_unit_are_held() {
 }
 
 #[test]
-fn texts_in_texts_are_counted_without_lists() {
+fn lists_do_not_count_as_nested_texts() {
     let test = json!("/etc/*");
     let text = |value: &Value| json!(value.to_string());
     let inner = text(&json!(["/etc/passwd"]));
@@ -320,14 +320,14 @@ fn texts_in_texts_are_counted_without_lists() {
             "{arguments}"
         );
     }
-    // A fourth text is text.
+    // A fourth level is plain text.
     let fourth = text(&json!([text(&json!([text(&json!([inner]))]))]));
     let arguments = json!({ "v": fourth }).to_string();
     assert_eq!(judged("deny", &test, &arguments), Action::Allow);
 }
 
 #[test]
-fn texts_of_texts_are_looked_into() {
+fn quoted_json_texts_are_parsed() {
     for (test, value) in [
         (json!("/etc/*"), r#""\"\\u002fetc/passwd\"""#),
         (json!("/etc/*"), r#""\"{\\\"p\\\":\\\"/etc/x\\\"}\"""#),
@@ -347,7 +347,7 @@ fn texts_of_texts_are_looked_into() {
 }
 
 #[test]
-fn members_are_found_in_texts_of_texts() {
+fn members_are_found_in_quoted_json() {
     let rule = json!({ "action": "deny", "arguments": { "$.a.role": "admin" } });
     let rules = Rules::new(vec![Rule::parse(&rule).unwrap()], [], Guard::Never).unwrap();
     for (role, expected) in [("admin", Action::Deny), ("guest", Action::Allow)] {
@@ -408,7 +408,7 @@ fn names_too_long_for_a_pattern_are_denied() {
         assert_eq!(of_uri(&[&rule], &long), Action::Deny, "{rule}");
         assert_eq!(of_uri(&[&rule], "file:///tmp/x"), Action::Allow, "{rule}");
     }
-    // Rules about other servers, and about all of one, need not look at it.
+    // Rules about other servers, and about everything of one, need not look at it.
     for (rule, expected) in [
         ("deny resources other:file:///etc/*", Action::Allow),
         ("ask resources files:*", Action::Ask),
@@ -438,7 +438,7 @@ fn work_of_one_judgement_is_bounded() {
 
 proptest! {
     #[test]
-    fn every_notation_of_an_address_is_held(address in any::<u32>(), which in 0..6) {
+    fn every_numeric_notation_is_denied(address in any::<u32>(), which in 0..6) {
         let [a, b, c, d] = address.to_be_bytes();
         let host = match which {
             0 => address.to_string(),
@@ -454,7 +454,7 @@ proptest! {
 }
 
 #[test]
-fn homes_of_others_may_be_anywhere() {
+fn homes_of_other_users_may_be_anywhere() {
     assert_all(
         Action::Deny,
         &[
@@ -492,7 +492,7 @@ fn homes_of_others_may_be_anywhere() {
 }
 
 #[test]
-fn numbers_are_read_as_far_as_javascript_reads_them() {
+fn numbers_are_parsed_as_in_javascript() {
     for (test, text) in [
         (json!({ "min": 100 }), "900e-5"),
         (json!({ "min": 100 }), "100.5e-1"),
@@ -521,7 +521,7 @@ fn numbers_are_read_as_far_as_javascript_reads_them() {
 }
 
 #[test]
-fn json_in_text_may_have_numbers_that_are_none() {
+fn json_texts_may_contain_nan_and_infinity() {
     let denied = |path: &str, text: &str| {
         let rule = json!({ "action": "deny", "server": "s", "arguments": { path: "/etc/*" } });
         let rules = Rules::new(vec![Rule::parse(&rule).unwrap()], [], Guard::Never).unwrap();
@@ -550,7 +550,7 @@ fn json_in_text_may_have_numbers_that_are_none() {
 }
 
 #[test]
-fn homes_behind_a_scheme_in_braces_are_held() {
+fn homes_after_braced_schemes_are_denied() {
     let long = format!("fil{{e}}:///home/me/.ssh/{}id_rsa", "./".repeat(150));
     for text in [
         "f{i}le:///home/me/.ssh/id_rs[a-z]{,1,2}",
@@ -571,7 +571,7 @@ fn homes_behind_a_scheme_in_braces_are_held() {
     );
 }
 
-/// Places below a home directory, each with the pattern that holds it.
+/// Places below a home directory, each with a pattern that matches it.
 pub(crate) const HOME_PLACES: &[(&str, &str)] = &[
     ("~/.ssh/*", "/home/me/.ssh/id_rsa"),
     ("~/.ssh/*", "file:///home/me/.ssh/id_rsa"),

@@ -1,4 +1,4 @@
-//! Texts that a shell or curl expands to `..` or to a host, and the harmless neighbours of each.
+//! Texts that a shell or curl expands to `..` or to a host, and similar harmless texts.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -69,7 +69,7 @@ const CLIMBS: &[&str] = &[
 ];
 
 #[test]
-fn expansions_that_may_climb_are_held() {
+fn expansions_that_may_climb_are_denied() {
     for text in CLIMBS {
         assert_all(Action::Deny, &[("/etc/*", text), ("matches ^/etc/", text)]);
         assert_eq!(
@@ -87,7 +87,7 @@ fn expansions_that_may_climb_are_held() {
 }
 
 #[test]
-fn expansions_that_stay_below_pass() {
+fn expansions_without_dots_are_allowed() {
     for text in [
         "/data/{a,b}/x",
         "/data/{a,b}.{txt,md}",
@@ -142,7 +142,7 @@ fn expansions_that_stay_below_pass() {
 }
 
 #[test]
-fn addresses_that_may_climb_are_held() {
+fn addresses_that_may_climb_are_denied() {
     for path in [
         "{..,x}/admin/y",
         ".{.}/admin/y",
@@ -164,7 +164,7 @@ fn addresses_that_may_climb_are_held() {
         assert_eq!(found, Action::Allow, "{text}");
         assert_all(Action::Allow, &[("http://127.0.0.1:18762/admin/*", &text)]);
     }
-    // Another host is out of reach.
+    // Other hosts cannot be reached.
     assert_all(
         Action::Allow,
         &[
@@ -175,7 +175,7 @@ fn addresses_that_may_climb_are_held() {
 }
 
 #[test]
-fn wild_hosts_without_a_scheme_are_held() {
+fn expanded_hosts_without_scheme_are_denied() {
     let metadata = "http://169.254.169.254/*";
     for text in [
         "{169.254.169.254}/x",
@@ -201,12 +201,12 @@ fn wild_hosts_without_a_scheme_are_held() {
         "{http}://{169.254.169.254}/x",
         "{http}://[1-1]69.254.169.254/x",
         "169.254.169.254\\x",
-        // Too many spellings to look at.
+        // There are too many spellings to look at.
         "{http}://x[1-250]/a;b%252525252541?c/../d",
     ] {
         assert_all(Action::Deny, &[(metadata, text)]);
     }
-    // Too many hosts to list may be any.
+    // There are too many hosts to list, so it may be any.
     let many = format!("285203916{{{}6}}/x", "a,".repeat(300));
     let long = format!("285203916{{6}}/{}", "x".repeat(1_000));
     for text in [many, long] {
@@ -249,7 +249,7 @@ fn wild_hosts_without_a_scheme_are_held() {
 }
 
 #[test]
-fn braces_are_expanded_before_an_address_is_read() {
+fn braces_are_expanded_before_parsing_addresses() {
     let metadata = "http://169.254.169.254/*";
     let local = "http://127.0.0.1:18762/*";
     let admin = "http://127.0.0.1:18762/admin/*";
@@ -359,7 +359,7 @@ fn braces_are_expanded_before_an_address_is_read() {
             (admin, "http://127.0.0.1:18762/pub/{a,b}/admin"),
         ],
     );
-    // Everyday texts with braces in them.
+    // Everyday texts with braces.
     let objects = "{\"id\":1,\"name\":\"Ann\"},".repeat(8);
     for text in [
         format!("{{\"users\":[{objects}{{}}],\"meta\":{{\"total\":4}}}}"),
@@ -391,13 +391,13 @@ fn braces_are_expanded_before_an_address_is_read() {
             assert_all(Action::Allow, &[(pattern, &text)]);
         }
     }
-    // A host that is written out stays, however long the rest is.
+    // A host without braces is certain, however long the rest is.
     let long = format!("https://ok.example/{}{{a,b}}", "x".repeat(2_000));
     assert_all(Action::Allow, &[(metadata, &long), ("*secret*", &long)]);
 }
 
 #[test]
-fn braces_in_a_host_are_not_allowed_unasked() {
+fn braces_in_a_host_need_approval() {
     let allowed = |pattern: &str, text: &str| of_text("allow", &json!(pattern), text);
     for (pattern, text) in [
         ("https://*.example/*", "https://x{.example/,@evil.test}/x"),
@@ -416,7 +416,7 @@ fn braces_in_a_host_are_not_allowed_unasked() {
 }
 
 #[test]
-fn texts_with_too_many_spellings_are_held_by_every_pattern() {
+fn texts_with_too_many_spellings_are_denied() {
     let texts = [
         "http://169.254.169.[1-400]/x".to_owned(),
         format!("http://285203916{{6}}/{}", "x".repeat(600)),
@@ -435,7 +435,7 @@ fn texts_with_too_many_spellings_are_held_by_every_pattern() {
 }
 
 #[test]
-fn bare_hosts_are_held_by_patterns_that_name_them() {
+fn bare_hosts_match_patterns_that_name_them() {
     let metadata = "http://169.254.169.254/*";
     assert_all(
         Action::Deny,
@@ -476,7 +476,7 @@ fn bare_hosts_are_held_by_patterns_that_name_them() {
 }
 
 #[test]
-fn long_expansions_take_no_time() {
+fn work_on_long_expansions_is_bounded() {
     let parts = ["{", "{,", "[", "[.", "(", "+(.", "{.,", "$", "{[(", ".*"];
     let closed = [
         "{a}", "{a b,", "{a,b}", "x\\},", "'{", "{a},", "[1-64]", "{1..9}", "{{a}}",
@@ -489,7 +489,7 @@ fn long_expansions_take_no_time() {
             of_text("allow", &json!("/tmp/*"), &text);
         }
     }
-    // None of its readings is whole, so that none is counted.
+    // None of its readings is complete, so none is counted.
     for nothing in ["[2-1]", "{2..1}", "[b-a]"] {
         let text = format!("{nothing}{}", "{,}".repeat(50));
         of_text("deny", &json!("http://x.example/*"), &text);
@@ -497,7 +497,7 @@ fn long_expansions_take_no_time() {
     }
 }
 
-/// The words that a shell makes of braces, written plainly.
+/// The words that a shell makes of braces, in a simple implementation.
 fn words(text: &str) -> Vec<String> {
     let Some(open) = text.rfind('{') else {
         return vec![text.to_owned()];
@@ -519,7 +519,7 @@ fn braced() -> impl Strategy<Value = String> {
     })
 }
 
-/// An address with braces around a part of it, beside another alternative.
+/// An address with braces around a part of it, next to another alternative.
 fn wrapped(address: &'static str) -> impl Strategy<Value = String> {
     let end = address.len();
     let other = "(x|/x|x/|http://ok/|)";
@@ -551,21 +551,21 @@ proptest! {
     }
 
     #[test]
-    fn braces_climb_as_their_words_do(text in braced()) {
+    fn braces_climb_if_an_expansion_does(text in braced()) {
         let text = format!("/tmp/{text}/x");
         let climbs = words(&text).iter().any(|word| word.split('/').any(|part| part == ".."));
         if climbs {
             prop_assert_eq!(of_text("deny", &json!("/etc/*"), &text), Action::Deny);
             prop_assert_eq!(of_text("allow", &json!("/tmp/*"), &text), Action::Ask);
         } else if text.matches('{').count() == 1 {
-            // Of several groups, one reader joins what another keeps apart.
+            // With several groups, one program joins parts that another separates.
             prop_assert_eq!(of_text("deny", &json!("/etc/*"), &text), Action::Allow);
         }
     }
 }
 
 #[test]
-fn hosts_without_a_dot_are_held_in_braces_and_ranges() {
+fn single_label_hosts_match_in_braces() {
     for text in [
         "localhos{t}",
         "{localhost,x}",
@@ -613,7 +613,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 #[test]
-fn everyday_code_is_held_by_no_pattern() {
+fn everyday_code_is_allowed() {
     let dict = |n: usize| {
         let members: Vec<String> = (0..n)
             .map(|n| format!("'key_{n}': 'two words {n}'"))
@@ -640,7 +640,7 @@ fn everyday_code_is_held_by_no_pattern() {
 }
 
 #[test]
-fn blanks_and_escapes_in_braces_hide_nothing() {
+fn spaces_and_escapes_in_braces_hide_nothing() {
     let local = "http://127.0.0.1:18762/*";
     let metadata = "http://169.254.169.254/*";
     assert_all(
@@ -674,7 +674,7 @@ fn blanks_and_escapes_in_braces_hide_nothing() {
     for text in ["f{a b,il}e:///etc//passwd", "f{\\},il}e:///etc/./passwd"] {
         assert_eq!(of_text("deny", &equals, text), Action::Deny, "{text}");
     }
-    // Among more than can be listed, too.
+    // Even among too many alternatives to list.
     let many = "x,".repeat(70);
     for text in [
         format!("{{a b,{many}file:///%65tc/passwd}}"),

@@ -1,4 +1,4 @@
-//! Questions to a person.
+//! Forms of questions to the user.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn choices(values: &[(&str, &str)]) -> Vec<Choice> {
 }
 
 #[test]
-fn every_kind_of_field_is_read() {
+fn every_kind_of_field_is_parsed() {
     let ab = &[("a", "A"), ("b", "B")];
     let plain = &[("a", "a"), ("b", "b")];
     let many = |options, min, max| Kind::Choices { options, min, max };
@@ -100,7 +100,7 @@ fn every_kind_of_field_is_read() {
 }
 
 #[test]
-fn answers_are_checked() {
+fn answers_are_validated() {
     let properties = json!({
         "name": {"type": "string", "minLength": 2, "maxLength": 4},
         "code": {"type": "string", "pattern": "^[a-z]+$"},
@@ -155,7 +155,7 @@ fn answers_are_checked() {
 }
 
 #[test]
-fn defaults_fill_in_what_was_not_answered() {
+fn defaults_fill_in_missing_answers() {
     let properties = json!({
         "a": {"type": "string", "default": "x"},
         "b": {"type": "number", "default": 1.5},
@@ -173,7 +173,7 @@ fn defaults_fill_in_what_was_not_answered() {
 }
 
 #[test]
-fn secrets_are_warned_of() {
+fn requests_for_secrets_give_warnings() {
     for property in [
         json!({"password": {"type": "string"}}),
         json!({"x": {"type": "string", "title": "API key"}}),
@@ -199,7 +199,7 @@ fn secrets_are_warned_of() {
 }
 
 #[test]
-fn a_schema_that_is_no_form_is_answered_in_json() {
+fn unsupported_schema_is_answered_in_json() {
     for schema in [
         r#"{"type":"array"}"#,
         r#"{"type":"object","properties":{"a":{"type":"object"}}}"#,
@@ -240,7 +240,7 @@ fn a_schema_that_is_no_form_is_answered_in_json() {
 }
 
 #[test]
-fn addresses_are_looked_at_closely() {
+fn addresses_are_parsed_strictly() {
     for (address, host, warnings) in [
         ("https://Example.org/a?b=http://x@y", "example.org", 0),
         ("https://example.org:8443", "example.org", 0),
@@ -302,7 +302,7 @@ fn addresses_are_looked_at_closely() {
 }
 
 #[test]
-fn a_form_is_bounded() {
+fn forms_are_bounded() {
     let many: serde_json::Map<String, Value> = (0..300)
         .map(|n| (n.to_string(), json!({"type": "boolean"})))
         .collect();
@@ -325,15 +325,15 @@ fn a_form_is_bounded() {
 
 proptest! {
     #[test]
-    fn no_address_is_too_odd(text in "(https?://)?[a-z:@/\\[\\]%é.\\\\?#]{0,30}") {
+    fn any_address_can_be_checked(text in "(https?://)?[a-z:@/\\[\\]%é.\\\\?#]{0,30}") {
         let form = url(&text);
         form.warnings();
         let _ = form.check(None);
     }
 
-    /// What is accepted holds all that is required and nothing that was not asked for.
+    /// An accepted answer contains everything that is required, and nothing that was not requested.
     #[test]
-    fn what_is_accepted_was_asked_for(
+    fn accepted_answers_have_only_requested_fields(
         required in any::<[bool; 3]>(),
         answered in proptest::collection::vec((0..4_usize, 0..4_usize), 0..4),
     ) {

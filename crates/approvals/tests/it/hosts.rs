@@ -1,4 +1,4 @@
-//! Addresses in which programs find different hosts, and their harmless neighbours.
+//! Addresses in which programs find different hosts, and similar harmless addresses.
 
 use serde_json::json;
 use switchboard_approvals::rules::{Action, Case, Guard, Rule, Rules};
@@ -7,7 +7,7 @@ use crate::evasions::{assert_all, of_uri};
 use crate::spellings::of_text;
 
 #[test]
-fn hosts_that_end_at_a_colon_are_not_allowed_unasked() {
+fn hosts_ending_at_a_colon_need_approval() {
     for (pattern, text) in [
         ("https://*.example/*", "https://evil.test:443.example/x"),
         ("https://*.example/*", "https://evil.test:x.example/x"),
@@ -69,7 +69,7 @@ fn every_host_of_a_list_counts() {
 }
 
 #[test]
-fn usual_ports_of_other_schemes_change_nothing() {
+fn default_ports_of_other_schemes_are_ignored() {
     assert_all(
         Action::Deny,
         &[
@@ -146,7 +146,7 @@ fn hosts_of_files_may_be_directories() {
 }
 
 #[test]
-fn drivers_of_databases_may_open_other_hosts() {
+fn database_drivers_may_open_other_hosts() {
     let database = "postgres://prod.example/*";
     for text in [
         "postgres://u@prod.example,@x/db",
@@ -177,7 +177,7 @@ fn drivers_of_databases_may_open_other_hosts() {
 }
 
 #[test]
-fn brackets_outside_of_a_numeric_host_are_unclear() {
+fn brackets_in_other_hosts_are_unclear() {
     for text in [
         "https://evil.test:].example/x",
         "https://evil.test:]a.example/x",
@@ -250,7 +250,7 @@ fn this_machine_has_many_names() {
 }
 
 #[test]
-fn prose_passes_rules_about_addresses() {
+fn prose_is_allowed_by_address_rules() {
     for text in [
         "Use `ls` to list",
         "Fixes the `foo` bug, see `bar`",
@@ -336,7 +336,7 @@ fn large_ports_are_unclear() {
 }
 
 #[test]
-fn blank_in_the_name_of_a_user_makes_no_comment() {
+fn space_in_user_name_makes_no_comment() {
     for text in ["//a b@169.254.169.254/x", "//a b:c@169.254.169.254:80/x"] {
         assert_all(Action::Deny, &[("http://169.254.169.254/*", text)]);
     }
@@ -347,7 +347,7 @@ fn blank_in_the_name_of_a_user_makes_no_comment() {
 }
 
 #[test]
-fn patterns_with_a_wild_scheme_hold_what_is_unclear() {
+fn wild_schemes_match_unclear_addresses() {
     for pattern in ["http*://169.254.169.254/*", "*://169.254.169.254/*"] {
         for text in [
             "http://::ffff:169.254.169.254:80/x",
@@ -375,7 +375,7 @@ fn patterns_with_a_wild_scheme_hold_what_is_unclear() {
 }
 
 #[test]
-fn queries_of_databases_lead_elsewhere() {
+fn database_queries_may_change_the_target() {
     assert_all(
         Action::Deny,
         &[
@@ -420,7 +420,7 @@ fn queries_of_databases_lead_elsewhere() {
 }
 
 #[test]
-fn links_of_every_system_are_followed() {
+fn standard_links_of_systems_are_followed() {
     assert_all(
         Action::Deny,
         &[
@@ -434,7 +434,7 @@ fn links_of_every_system_are_followed() {
 }
 
 #[test]
-fn halves_of_characters_are_not_judged() {
+fn unpaired_surrogates_are_denied() {
     let rule = json!({ "action": "deny", "server": "s", "arguments": { "$.p": "/srv/\u{e4}/*" } });
     let rules = Rules::new(vec![Rule::parse(&rule).unwrap()], [], Guard::Never).unwrap();
     for arguments in [

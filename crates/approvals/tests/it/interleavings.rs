@@ -1,5 +1,5 @@
-//! Everything that can happen to requests, in any order: each comes to one end, is handed over at most
-//! once, and costs at most one answer of a model.
+//! All events that can happen to requests, in any order: each request ends once, is delivered at most once,
+//! and causes at most one completion of a model.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,9 +17,10 @@ enum Move {
     Raise(Kind, u8),
     Leave(u8),
     Decide(u8, Action),
-    /// The disk has written the first of what it was given, or could not.
+    /// The disk has finished its first write, or has failed.
     Write(bool),
-    /// It is told that it could not, and has; or will, or not.
+    /// A write is reported as failed, but has succeeded (`Lie`), or may still succeed later (`GiveUp`, then
+    /// `Late`).
     Lie,
     GiveUp,
     Late,
@@ -73,7 +74,7 @@ fn usage() -> Usage {
     }
 }
 
-/// Ends are for ever, and every version on the disk follows from the one before.
+/// A closed request stays closed, with the same status.
 fn check_disk(world: &World, ends: &mut HashMap<Arc<str>, Status>) -> Result<(), TestCaseError> {
     for record in world.disk.values() {
         if record.status.is_open() {
@@ -99,7 +100,7 @@ proptest! {
         let mut ends = HashMap::new();
         let mut generated: HashMap<Arc<str>, u32> = HashMap::new();
         let mut asker = 0;
-        // Who waits, but for those who left or went with a crash.
+        // The askers that wait, except for those lost by leaving or by a crash.
         let mut waiting = BTreeSet::new();
         let mut decider = 1_000;
         let mut deciders = Vec::new();
@@ -145,7 +146,7 @@ proptest! {
                         }
                         world.write(&record, false);
                         if lies && record.version == 1 {
-                            // Whether a new one is there is looked up: nobody else would meet it.
+                            // The driver looks up a new request: nothing else would find it.
                             world.input(Input::Found(record));
                         }
                     }
@@ -161,7 +162,7 @@ proptest! {
                 Move::Lose => world.disk.clear(),
                 Move::Stop => {
                     world.input(Input::Stop);
-                    // Nobody is told anything any more.
+                    // Approvers get no replies any more.
                     deciders.clear();
                     stopped.get_or_insert(world.now);
                 }
@@ -179,12 +180,12 @@ proptest! {
                     world.pass(until);
                 }
                 Move::Crash => {
-                    // What was being written may have reached the disk.
+                    // The write in progress may have reached the disk.
                     if world.now.is_multiple_of(2) && !world.writing.is_empty() {
                         let record = world.writing.remove(0);
                         world.put(&record);
                     }
-                    // Whoever waited for an answer went with it.
+                    // Approvers that waited for a reply are lost with it.
                     deciders.clear();
                     world.crash();
                     waiting.clear();
@@ -207,7 +208,7 @@ proptest! {
             prop_assert_eq!(world.broker.waiting(), open.count());
         }
         world.late.clear();
-        // In the end the disk works and nobody does anything: everything comes to an end.
+        // In the end the disk works and nothing else happens: every request closes.
         world.slow_disk = false;
         if stopped.is_some() {
             world.crash();

@@ -1,4 +1,4 @@
-//! The broker in virtual time, rules against a naive evaluator, and the forms of questions.
+//! The broker in virtual time, the rules against a naive evaluator, and the forms of questions.
 #![allow(
     clippy::expect_used,
     clippy::panic,

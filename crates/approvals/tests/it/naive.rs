@@ -43,7 +43,7 @@ fn glob(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// No arrays, no strange names: what is strange is in the table tests.
+/// Supports no arrays and no unusual names; the table tests cover those.
 fn condition(rule: &Plain, path: &str, test: &Value, arguments: &Map<String, Value>) -> bool {
     let found = arguments.get(&path[2..]);
     let holds_back = rule.action != "allow";
@@ -53,7 +53,7 @@ fn condition(rule: &Plain, path: &str, test: &Value, arguments: &Map<String, Val
             Some(other) => glob(pattern, &other.to_string()),
             None => false,
         },
-        // To a rule that holds back, null is as good as absent, and no number may be any.
+        // For a restrictive rule, null counts as missing, and a value that is not a number may be any.
         test if test["exists"] == json!(false) => {
             found.is_none() || (holds_back && found == Some(&Value::Null))
         }
@@ -69,7 +69,7 @@ fn condition(rule: &Plain, path: &str, test: &Value, arguments: &Map<String, Val
 }
 
 fn applies(rule: &Plain, at: &Situation) -> bool {
-    // The only tool here whose name says what it does is `del`.
+    // `del` is the only tool here whose name suggests what it does.
     let believed = at.read_only == Some(true) && at.tool != "del";
     glob(rule.server, at.server)
         && glob(rule.tool, at.tool)
@@ -92,7 +92,7 @@ fn applies(rule: &Plain, at: &Situation) -> bool {
         })
 }
 
-/// Larger is narrower; compared from the front.
+/// The specificity of a rule: larger is more specific, compared from the front.
 fn narrowness(rule: &Plain) -> Vec<usize> {
     let exact = |pattern: &str| usize::from(!pattern.contains(['*', '?']));
     let literals = |pattern: &str| pattern.replace(['*', '?'], "").len();
@@ -101,7 +101,7 @@ fn narrowness(rule: &Plain) -> Vec<usize> {
         test => test.get("equals").is_some(),
     });
     let (exactly, scope) = match &rule.scope {
-        // What is remembered goes before what is configured, whatever it is remembered for.
+        // A remembered decision outranks the configuration in any scope.
         Some((scope, exactly)) => (
             exactly.is_some(),
             if matches!(scope, Scope::Session(_)) {
@@ -284,7 +284,7 @@ fn situation() -> impl Strategy<Value = Situation> {
         )
 }
 
-/// Which parts of a deny are exact.
+/// A deny; `true` for the parts that are exact.
 #[derive(Clone, Debug)]
 struct Denial([bool; 4]);
 
@@ -315,12 +315,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn judges_as_the_naive_one_does(rules in proptest::collection::vec(rule(ALL), 0..8), at in situation()) {
+    fn verdicts_match_the_naive_evaluator(rules in proptest::collection::vec(rule(ALL), 0..8), at in situation()) {
         prop_assert_eq!(judged(&rules, &at), naive(&rules, &at));
     }
 
     #[test]
-    fn a_deny_always_wins(rules in proptest::collection::vec(rule(ALL), 0..6), deny in denial(), at in situation(), place in 0..6_usize) {
+    fn deny_always_wins(rules in proptest::collection::vec(rule(ALL), 0..6), deny in denial(), at in situation(), place in 0..6_usize) {
         let mut rules = rules;
         let deny = deny.about(&at);
         prop_assert!(applies(&deny, &at));
@@ -329,7 +329,7 @@ proptest! {
     }
 
     #[test]
-    fn an_allow_undoes_no_deny(rules in proptest::collection::vec(rule(ALL), 0..6), allow in rule(&["allow"]), at in situation(), place in 0..6_usize) {
+    fn allow_undoes_no_deny(rules in proptest::collection::vec(rule(ALL), 0..6), allow in rule(&["allow"]), at in situation(), place in 0..6_usize) {
         let mut more = rules.clone();
         more.insert(place.min(rules.len()), allow);
         if judged(&rules, &at) == "deny" {
@@ -338,14 +338,14 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_too_odd_for_a_rule(text in "[a-z:@*?\"\\[\\]{} \\\\$.é]{0,40}") {
+    fn parsed_rules_can_be_parsed_again(text in "[a-z:@*?\"\\[\\]{} \\\\$.é]{0,40}") {
         if let Ok(rule) = Rule::parse_text(&format!("ask {text}")) {
             prop_assert_eq!(Rule::parse_text(&rule.to_string()), Ok(rule));
         }
     }
 
     #[test]
-    fn no_path_is_too_odd(path in "\\$[a-c.*'\"\\[\\]0-9é]{0,12}", arguments in "\\{(\"a\":(1|\\[\\[1\\]\\]|\\{\"b\":2\\}))?\\}") {
+    fn any_path_can_be_judged(path in "\\$[a-c.*'\"\\[\\]0-9é]{0,12}", arguments in "\\{(\"a\":(1|\\[\\[1\\]\\]|\\{\"b\":2\\}))?\\}") {
         if let Ok(rule) = Rule::parse(&json!({"action": "deny", "arguments": {path: "1"}})) {
             let arguments = crate::raw(&arguments);
             let case = Case { arguments: Some(&arguments), ..Case::tool_call("s", "t") };

@@ -1,4 +1,4 @@
-//! Rules: what they match, and which one wins.
+//! Matching and precedence of rules.
 
 use serde_json::{Value, json};
 use switchboard_approvals::{
@@ -27,7 +27,7 @@ fn with_arguments(rule: &str, arguments: &str) -> Action {
 }
 
 #[test]
-fn the_right_rule_wins() {
+fn more_specific_rule_wins() {
     use Action::{Allow, Ask, Deny};
     for (written, tool, expected, by) in [
         (
@@ -88,7 +88,7 @@ fn the_right_rule_wins() {
 }
 
 #[test]
-fn arguments_count() {
+fn conditions_on_arguments_are_judged() {
     use Action::{Allow, Ask, Deny};
     let rule = |action: &str, path: &str, test: Value| json!({"action": action, "arguments": {path: test}});
     for (rule, arguments, expected) in [
@@ -162,7 +162,7 @@ fn arguments_count() {
             r#"{"q":"b"}"#,
             Allow,
         ),
-        // What cannot be judged is denied.
+        // Arguments that cannot be judged are denied.
         (
             rule("allow", "$.path", json!("x")),
             r#"{"path":"x","path":"y"}"#,
@@ -190,9 +190,9 @@ fn arguments_count() {
     assert_eq!(with_arguments(&wildcard, &deep), Deny);
 }
 
-/// A rule that lets pass is read to the letter.
+/// An allow rule is read literally.
 #[test]
-fn an_allow_is_not_talked_into_more() {
+fn allow_matches_arguments_literally() {
     let guarded = |test: Value, path: &str, arguments: &str| {
         let allow = json!({"action": "allow", "arguments": {path: test}}).to_string();
         let arguments = raw(arguments);
@@ -244,7 +244,7 @@ fn an_allow_is_not_talked_into_more() {
 }
 
 #[test]
-fn guards_decide_where_no_rule_does() {
+fn guards_decide_without_a_matching_rule() {
     use Action::{Allow, Ask};
     let guards = [
         ("a".to_owned(), Guard::All),
@@ -306,7 +306,7 @@ fn guards_decide_where_no_rule_does() {
 }
 
 #[test]
-fn decisions_are_remembered_where_and_as_long_as_they_count() {
+fn remembered_decisions_apply_within_scope_and_expiry() {
     let one = raw(r#"{"path":"/a","n":1}"#);
     let same = raw(r#"{ "n":1, "path":"/a" }"#);
     let other = raw(r#"{"path":"/b","n":1}"#);
@@ -334,7 +334,7 @@ fn decisions_are_remembered_where_and_as_long_as_they_count() {
     assert_eq!(judge(&exact, &case(&same), 0), Action::Allow);
     assert_eq!(judge(&exact, &case(&other), 0), Action::Ask);
     assert_eq!(judge(&exact, &case(&same), 1000), Action::Ask);
-    // A tool may be called anything: its name is no pattern.
+    // A tool may have any name: it is not a pattern.
     let elsewhere = Case {
         tool: "delete_all",
         ..case(&same)
@@ -368,9 +368,9 @@ fn decisions_are_remembered_where_and_as_long_as_they_count() {
     assert!(rules.remembered().is_empty() && rules.forget("r1").is_none());
 }
 
-/// Each rule is narrower than all that follow, by the rung that comes first.
+/// Each rule is more specific than all that follow, by the first criterion that differs.
 #[test]
-fn what_is_narrower_is_told_rung_by_rung() {
+fn specificity_compares_criteria_in_order() {
     let arguments = raw(r#"{"p":"a","q":1}"#);
     let case = Case {
         client: "c",
@@ -442,7 +442,7 @@ fn what_is_narrower_is_told_rung_by_rung() {
 }
 
 #[test]
-fn a_look_back_knows_what_it_does_not_know() {
+fn redacted_arguments_leave_a_match_unsure() {
     let rule =
         Rule::parse(&json!({"action": "ask", "tool": "write", "arguments": {"$.path": "/etc/*"}}))
             .unwrap();
@@ -470,7 +470,7 @@ fn a_look_back_knows_what_it_does_not_know() {
 }
 
 #[test]
-fn where_nothing_is_asked_no_call_need_be_judged() {
+fn no_call_is_judged_without_restrictive_rules() {
     for (texts, quiet) in [
         (&[][..], true),
         (&["allow mail:*", "ask sampling", "deny elicitation"], true),
@@ -487,7 +487,7 @@ fn where_nothing_is_asked_no_call_need_be_judged() {
 }
 
 #[test]
-fn rules_cover_the_kinds_they_are_about() {
+fn rules_cover_their_kinds() {
     use Kind::{Elicitation, Prompt, Resource, Sampling, ToolCall};
     for (rule, covered) in [
         (
@@ -538,7 +538,7 @@ fn rules_cover_the_kinds_they_are_about() {
             assert_eq!(Rule::parse_text(&shown), Ok(parsed));
         }
     }
-    // To let a server's tools be called is not to let it ask a model.
+    // Allowing the tools of a server does not mean that it may ask a model.
     let allowed = rules(&["allow a:*"]);
     let asks = |kind| {
         let case = Case {
@@ -552,7 +552,7 @@ fn rules_cover_the_kinds_they_are_about() {
 }
 
 #[test]
-fn addresses_of_resources_are_matched_in_every_spelling() {
+fn resource_uris_match_in_every_spelling() {
     let judge = |rule: &str, uri: &str| {
         let case = Case {
             kind: Kind::Resource,
@@ -586,7 +586,7 @@ fn addresses_of_resources_are_matched_in_every_spelling() {
 }
 
 #[test]
-fn reading_is_asked_about_by_the_widest_guard_alone() {
+fn only_the_widest_guard_covers_reading() {
     for (guard, expected) in [
         (Guard::Never, Action::Allow),
         (Guard::Destructive, Action::Allow),
@@ -605,7 +605,7 @@ fn reading_is_asked_about_by_the_widest_guard_alone() {
 }
 
 #[test]
-fn a_remembered_yes_is_bound_to_its_server() {
+fn remembered_allow_is_bound_to_its_server() {
     let case = Case::tool_call("files", "write");
     let decision = |action, identity: Option<&str>| Remembered {
         id: "r1".to_owned(),
@@ -632,7 +632,7 @@ fn a_remembered_yes_is_bound_to_its_server() {
         );
         let listed = rules.list();
         assert_eq!(listed[1].is_inert, is_inert, "{action} {identity:?}");
-        // A server that is not there any more is no other either.
+        // A removed server does not match either.
         let gone = rules.with_identities([]);
         let expected = if action == Action::Deny {
             Action::Deny
@@ -641,7 +641,7 @@ fn a_remembered_yes_is_bound_to_its_server() {
         };
         assert_eq!(gone.judge(&case, 0).action, expected);
     }
-    // What was kept before servers were told apart has no identity.
+    // Decisions stored before servers had fingerprints have no identity.
     let kept = r#"{"id":"r1","rule":{"action":"allow","server":"files","tool":"write"},"scope":"always","createdAt":0,"by":"x"}"#;
     assert_eq!(
         serde_json::from_str::<Remembered>(kept).unwrap().identity,
@@ -650,7 +650,7 @@ fn a_remembered_yes_is_bound_to_its_server() {
 }
 
 #[test]
-fn names_of_clients_match_in_any_case() {
+fn client_names_match_in_any_case() {
     for client in ["cursor 1.0", "Cursor", "CURSOR-vscode"] {
         let case = Case {
             client,
@@ -661,9 +661,9 @@ fn names_of_clients_match_in_any_case() {
     }
 }
 
-/// A question on a stream that is of no call may be that of any client.
+/// A question on a stream that belongs to no call may be that of any client.
 #[test]
-fn rules_about_clients_hold_for_unknown_callers() {
+fn client_rules_apply_to_unknown_callers() {
     use Action::{Allow, Ask, Deny};
     for kind in [Kind::Sampling, Kind::Elicitation] {
         let case = Case {

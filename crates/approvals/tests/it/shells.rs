@@ -1,4 +1,5 @@
-//! Texts that a shell or curl takes to another place than they seem to lead, and their harmless neighbours.
+//! Texts that a shell or curl resolves to a different place than they seem to name, and similar harmless
+//! texts.
 
 use serde_json::json;
 use switchboard_approvals::rules::Action;
@@ -10,7 +11,7 @@ const METADATA: &str = "http://169.254.169.254/*";
 const LOCAL: &str = "http://127.0.0.1:18762/*";
 
 #[test]
-fn quotes_at_the_ends_are_read_as_bash_does() {
+fn quotes_are_processed_as_in_bash() {
     assert_all(
         Action::Deny,
         &[
@@ -25,7 +26,7 @@ fn quotes_at_the_ends_are_read_as_bash_does() {
 }
 
 #[test]
-fn quotes_and_escapes_hide_no_percent_sign_and_no_host() {
+fn quotes_and_escapes_hide_nothing() {
     assert_all(
         Action::Deny,
         &[
@@ -50,7 +51,7 @@ fn quotes_and_escapes_hide_no_percent_sign_and_no_host() {
 }
 
 #[test]
-fn text_behind_a_blank_hides_nothing_from_curl() {
+fn text_after_a_space_hides_no_address() {
     for end in [" }", " {", "\t}", "\n{"] {
         for (pattern, text) in [
             ("/etc/*", "file:///%6{5}tc/passwd"),
@@ -64,7 +65,7 @@ fn text_behind_a_blank_hides_nothing_from_curl() {
 }
 
 #[test]
-fn wildcards_lead_home_through_other_directories() {
+fn wildcards_through_proc_may_lead_home() {
     assert_all(
         Action::Deny,
         &[
@@ -79,7 +80,7 @@ fn wildcards_lead_home_through_other_directories() {
 }
 
 #[test]
-fn prose_that_begins_as_a_shell_does_passes() {
+fn prose_with_shell_characters_is_allowed() {
     for text in [
         "~2/3 of the users agreed",
         "~100/month is the price",

@@ -1,4 +1,4 @@
-//! Rules that hold back, against arguments that say the same in other words.
+//! Restrictive rules against arguments with the same meaning in another spelling.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub(crate) fn of_text(action: &str, test: &Value, text: &str) -> Action {
     judged(action, test, &json!({ "v": text }).to_string())
 }
 
-/// Every way to `/etc/passwd` that the text alone tells.
+/// Spellings of `/etc/passwd` that can be recognised from the text alone.
 const PASSWD: &[&str] = &[
     "/etc/passwd",
     "//etc/passwd",
@@ -159,7 +159,7 @@ const PASSWD: &[&str] = &[
     "/etc/.",
 ];
 
-/// What is no way there.
+/// Texts that do not lead there.
 const HARMLESS: &[&str] = &[
     "/etcetera",
     "/etc-old/passwd",
@@ -207,7 +207,7 @@ const HARMLESS: &[&str] = &[
 ];
 
 #[test]
-fn every_spelling_of_a_path_is_held() {
+fn every_spelling_of_a_path_is_denied() {
     for test in [
         json!("/etc/*"),
         json!("\\ETC\\*"),
@@ -225,7 +225,7 @@ fn every_spelling_of_a_path_is_held() {
 }
 
 #[test]
-fn harmless_paths_pass_rules_about_others() {
+fn harmless_paths_are_allowed() {
     for test in [
         json!("/etc/*"),
         json!("\\ETC\\*"),
@@ -245,10 +245,10 @@ fn harmless_paths_pass_rules_about_others() {
 }
 
 #[test]
-fn one_file_is_held_in_other_spellings() {
+fn single_file_is_denied_in_every_spelling() {
     for test in [json!("/etc/passwd"), json!({ "equals": "/etc/passwd" })] {
         for path in PASSWD {
-            // It is about the file, and not about its directory.
+            // The pattern is about the file, and not about its directory.
             if !matches!(*path, "/etc" | "/etc/" | "/etc/.") {
                 assert_eq!(
                     of_text("deny", &test, path),
@@ -262,7 +262,7 @@ fn one_file_is_held_in_other_spellings() {
 }
 
 #[test]
-fn paths_below_a_home_are_held_by_any_name_of_it() {
+fn home_paths_are_denied_under_any_name() {
     let held = [
         ("/home/me/.ssh/*", "~/.ssh/id"),
         ("/home/*/.ssh/*", "~/.ssh/id"),
@@ -300,7 +300,7 @@ fn paths_below_a_home_are_held_by_any_name_of_it() {
 }
 
 #[test]
-fn addresses_are_held_in_other_spellings() {
+fn addresses_are_denied_in_other_spellings() {
     let pattern = json!("https://intra.example/secret/*");
     for text in [
         "https://intra.example/secret/x",
@@ -329,7 +329,7 @@ fn addresses_are_held_in_other_spellings() {
 }
 
 #[test]
-fn every_spelling_of_a_number_is_held() {
+fn every_spelling_of_a_number_is_denied() {
     let test = json!({ "min": 100 });
     for value in [
         "100",
@@ -426,10 +426,10 @@ fn every_spelling_of_a_number_is_held() {
 }
 
 #[test]
-fn numbers_that_are_read_in_two_ways_are_held() {
-    // A value that is absent is not known to be large.
+fn ambiguous_numbers_are_denied() {
+    // A missing value is not known to be large.
     assert_eq!(judged("deny", &json!({ "min": 100 }), "{}"), Action::Allow);
-    // Leading zeros are octal to some.
+    // Some parsers read leading zeros as octal.
     let small = json!({ "max": 100 });
     assert_eq!(judged("deny", &small, r#"{"v":"0144"}"#), Action::Deny);
     assert_eq!(judged("deny", &small, r#"{"v":"144"}"#), Action::Allow);
@@ -440,7 +440,7 @@ fn numbers_that_are_read_in_two_ways_are_held() {
 }
 
 #[test]
-fn values_that_servers_take_for_the_same_are_held() {
+fn equivalent_values_are_denied() {
     let held = [
         (
             json!({ "equals": 100 }),
@@ -532,7 +532,7 @@ fn values_that_servers_take_for_the_same_are_held() {
 }
 
 #[test]
-fn values_that_no_server_takes_for_the_same_pass() {
+fn different_values_are_allowed() {
     for (test, value) in [
         (json!({ "equals": 100 }), r#""101""#),
         (json!({ "equals": 100 }), r#""abc""#),
@@ -558,7 +558,7 @@ fn values_that_no_server_takes_for_the_same_pass() {
 }
 
 #[test]
-fn null_counts_as_absent_where_absence_is_held() {
+fn null_counts_as_absent_for_restrictive_rules() {
     let absent = json!({ "exists": false });
     assert_eq!(judged("ask", &absent, r#"{"v":null}"#), Action::Ask);
     assert_eq!(judged("ask", &absent, "{}"), Action::Ask);
@@ -568,7 +568,7 @@ fn null_counts_as_absent_where_absence_is_held() {
 }
 
 #[test]
-fn lists_and_texts_stand_for_what_they_hold() {
+fn lists_and_json_texts_are_searched() {
     let rule = |path: &str| {
         let rule = json!({ "action": "deny", "arguments": { path: "/etc/*" } });
         Rules::new(vec![Rule::parse(&rule).unwrap()], [], Guard::Never).unwrap()
@@ -593,7 +593,7 @@ fn lists_and_texts_stand_for_what_they_hold() {
 }
 
 #[test]
-fn an_allow_needs_every_spelling_to_fit() {
+fn allow_requires_every_spelling_to_match() {
     for (test, text) in [
         (json!("/tmp/*"), "/tmp/x"),
         (json!("/tmp/*"), "/tmp/x.y/z"),
@@ -642,7 +642,7 @@ fn an_allow_needs_every_spelling_to_fit() {
     }
 }
 
-/// A way to write the same path.
+/// A transformation of a path into another spelling.
 #[derive(Clone, Debug)]
 enum Rewrite {
     Slashes,
@@ -724,7 +724,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn a_path_under_the_pattern_is_held_however_rewritten(
+    fn rewritten_paths_are_denied(
         below in "[a-z][a-z0-9_-]{0,5}(/[a-z][a-z0-9_-]{0,5}){0,3}",
         rewrites in proptest::collection::vec(rewrite(), 0..4),
     ) {
@@ -736,7 +736,7 @@ proptest! {
     }
 
     #[test]
-    fn a_plain_path_elsewhere_is_not_held(
+    fn plain_paths_elsewhere_are_allowed(
         parts in proptest::collection::vec("[a-zA-Z0-9_-]{1,6}(\\.[a-z]{1,3})?", 1..5),
         is_absolute in any::<bool>(),
     ) {
@@ -748,11 +748,11 @@ proptest! {
     }
 
     #[test]
-    fn what_an_allow_lets_pass_no_deny_of_the_rest_holds(path in "(/|/tmp/|\\.|\\.\\.|%2e|%2f|[a-c/\\\\%$~ ;:0-9]|\u{ff0e}|\\PC){0,12}") {
+    fn allowed_paths_have_no_denied_reading(path in "(/|/tmp/|\\.|\\.\\.|%2e|%2f|[a-c/\\\\%$~ ;:0-9]|\u{ff0e}|\\PC){0,12}") {
         let path = format!("/tmp/{path}");
         let test = json!("/tmp/*");
         if of_text("allow", &test, &path) == Action::Allow {
-            // Nothing that it may be read as is elsewhere.
+            // No possible reading leads elsewhere.
             prop_assert_eq!(of_text("deny", &json!("/etc/*"), &path), Action::Allow, "{:?}", path);
         }
     }

@@ -1,4 +1,4 @@
-//! What happens when, to the millisecond.
+//! The exact times of events, to the millisecond.
 
 use switchboard_approvals::{
     Action, Ask, Broker, DecisionError, Input, Kind, Outcome,
@@ -25,7 +25,7 @@ fn delivered(world: &World) -> Vec<(u64, &Outcome)> {
 }
 
 #[test]
-fn an_answer_within_the_short_time_is_given_at_once() {
+fn answer_before_escalation_is_delivered_immediately() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.pass(5_000);
@@ -40,7 +40,7 @@ fn an_answer_within_the_short_time_is_given_at_once() {
 }
 
 #[test]
-fn a_request_becomes_louder_once_and_can_be_answered_after_that() {
+fn escalated_request_can_still_be_answered() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.pass(60_000);
@@ -56,7 +56,7 @@ fn a_request_becomes_louder_once_and_can_be_answered_after_that() {
 }
 
 #[test]
-fn what_nobody_answers_times_out_and_cannot_be_answered_any_more() {
+fn timed_out_request_cannot_be_answered() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::Sampling, "k"));
     world.pass(299_999);
@@ -80,7 +80,7 @@ fn what_nobody_answers_times_out_and_cannot_be_answered_any_more() {
 }
 
 #[test]
-fn a_decision_that_is_late_by_the_clock_is_late_even_if_nobody_told_the_time() {
+fn decision_after_the_deadline_is_late_without_tick() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.slow_disk = true;
@@ -97,7 +97,7 @@ fn a_decision_that_is_late_by_the_clock_is_late_even_if_nobody_told_the_time() {
 }
 
 #[test]
-fn the_second_of_two_people_is_told_who_won() {
+fn second_approver_learns_the_first_decision() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.slow_disk = true;
@@ -114,7 +114,7 @@ fn the_second_of_two_people_is_told_who_won() {
 }
 
 #[test]
-fn whoever_leaves_withdraws_and_nothing_is_generated_for_them() {
+fn asker_that_leaves_withdraws_its_request() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::Sampling, "k"));
     world.input(Input::Leave(1));
@@ -125,7 +125,7 @@ fn whoever_leaves_withdraws_and_nothing_is_generated_for_them() {
 }
 
 #[test]
-fn nobody_is_told_of_what_could_not_be_written() {
+fn failed_write_is_not_announced() {
     let mut world = World::new();
     world.slow_disk = true;
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
@@ -145,7 +145,7 @@ fn nobody_is_told_of_what_could_not_be_written() {
 }
 
 #[test]
-fn a_decision_that_could_not_be_written_has_not_been_made() {
+fn decision_that_is_not_stored_does_not_count() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.slow_disk = true;
@@ -163,7 +163,7 @@ fn a_decision_that_could_not_be_written_has_not_been_made() {
 }
 
 #[test]
-fn a_disk_that_does_not_work_keeps_nobody_waiting_past_the_end() {
+fn failing_disk_does_not_delay_the_timeout() {
     let mut world = World::new();
     world.raise(1, ask(Kind::ToolCall, "k"));
     world.slow_disk = true;
@@ -179,7 +179,7 @@ fn a_disk_that_does_not_work_keeps_nobody_waiting_past_the_end() {
 }
 
 #[test]
-fn what_an_earlier_run_left_behind_is_answered_to_whoever_asks_again_once() {
+fn orphaned_answer_is_delivered_once() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.pass(1_000);
@@ -200,7 +200,7 @@ fn what_an_earlier_run_left_behind_is_answered_to_whoever_asks_again_once() {
 }
 
 #[test]
-fn a_kept_answer_is_forgotten_after_a_while() {
+fn kept_answer_expires() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
     world.crash();
@@ -212,7 +212,7 @@ fn a_kept_answer_is_forgotten_after_a_while() {
 }
 
 #[test]
-fn somebody_who_asks_again_before_it_is_decided_waits_on() {
+fn repeated_request_continues_after_a_restart() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::Elicitation, "k"));
     world.pass(10_000);
@@ -230,7 +230,7 @@ fn somebody_who_asks_again_before_it_is_decided_waits_on() {
 }
 
 #[test]
-fn the_model_is_asked_once_and_not_again_after_a_crash() {
+fn model_is_not_called_again_after_crash() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::Sampling, "k"));
     world.decide(8, &id, Action::Approve);
@@ -244,7 +244,7 @@ fn the_model_is_asked_once_and_not_again_after_a_crash() {
 }
 
 #[test]
-fn only_request_without_an_asker_is_withdrawn() {
+fn only_requests_without_an_asker_are_withdrawn() {
     let mut world = World::new();
     let id = world.raise(1, ask(Kind::Trust, "k"));
     world.input(Input::Withdraw(id.clone()));
@@ -254,7 +254,7 @@ fn only_request_without_an_asker_is_withdrawn() {
     world.input(Input::Withdraw(id.clone()));
     assert_eq!(world.disk[&id].status.as_str(), "withdrawn");
     assert_eq!(world.broker.waiting(), 0);
-    // One that is asked again after the restart stays.
+    // A request that is made again after the restart stays.
     let id = world.raise(2, ask(Kind::Trust, "l"));
     world.crash();
     world.raise(3, ask(Kind::Trust, "l"));
@@ -263,7 +263,7 @@ fn only_request_without_an_asker_is_withdrawn() {
 }
 
 #[test]
-fn what_a_model_says_is_looked_at_first_if_that_is_wanted() {
+fn model_response_is_reviewed_if_configured() {
     let mut world = World::new();
     world.broker.set_generation(true, true);
     let id = world.raise(1, ask(Kind::Sampling, "k"));
@@ -326,7 +326,7 @@ fn reviewed(world: &mut World, edits: &'static str) -> std::sync::Arc<str> {
 }
 
 #[test]
-fn who_agreed_first_stays_on_record_and_who_looked_last_decides() {
+fn first_approval_stays_on_record_after_review() {
     let mut world = World::new();
     let id = reviewed(&mut world, r#"{"maxTokens":7}"#);
     let mut decision = switchboard_approvals::Decision::new(Action::Approve, "second");
@@ -344,14 +344,14 @@ fn who_agreed_first_stays_on_record_and_who_looked_last_decides() {
     assert_eq!(&*last.by, "second");
     let edits = last.edits.as_ref().unwrap();
     assert_eq!(edits.as_str(), r#"{"text":"better"}"#);
-    // What the model was asked is what was agreed to.
+    // The model gets the request with the changes of the first approval.
     let (request, _) = record.effective_request();
     assert_eq!(request.member("maxTokens").unwrap().as_str(), "7");
     assert!(request.member("text").is_none());
 }
 
 #[test]
-fn an_answer_that_waits_to_be_looked_at_becomes_louder_too() {
+fn review_escalates_like_a_request() {
     let mut world = World::new();
     world.pass(40_000);
     let id = reviewed(&mut world, "{}");
@@ -368,7 +368,7 @@ fn an_answer_that_waits_to_be_looked_at_becomes_louder_too() {
 }
 
 #[test]
-fn whoever_asks_before_the_disk_was_read_waits_for_that() {
+fn requests_wait_until_the_disk_is_loaded() {
     let mut world = World::new();
     world.broker = Broker::new();
     let id = world.raise(1, ask(Kind::ToolCall, "k"));
@@ -382,7 +382,7 @@ fn whoever_asks_before_the_disk_was_read_waits_for_that() {
 }
 
 #[test]
-fn there_is_room_for_so_many_of_one_server_and_again_when_one_is_over() {
+fn closed_request_makes_room_at_its_server() {
     let mut world = World::new();
     let first = world.raise(0, ask(Kind::ToolCall, "0"));
     for n in 1..OPEN_EACH as u64 {
@@ -405,7 +405,7 @@ fn there_is_room_for_so_many_of_one_server_and_again_when_one_is_over() {
     assert_eq!(world.broker.waiting(), OPEN_EACH + 1);
 }
 
-/// Those who were told that there is no room.
+/// The askers that were refused.
 fn turned_away(world: &World) -> Vec<u64> {
     let away = world.seen.iter().filter_map(|(_, seen)| match seen {
         Seen::Delivered(asker, Outcome::Unavailable(_)) => Some(*asker),
@@ -434,7 +434,7 @@ fn one_client_leaves_room_for_the_others() {
     let before = turned_away(&world).len();
     world.raise(100, long(8, 100, 900_000));
     assert_eq!(turned_away(&world).len(), before);
-    // Whoever leaves makes room, for the same client as well.
+    // A client that disconnects makes room, even for itself.
     world.input(Input::Leave(1));
     world.raise(101, long(7, 101, 900_000));
     assert_eq!(turned_away(&world).len(), before);
@@ -491,7 +491,7 @@ fn clients_over_http_leave_room_at_one_server() {
 }
 
 #[test]
-fn one_client_over_http_leaves_room_at_a_server() {
+fn http_client_leaves_room_at_a_server() {
     let mut world = World::new();
     let web = |client: u64, asker: u64| {
         let mut ask = long(client, asker, 1);
@@ -511,7 +511,7 @@ fn one_client_over_http_leaves_room_at_a_server() {
 }
 
 #[test]
-fn strangers_leave_room_for_those_with_a_token() {
+fn strangers_leave_room_for_clients_with_token() {
     let mut world = World::new();
     let web = |client: u64, is_stranger: bool| {
         let mut ask = long(client, client, 1);
@@ -529,7 +529,7 @@ fn strangers_leave_room_for_those_with_a_token() {
 }
 
 #[test]
-fn questions_of_a_server_take_no_room_of_a_client() {
+fn server_questions_use_no_client_room() {
     let mut world = World::new();
     for asker in 1..=2 {
         let mut question = ask(Kind::Sampling, &format!("q{asker}"));
@@ -549,7 +549,7 @@ fn questions_of_a_server_take_no_room_of_a_client() {
 }
 
 #[test]
-fn request_that_is_too_long_is_not_asked() {
+fn request_that_is_too_long_is_refused() {
     let mut world = World::new();
     world.raise(1, long(7, 1, REQUEST_BYTES));
     assert_eq!(turned_away(&world), [1]);

@@ -54,7 +54,7 @@ pub(crate) fn ask(kind: Kind, key: &str) -> Ask {
     }
 }
 
-/// Everything that was seen from outside, and when.
+/// An observable effect of the broker.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Seen {
     Told(Change, &'static str),
@@ -63,22 +63,22 @@ pub(crate) enum Seen {
     Generated,
 }
 
-/// The disk writes at once, unless it is told not to.
+/// A simulated environment. Its disk writes immediately, unless it is slow.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) broker: Broker,
     pub(crate) now: u64,
     pub(crate) disk: BTreeMap<Arc<str>, Record>,
     pub(crate) seen: Vec<(u64, Seen)>,
-    /// What was given to the disk and is not written yet.
+    /// Records that were sent to the disk and are not written yet.
     pub(crate) writing: Vec<Arc<Record>>,
     pub(crate) slow_disk: bool,
-    /// Something happened to the disk that the broker was not told.
+    /// The disk may have changed without a report to the broker.
     pub(crate) may_conflict: bool,
-    /// What was given up, and may be written all the same.
+    /// Records that were given up, and may be written later.
     pub(crate) late: Vec<Arc<Record>>,
     pub(crate) generating: Vec<Arc<str>>,
-    /// How often each request was handed over.
+    /// The number of deliveries of each request.
     pub(crate) delivered: BTreeMap<Arc<str>, u32>,
     next: u64,
     inputs: VecDeque<Input>,
@@ -93,7 +93,7 @@ impl World {
         world
     }
 
-    /// What comes of carrying out an effect is told after the others have been carried out.
+    /// Passes in an input. Inputs that its effects cause follow after all of its effects were carried out.
     pub(crate) fn input(&mut self, input: Input) {
         self.inputs.push_back(input);
         if self.busy {
@@ -119,7 +119,7 @@ impl World {
                 return;
             }
             Effect::Tell { why, record } => {
-                // Whatever is told is on the disk.
+                // Everything that watchers are notified of is on the disk.
                 assert_eq!(self.disk.get(&record.id), Some(&*record));
                 Seen::Told(why, record.status.as_str())
             }
@@ -140,7 +140,7 @@ impl World {
         self.seen.push((self.now, seen));
     }
 
-    /// Whether the disk takes this.
+    /// Puts a record on the disk. Returns `true` if its version follows.
     pub(crate) fn put(&mut self, record: &Record) -> bool {
         let was = self.disk.get(&record.id).map_or(0, |was| was.version);
         let fits = record.version == was + 1;
@@ -150,7 +150,7 @@ impl World {
         fits
     }
 
-    /// The disk has written this, or could not.
+    /// Reports to the broker that the disk has written this, or has failed.
     pub(crate) fn write(&mut self, record: &Record, works: bool) {
         let failed = if !works {
             Some(WriteError::Failed("the disk is full".into()))
@@ -190,7 +190,7 @@ impl World {
         });
     }
 
-    /// Lets time pass, stopping wherever the broker wants to be told.
+    /// Lets time pass, with a tick whenever the broker asks for one.
     pub(crate) fn pass(&mut self, until: u64) {
         while let Some(at) = self.broker.wake().filter(|at| *at <= until) {
             self.now = self.now.max(at);
@@ -199,7 +199,7 @@ impl World {
         self.now = until;
     }
 
-    /// The gateway is killed and started again: what was being written is lost, or not.
+    /// Kills the gateway and starts it again: a write in progress is lost, or not.
     pub(crate) fn crash(&mut self) {
         self.writing.clear();
         self.late.clear();

@@ -1,4 +1,5 @@
-//! Addresses and paths with braces around any part of them, beside alternatives that readers of braces differ about.
+//! Addresses and paths with braces around any part of them, next to alternatives that programs expand
+//! differently.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -7,7 +8,7 @@ use switchboard_approvals::rules::Action;
 use crate::evasions::HOME_PLACES;
 use crate::spellings::of_text;
 
-/// Places, each with the pattern that holds it.
+/// Places, each with a pattern that matches it.
 const PLACES: &[(&str, &str)] = &[
     ("http://127.0.0.1:18762/*", "http://127.0.0.1:18762/admin/x"),
     ("http://127.0.0.1:18762/*", "127.0.0.1:18762/admin/x"),
@@ -50,7 +51,7 @@ fn wrapped() -> impl Strategy<Value = (&'static str, String)> {
     })
 }
 
-/// A place in braces within braces, as bash reads them.
+/// A place in nested braces, as bash expands them.
 fn nested() -> impl Strategy<Value = (&'static str, String)> {
     let other = prop_oneof![
         "(x|x/|'a b'|\"}\"|'\\{')",
@@ -85,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn braces_in_braces_hide_no_place((pattern, text) in nested()) {
+    fn nested_braces_hide_no_place((pattern, text) in nested()) {
         prop_assert_eq!(of_text("deny", &json!(pattern), &text), Action::Deny, "{} {}", pattern, text);
     }
 }

@@ -5,7 +5,7 @@ use switchboard_approvals::rules::limits::RULES;
 use switchboard_approvals::rules::{Guard, Rule, RuleError, Rules};
 
 #[test]
-fn the_short_form_reads_back() {
+fn short_form_can_be_parsed_again() {
     for (written, shown) in [
         ("ask files:delete_*", "ask files:delete_*"),
         ("  deny   files ", "deny files:*"),
@@ -36,7 +36,7 @@ fn the_short_form_reads_back() {
 }
 
 #[test]
-fn objects_read_back_and_are_shown_in_words() {
+fn objects_are_displayed_and_parsed_again() {
     let object = json!({
         "action": "deny", "kind": "tool_call", "server": "files", "tool": "write_*", "client": "*",
         "arguments": {"$.path": "/etc/*", "$.size": {"min": 10, "max": 20.5}},
@@ -57,7 +57,7 @@ fn objects_read_back_and_are_shown_in_words() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn errors_describe_the_problem() {
     let long = format!("ask {}", "x".repeat(5000));
     for (written, told) in [
         (json!(""), "the rule is empty"),

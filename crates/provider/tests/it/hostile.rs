@@ -1,4 +1,4 @@
-//! Whatever is answered or asked for, there is a result or an error.
+//! Every response and every request gives a result or an error.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use super::{
     server::{Reply, Server},
 };
 
-/// Any JSON, made mostly of the words of both interfaces so that it gets further than the first check.
+/// Arbitrary JSON, made mostly of the keys of both APIs so that it passes more than the first check.
 fn json() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
         "choices",
@@ -70,7 +70,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An answer that is nearly right.
+/// A response that is nearly valid.
 fn answer() -> impl Strategy<Value = Value> {
     prop_oneof![
         json(),
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_answer(body in answer(), is_openai: bool) {
+    fn any_answer_gives_result_or_error(body in answer(), is_openai: bool) {
         let runtime = Runtime::new().unwrap();
         let kind = if is_openai { Kind::OpenAi } else { Kind::Anthropic };
         let params = json!({
@@ -113,7 +113,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn any_request(params in prop_oneof![
+    fn any_request_gives_an_error_without_answer(params in prop_oneof![
         json(),
         json().prop_map(|content| json!({"messages": [{"role": "user", "content": content}]})),
         json().prop_map(|result| json!({"messages": [{"role": "user", "content": {"type": "tool_result", "toolUseId": "1", "content": [result]}}]})),
@@ -130,7 +130,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_json() {
+fn malformed_json_is_an_error() {
     let runtime = Runtime::new().unwrap();
     let params = raw(&super::hello());
     for body in [
@@ -147,7 +147,7 @@ fn what_is_no_json() {
             assert!(put(&runtime, kind, reply, &params).is_none(), "{body:.50}");
         }
     }
-    // Within a call of a tool, as deep as it likes.
+    // The input of a call, nested deeply.
     let deep = format!(
         r#"{{"content":[{{"type":"tool_use","id":"1","name":"a","input":{{"a":{}{}}}}}]}}"#,
         "[".repeat(50_000),

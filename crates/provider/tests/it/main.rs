@@ -1,4 +1,4 @@
-//! Providers against a server that really listens.
+//! Providers against a server that listens on a real socket.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! A server that answers each connection with what it was told to, and keeps what it was asked.
+//! A server that sends a prepared reply to each connection, and records the requests.
 
 use std::{
     collections::VecDeque,
@@ -12,24 +12,24 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What a connection is answered with.
+/// The reply to a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Json(u16, Value),
     Text(u16, &'static str, String),
-    /// A status with one more header.
+    /// A status with one additional header.
     Header(u16, &'static str, String),
-    /// Reads the request and never answers.
+    /// Reads the request and never responds.
     Silence,
-    /// Reads the request and hangs up.
+    /// Reads the request and disconnects.
     HangUp,
-    /// Promises more than it sends.
+    /// Announces a longer body than it sends.
     Half,
-    /// A body of so many bytes, in chunks, without a length.
+    /// A body of this many bytes, in chunks, without a length.
     Endless(usize),
 }
 
-/// What the server was asked.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) head: String,
@@ -55,7 +55,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The last reply is given to every further connection.
+    /// Starts a server. Every further connection gets the last reply.
     pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
@@ -108,7 +108,7 @@ async fn serve(mut stream: TcpStream, reply: Reply, notes: Arc<Mutex<Vec<Seen>>>
                 .write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")
                 .await;
             let piece = vec![b' '; 65_536];
-            // The reader leaves before the end, which is no error here.
+            // The reader disconnects before the end, which is not an error here.
             for _ in 0..bytes / piece.len() {
                 if stream.write_all(&piece).await.is_err() {
                     return;

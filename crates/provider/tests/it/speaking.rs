@@ -1,4 +1,4 @@
-//! What is sent, and what becomes of the answer.
+//! The requests that are sent, and the results of their responses.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ async fn chat_completions() {
 }
 
 #[tokio::test]
-async fn messages_of_anthropic() {
+async fn anthropic_message_becomes_a_result() {
     let answer = json!({
         "model": "claude-x", "stop_reason": "stop_sequence",
         "content": [{"type": "text", "text": "Hi!"}], "usage": {"input_tokens": 3, "output_tokens": 4},
@@ -87,7 +87,7 @@ async fn messages_of_anthropic() {
 }
 
 #[tokio::test]
-async fn an_image_goes_in_and_a_call_of_a_tool_comes_out() {
+async fn images_are_sent_and_tool_calls_returned() {
     let message = json!({"content": "Let me see.", "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": "{\"w\":1}"}},
     ]});
@@ -116,7 +116,7 @@ async fn an_image_goes_in_and_a_call_of_a_tool_comes_out() {
 }
 
 #[tokio::test]
-async fn a_result_of_a_tool_goes_back_to_anthropic() {
+async fn tool_result_is_sent_to_anthropic() {
     let answer = json!({"content": [{"type": "tool_use", "id": "c2", "name": "add", "input": {"n": 2}}], "stop_reason": "tool_use"});
     let server = Server::start([Reply::Json(200, answer)]).await;
     let params = json!({
@@ -141,7 +141,7 @@ async fn a_result_of_a_tool_goes_back_to_anthropic() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_not_sent() {
+async fn invalid_request_is_not_sent() {
     let server = Server::start([Reply::HangUp]).await;
     let provider = provider(Kind::Anthropic, &server);
     let params = json!({"messages": [{"role": "user", "content": {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}}]});
@@ -156,7 +156,7 @@ async fn what_cannot_be_asked_is_not_sent() {
 }
 
 #[test]
-fn a_hint_chooses_the_model() {
+fn hint_selects_the_model() {
     let provider = Provider::new(Settings {
         models: vec!["claude-sonnet-4-5".to_owned(), "m".to_owned()],
         ..Settings::new(Kind::OpenAi, "m")
@@ -169,7 +169,7 @@ fn a_hint_chooses_the_model() {
 }
 
 #[test]
-fn usage_in_json() {
+fn usage_is_serialized_in_camel_case() {
     let usage = Usage {
         model: "m".to_owned(),
         input_tokens: Some(1),
@@ -184,7 +184,7 @@ fn usage_in_json() {
 }
 
 #[test]
-fn an_answer_is_bounded_before_it_is_asked_for() {
+fn token_limit_and_cost_are_known_beforehand() {
     let provider = Provider::new(Settings {
         max_tokens: Some(100),
         prices: Some(Prices {

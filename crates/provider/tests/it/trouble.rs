@@ -1,4 +1,4 @@
-//! When the far side does not answer, or not as it should.
+//! Providers that do not respond, or not as they should.
 
 use std::{
     error::Error as _,
@@ -19,7 +19,7 @@ fn fine() -> Reply {
     Reply::Json(200, json!({"choices": [{"message": {"content": "Hi!"}}]}))
 }
 
-/// The error after these replies, and how often the server was asked.
+/// The error after these replies, and the number of requests.
 async fn trouble(replies: impl IntoIterator<Item = Reply>) -> (ProviderError, usize) {
     let server = Server::start(replies).await;
     let error = ask(&provider(Kind::OpenAi, &server), &hello())
@@ -29,7 +29,7 @@ async fn trouble(replies: impl IntoIterator<Item = Reply>) -> (ProviderError, us
 }
 
 #[tokio::test]
-async fn what_may_pass_is_asked_for_once_more() {
+async fn temporary_error_is_retried_once() {
     for status in [429, 503, 529] {
         let server =
             Server::start([Reply::Header(status, "retry-after", "0".to_owned()), fine()]).await;
@@ -45,7 +45,7 @@ async fn what_may_pass_is_asked_for_once_more() {
 }
 
 #[tokio::test]
-async fn what_may_have_been_paid_for_is_not_asked_for_again() {
+async fn request_that_may_be_billed_is_not_retried() {
     for status in [408, 500, 502, 504] {
         let replies = [Reply::Header(status, "retry-after", "0".to_owned()), fine()];
         let (error, asked) = trouble(replies).await;
@@ -54,7 +54,7 @@ async fn what_may_have_been_paid_for_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn what_will_not_pass_is_not() {
+async fn permanent_error_is_not_retried() {
     for (status, kind) in [
         (400, "status"),
         (401, "key"),
@@ -88,7 +88,7 @@ async fn what_will_not_pass_is_not() {
 }
 
 #[tokio::test]
-async fn retry_after_is_waited_for_and_not_outwaited() {
+async fn retry_after_is_obeyed_within_the_limit() {
     let server = Server::start([Reply::Header(503, "retry-after", "1".to_owned()), fine()]).await;
     let started = Instant::now();
     ask(&provider(Kind::OpenAi, &server), &hello())
@@ -102,7 +102,7 @@ async fn retry_after_is_waited_for_and_not_outwaited() {
         "{error:?}"
     );
     assert_eq!(asked, 1);
-    // A second attempt that could not be made in time is not waited for.
+    // No wait for a second attempt that would not fit into the time limit.
     let server = Server::start([Reply::Header(503, "retry-after", "4".to_owned()), fine()]).await;
     let short = Settings {
         timeout: Duration::from_secs(2),
@@ -115,8 +115,8 @@ async fn retry_after_is_waited_for_and_not_outwaited() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
-    // A port that was free a moment ago, and listens no more.
+async fn unreachable_address_is_tried_twice() {
+    // A port that was free a moment ago, and on which nothing listens.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://user:pass@{}", listener.local_addr().unwrap());
     drop(listener);
@@ -129,14 +129,14 @@ async fn nobody_there() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), "unreachable");
-    // It was tried once more, after the usual wait.
+    // There was a second attempt, after the usual wait.
     assert!(started.elapsed() >= Duration::from_millis(500));
     assert!(error.source().is_some());
     assert!(!format!("{error} {error:?}").contains("pass@"), "{error:?}");
 }
 
 #[tokio::test]
-async fn what_was_sent_is_not_sent_again() {
+async fn sent_request_is_not_repeated() {
     let server = Server::start([Reply::Silence]).await;
     let short = Settings {
         timeout: Duration::from_millis(1_500),
@@ -154,7 +154,7 @@ async fn what_was_sent_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn redirect_is_not_followed() {
     let elsewhere = Server::start([fine()]).await;
     for status in [301, 302, 307, 308] {
         let to = format!("{}/v1/chat/completions", elsewhere.address());
@@ -165,7 +165,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end() {
+async fn answer_is_bounded_in_bytes() {
     let (error, asked) = trouble([Reply::Endless(64 * 1024 * 1024)]).await;
     assert_eq!((error.kind(), asked), ("too_large", 1), "{error}");
     let (error, asked) = trouble([Reply::Endless(1024 * 1024)]).await;
@@ -173,7 +173,7 @@ async fn an_answer_without_end() {
 }
 
 #[tokio::test]
-async fn the_key_is_passed_on_to_nobody() {
+async fn key_is_never_passed_on() {
     let echo = json!({"choices": [{"message": {"content": format!("You sent {KEY}.")}}]});
     let (error, _) = trouble([Reply::Json(200, echo)]).await;
     assert_eq!(error.kind(), "key_in_answer");
