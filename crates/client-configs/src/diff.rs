@@ -4,8 +4,8 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-/// The most lines of both texts that are compared. At the limit, texts without a common line take
-/// seconds.
+/// The most lines of the shorter text. Longer texts are not compared: if all lines differ, a comparison
+/// at this limit already takes seconds.
 const LINES: usize = 1 << 18;
 
 /// The unified diff; empty if the texts are equal. `None` stands for a file that does not exist.

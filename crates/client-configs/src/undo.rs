@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::files;
 use crate::plan::{Action, GatewayEntry, without_gateway};
 
-/// The most manifests to examine.
+/// The most entries of the backup folder to examine.
 const NOTES: usize = 10_000;
 
 /// The change to revert.

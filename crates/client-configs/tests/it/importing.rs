@@ -453,7 +453,7 @@ fn format_is_detected_from_the_content() {
 }
 
 #[test]
-fn empty_file_differs_from_malformed_file() {
+fn files_without_servers_name_the_reason() {
     let machine = Machine::new();
     let file = machine.folder.path().join("x.json");
     for (text, message) in [
