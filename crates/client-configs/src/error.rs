@@ -37,7 +37,7 @@ pub enum Error {
         doing: &'static str,
         /// The file.
         file: PathBuf,
-        /// The error of the system.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },

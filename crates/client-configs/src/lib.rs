@@ -22,8 +22,8 @@
 //!
 //! # Guarantees
 //!
-//! * Only [`apply`] and [`undo`] write files. They make a backup first, and never overwrite a file that
-//!   has changed since the plan was made.
+//! * Only [`apply`] and [`undo`] write files. [`apply`] makes a backup first, and never overwrites a
+//!   file that has changed since the plan was made.
 //! * Everything outside the gateway's entry keeps its comments, order and formatting.
 //! * A file that cannot be parsed is reported with line and column, and left unchanged.
 

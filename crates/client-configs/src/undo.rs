@@ -66,7 +66,7 @@ impl How {
 pub fn undo(which: Which, backups: &Path) -> Result<Undone, Error> {
     let (note, manifest, client) = last(which, backups)?;
     let how = take_back(&manifest, client, backups)?;
-    // A manifest that is done is kept for reference under a name that is not found again.
+    // A reverted manifest is kept for reference, under a name that is not found again.
     let done = note.with_extension("undone");
     fs::rename(&note, &done).map_err(Error::io("rename", &note))?;
     Ok(Undone {

@@ -44,7 +44,7 @@ pub enum HomeError {
         what: &'static str,
         /// The path.
         path: PathBuf,
-        /// The error of the system.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
@@ -53,7 +53,7 @@ pub enum HomeError {
     Create {
         /// The directory.
         path: PathBuf,
-        /// The error of the system.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
@@ -62,7 +62,7 @@ pub enum HomeError {
     ServerDir {
         /// The directory.
         path: PathBuf,
-        /// The error of the system.
+        /// The underlying I/O error.
         reason: io::Error,
     },
     /// The socket's path is longer than systems allow.

@@ -26,7 +26,7 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The error of the system.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },

@@ -414,7 +414,7 @@ pub struct CommandLine {
 /// Variables that a program gets from the gateway's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inherit {
-    /// Those of these names.
+    /// Variables with these names.
     Names(Vec<String>),
     /// All of them.
     All,

@@ -50,7 +50,7 @@ pub enum ResolveError {
         name: String,
         /// Its file.
         path: PathBuf,
-        /// The error of the system.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },

@@ -1,4 +1,4 @@
-//! Replacing a file in one step.
+//! Atomic replacement of files.
 
 use std::{
     ffi::OsString,

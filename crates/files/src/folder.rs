@@ -13,7 +13,7 @@ const PLAIN_NAME_BYTES: usize = 80;
 /// The file name for a name: the name itself if it is safe on every file system, else its safe
 /// characters and a hash. A plain name has no dot, so the two forms never collide.
 pub fn file_name(name: &str, hash: impl FnOnce() -> String) -> String {
-    // Some file systems do not tell upper case from lower case.
+    // Some file systems ignore case.
     let safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     if !name.is_empty() && name.len() <= PLAIN_NAME_BYTES && name.chars().all(safe) {
         return format!("{name}.{ENDING}");

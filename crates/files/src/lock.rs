@@ -30,7 +30,7 @@ pub enum LockError {
     File {
         /// The lock file.
         path: PathBuf,
-        /// The system's error.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },

@@ -49,7 +49,7 @@ pub struct Call {
     pub at: Time,
     /// The server that was called.
     pub server: String,
-    /// The method of MCP, such as `tools/call`.
+    /// The MCP method, such as `tools/call`.
     pub method: String,
     /// The tool, prompt or resource.
     pub name: String,

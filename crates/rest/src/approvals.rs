@@ -50,7 +50,8 @@ pub struct Approval {
     pub status: ApprovalStatus,
     /// The server that asks, or that is called.
     pub server: String,
-    /// The tool or prompt that is called, the URI that is read, or the tool during whose call the server asks.
+    /// The tool or prompt that is called, the URI that is read, or the tool during whose call the server
+    /// asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The name of the client that made the call.
@@ -74,9 +75,10 @@ pub struct Approval {
     /// The rule that requires the approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The parameters of `sampling/createMessage` or `elicitation/create`; the name, arguments and annotations of a tool
-    /// call; or the definitions that are held back, each with its fingerprint and the first 4 KiB of its changes
-    /// (`truncated` if there is more). `/api/v1/trust` has the definitions themselves: read them before you decide.
+    /// The parameters of `sampling/createMessage` or `elicitation/create`; the name, arguments and
+    /// annotations of a tool call; or the definitions that are held back, each with its fingerprint and the
+    /// first 4 KiB of its changes (`truncated` if there is more). `/api/v1/trust` has the definitions
+    /// themselves: read them before you decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub request: Option<Raw>,
@@ -215,8 +217,8 @@ pub struct Usage {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Approve {
-    /// The changes: `messages`, `systemPrompt`, `model`, `maxTokens`, `temperature` and `stopSequences` of a sampling
-    /// request; `arguments` of a tool call; `text` of a draft.
+    /// The changes: `messages`, `systemPrompt`, `model`, `maxTokens`, `temperature` and `stopSequences` of a
+    /// sampling request; `arguments` of a tool call; `text` of a draft.
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub edits: Option<Raw>,
     /// The scope of the decision, if it applies to more than this request.

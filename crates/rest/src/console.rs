@@ -40,8 +40,8 @@ pub struct Challenge {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Proof {
-    /// The HMAC-SHA-256, in hexadecimal digits, of `switchboard console`, a newline and the nonce. The key is the part of
-    /// the token after the dot.
+    /// The HMAC-SHA-256, in hexadecimal digits, of `switchboard console`, a newline and the nonce. The key is
+    /// the part of the token after the dot.
     pub proof: String,
 }
 

@@ -36,8 +36,8 @@ pub struct Event<Data = Raw> {
     /// The time of the event.
     #[serde(default)]
     pub at: Time,
-    /// The data, which depends on the kind: `ServerEvent`, `CallsEvent`, `ConfigEvent`, `TrustEvent`, `QuestionEvent`,
-    /// `ApprovalEvent`, or an empty object.
+    /// The data, which depends on the kind: `ServerEvent`, `CallsEvent`, `ConfigEvent`, `TrustEvent`,
+    /// `QuestionEvent`, `ApprovalEvent`, or an empty object.
     pub data: Data,
 }
 

@@ -138,8 +138,8 @@ pub struct Introduction {
 pub struct NewServer {
     /// The name, of 1 to 64 characters.
     pub name: String,
-    /// The entry in `mcpServers`. Over TCP, the gateway sets `trust` to `ask` and `hold` to true, and removes `approve`
-    /// and `approvedFile`.
+    /// The entry in `mcpServers`. Over TCP, the gateway sets `trust` to `ask` and `hold` to true, and removes
+    /// `approve` and `approvedFile`.
     #[cfg_attr(test, schemars(with = "crate::openapi::Object"))]
     pub server: Value,
 }

@@ -61,8 +61,9 @@ pub struct CallTool {
     /// no effect on other calls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub page: bool,
-    /// Stream the progress of the call: `progress` events with the parameters of `notifications/progress`, and at the end
-    /// one `result` event with the result or one `problem` event. The call ends if the client disconnects.
+    /// Stream the progress of the call: `progress` events with the parameters of `notifications/progress`,
+    /// and at the end one `result` event with the result or one `problem` event. The call ends if the client
+    /// disconnects.
     #[serde(default)]
     pub progress: bool,
 }

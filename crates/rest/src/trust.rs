@@ -60,7 +60,8 @@ impl ServerTrust {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Start {
-    /// The command line, or the image with its arguments, quoted for a shell; or the address without its credentials.
+    /// The command line, or the image with its arguments, quoted for a shell; or the address without its
+    /// credentials.
     pub program: String,
     /// The fingerprint of every field that determines what is started or connected to, including the values
     /// of variables and headers, and of the file that the command resolves to.
@@ -73,7 +74,8 @@ pub struct Start {
     /// is the host and port to connect to.
     #[serde(default)]
     pub settings: Map<String, Value>,
-    /// The secrets and variables of the gateway that the server receives, as `${secret:NAME}` and `${env:NAME}`.
+    /// The secrets and variables of the gateway that the server receives, as `${secret:NAME}` and
+    /// `${env:NAME}`.
     #[serde(default)]
     pub references: Vec<String>,
 }
@@ -83,8 +85,8 @@ pub struct Start {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct HeldTool {
-    /// The name, as `SERVER:TOOL`, `SERVER:(prompt) NAME`, `SERVER:(resource) URI`, `SERVER:(template) URI` or
-    /// `SERVER:(instructions)`.
+    /// The name, as `SERVER:TOOL`, `SERVER:(prompt) NAME`, `SERVER:(resource) URI`, `SERVER:(template) URI`
+    /// or `SERVER:(instructions)`.
     pub name: String,
     /// The kind.
     pub kind: ItemKind,
@@ -214,8 +216,8 @@ pub struct ApprovedTool {
     pub findings: Vec<Finding>,
 }
 
-/// A decision about definitions, or about the start of a server. Without any field, `approve` approves all definitions
-/// that are held back; `reject` needs `tool`.
+/// A decision about definitions, or about the start of a server. Without any field, `approve` approves all
+/// definitions that are held back; `reject` needs `tool`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

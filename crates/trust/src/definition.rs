@@ -1,4 +1,4 @@
-//! The parts of a definition that are pinned, and their [`fingerprint()`].
+//! The pinned parts of a definition, and their [`fingerprint()`].
 
 use std::borrow::Cow;
 
@@ -18,8 +18,8 @@ pub const UNREAD: [&str; 3] = ["_meta", "icons", "execution"];
 /// The member with the execution settings of a call.
 const EXECUTION: &str = "execution";
 
-/// The member of `execution` that tells if a call may be a task, and its values. It affects nothing
-/// that a user or a model sees, so it is not pinned.
+/// The member of `execution` that says whether a call may be a task, and its values. It affects
+/// nothing that a user or a model sees, so it is not pinned.
 const TASKS: &str = "taskSupport";
 const TASKS_VALUES: [&str; 3] = ["forbidden", "optional", "required"];
 
@@ -105,8 +105,8 @@ impl TryFrom<u8> for Scheme {
 /// It covers every member: name, title, description, schemas, annotations (a client may use them to
 /// decide about asking before a call), `icons` and `_meta` (a host may use them to decide what to
 /// render), and unknown members, because a client that knows one may show it, and some clients accept
-/// `Description` for `description`. It ignores if a call may be a task, a few members of `_meta` that
-/// are known noise, and the `size` and time of the last change of a resource.
+/// `Description` for `description`. It does not cover whether a call may be a task, a few members of
+/// `_meta` that are known noise, and the `size` and time of the last change of a resource.
 ///
 /// Equivalent spellings of a definition have the same fingerprint: the order of members, whitespace,
 /// escapes and the format of numbers (`1`, `1.0`, `1e0`) do not matter. Neither does the order of

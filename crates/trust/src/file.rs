@@ -57,7 +57,7 @@ pub enum PinsError {
          approved again"
     )]
     Damaged,
-    /// The checksum is correct, but this program did not write the content.
+    /// The checksum is correct, but the content is invalid.
     #[error(
         "the record of approved tools cannot be understood, so every tool of the server is held until \
          it is approved again"
@@ -84,7 +84,7 @@ pub enum PinsError {
         what: &'static str,
         /// The path.
         path: PathBuf,
-        /// The error of the system.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },

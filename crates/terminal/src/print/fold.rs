@@ -1,6 +1,6 @@
 //! Word wrapping for terminals. Words and commands in backquotes are never split, so both can be copied.
 
-/// The usual indentation of the further lines of a paragraph.
+/// The usual indentation of continuation lines.
 pub(crate) const HANGING: usize = 2;
 
 /// Wraps a text into lines of at most `width` characters. The first line already has `taken` of them.

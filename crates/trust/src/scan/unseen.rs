@@ -3,7 +3,7 @@
 //! Some are part of normal writing: a joiner in Persian or between two emoji, a selector after a
 //! symbol, a direction mark in Hebrew. These are ignored. A single one at the edge of a word is a
 //! remnant of copying from a web page, and is a note. All others carry a message or break up a word,
-//! and are severe.
+//! and count as hidden.
 
 use switchboard_wire::tree::Text;
 
