@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::client::Client;
 
-/// An error of this crate. Nothing was written.
+/// An error of this crate. No client's file was changed, unless [`undo`](crate::undo) failed to rename
+/// its manifest at the end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -135,8 +135,9 @@ impl Client {
     }
 }
 
-/// Tests which of `OpenCode`'s two formats a text has: servers directly under `mcp`, or, since its
-/// version 2, under `servers` in it. An entry that is a server named `servers` has a type or a command.
+/// Tests if the servers in a text of `OpenCode` are nested: in version 1 they are directly under
+/// `mcp`, since version 2 under `servers` in it. A server that is named `servers` has a type or a
+/// command.
 fn has_nested_servers(file: &Path, text: &str) -> Result<bool, Error> {
     let mcp = json::members(file, text, &["mcp"])?;
     let nested = mcp.iter().find(|(key, _)| key == "servers");

@@ -6,7 +6,7 @@ pub(crate) use server::{SERVER, WAYS};
 
 use crate::shape::{Key, Keys, Shape};
 
-/// A time in milliseconds of up to one day. A longer timeout would never be noticed.
+/// A time in milliseconds of up to one day. Anything that waits longer has been forgotten.
 const MS: Shape = Shape::Whole {
     min: 1,
     max: 24 * 60 * 60 * 1000,

@@ -107,7 +107,7 @@ pub fn data(text: &str) -> Result<(), Error> {
     Ok(out.flush()?)
 }
 
-/// Writes untrusted text to standard output: verbatim to a program, and without control characters to a
+/// Writes untrusted text to standard output: verbatim to a program, and [cleaned](clean) to a
 /// terminal.
 pub fn text(text: &str) -> Result<(), Error> {
     if is_terminal() {

@@ -66,7 +66,7 @@ fn quoted(text: &str) -> String {
     escaped(Raw::string(text).as_str())
 }
 
-/// The length, in characters, from which on the length is shown.
+/// The length, in characters, from which it is shown.
 const LONG: usize = 1_000;
 
 /// The whole text on one line: a JSON string in which invisible characters are escaped and long runs of

@@ -106,7 +106,7 @@ impl TryFrom<u8> for Scheme {
 /// decide about asking before a call), `icons` and `_meta` (a host may use them to decide what to
 /// render), and unknown members, because a client that knows one may show it, and some clients accept
 /// `Description` for `description`. It does not cover whether a call may be a task, a few members of
-/// `_meta` that are known noise, and the `size` and time of the last change of a resource.
+/// `_meta` that are known noise, or the `size` and time of the last change of a resource.
 ///
 /// Equivalent spellings of a definition have the same fingerprint: the order of members, whitespace,
 /// escapes and the format of numbers (`1`, `1.0`, `1e0`) do not matter. Neither does the order of

@@ -83,7 +83,7 @@ pub(crate) struct Record {
     /// word if that differs because the definition names a place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rejected: Vec<Fingerprint>,
-    /// The time since which the server does not offer it.
+    /// The time at which the server stopped offering it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) vanished_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -667,7 +667,7 @@ mod tests {
         Raw::object([("name", Raw::string("search")), ("inputSchema", schema)])
     }
 
-    /// Pins of a program that did not know noise.
+    /// Pins of a program that did not ignore noise yet.
     fn old(approved: &Raw, rejected: &Raw) -> Pins {
         let mut pins = Pins::new("s", "i");
         let by = |raw: &Raw| {

@@ -5,7 +5,7 @@
 //! findings deserve a look, but a text without findings may still be an attack in words that no rule
 //! covers.
 //!
-//! The scan is deterministic, and its time is linear in the length of the text.
+//! The scan is deterministic, and its time depends only on the length of the text.
 
 use std::{cmp::Reverse, collections::HashSet};
 
@@ -101,7 +101,7 @@ pub enum Kind {
     Secrecy,
     /// Sends keys, files, conversations or messages elsewhere.
     Exfiltration,
-    /// Makes the model use the tool without a request.
+    /// Makes the model use the tool when the user did not ask for it.
     Steering,
     /// Mentions the tools of other servers.
     OtherTools,
@@ -123,7 +123,7 @@ pub(crate) fn worst(kind: ItemKind, value: &Json<'_>) -> Option<Severity> {
     Scan::of(kind, value, &Others::default()).worst
 }
 
-/// Tests if a name has too many words for a name, and is a text.
+/// Tests if a name has three words or more, and so is prose.
 fn is_phrase(name: &str) -> bool {
     name.split_whitespace().nth(2).is_some()
 }

@@ -62,7 +62,7 @@ pub struct Held {
     pub approved: Option<Raw>,
     /// Fingerprint of the current definition.
     pub fingerprint: Fingerprint,
-    /// The time since which it has been held in this form, in milliseconds since 1970.
+    /// The time from which it has been held in this form, in milliseconds since 1970.
     pub since_ms: u64,
 }
 
@@ -105,7 +105,8 @@ pub struct Pin {
     pub by: By,
     /// The time of the approval, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The time since which the server does not offer the tool, if it does not.
+    /// The time at which the server stopped offering the tool, in milliseconds since 1970; `None` if
+    /// it offers it.
     pub vanished_ms: Option<u64>,
 }
 

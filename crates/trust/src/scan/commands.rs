@@ -2,7 +2,8 @@
 
 use super::Severity;
 
-/// The bytes around a sign in which the rest of its command, or the word that orders it, is searched.
+/// The distance, in bytes, within which the rest of a command, or the word that orders it, is
+/// searched.
 const NEAR: usize = 240;
 
 const SHELLS: [&str; 10] = [
@@ -13,7 +14,7 @@ const LOADERS: [&str; 5] = ["curl ", "wget ", "iwr ", "irm ", "invoke-webrequest
 
 const SENDERS: [&str; 3] = ["nc", "ncat", "netcat"];
 
-/// Words before a command that order to run it.
+/// Verbs before a command that tell the model to run it.
 const ORDERS: [&str; 8] = [
     "run", "execute", "invoke", "paste", "type", "enter", "evaluate", "call",
 ];

@@ -65,8 +65,8 @@ impl Others {
         self.servers.is_empty()
     }
 
-    /// The most severe mention of another server's tool in a text, and the first of these. Names of
-    /// the definition's own parts do not count.
+    /// The first of the most severe mentions of another server's tools in a text. Names of the
+    /// definition's own parts do not count.
     pub(super) fn find(&self, text: &str, parts: &HashSet<String>) -> Option<Mention> {
         if self.is_empty() {
             return None;

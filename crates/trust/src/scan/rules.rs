@@ -179,9 +179,9 @@ impl Rule {
         rule
     }
 
-    /// Tests if the rule matches from this word on. It tracks all positions at which each step can end
-    /// at once; there are never more of them than words within reach, so the time is bounded for every
-    /// text.
+    /// Tests if the rule matches from this word on. It tracks all possible end positions of a step in
+    /// parallel. There are never more of them than words within reach, so the time is bounded for
+    /// every text.
     fn holds(&self, words: &Words, start: usize) -> bool {
         let Some((first, rest)) = self.steps.split_first() else {
             return false;

@@ -16,7 +16,7 @@ const MESSAGE: usize = 8;
 /// The most lone surrogates that careless cutting leaves behind.
 const HALVES: usize = 2;
 
-/// The fewest marks on one letter that exceed every script.
+/// The number of marks on one letter that no script reaches.
 const MARKS_ON_LETTER: usize = 5;
 
 /// Characters of one kind in a text.
