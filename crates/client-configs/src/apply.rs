@@ -1,4 +1,4 @@
-//! Carrying out a plan, with a backup first.
+//! Applies a plan, after a backup.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,36 +10,36 @@ use crate::error::Error;
 use crate::files;
 use crate::plan::{Action, Plan};
 
-/// How often a free name for a backup is looked for.
+/// The most names that are tried for a backup.
 const ATTEMPTS: u64 = 1000;
 
-/// What was done.
+/// The result of [`apply`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// The file that was written, behind any links; `None` if there was nothing to do.
+    /// The file that was written, with links resolved; `None` if there was nothing to do.
     pub written: Option<PathBuf>,
-    /// Where its text from before is; `None` if there was no such file.
+    /// The backup of its previous content; `None` if the file did not exist.
     pub backup: Option<PathBuf>,
 }
 
-/// The note that goes with a backup.
+/// The manifest of a backup.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) client: String,
     pub(crate) action: Action,
     /// The name of the gateway's entry.
     pub(crate) name: String,
-    /// What the entry starts.
+    /// The program that the entry starts.
     pub(crate) program: PathBuf,
     pub(crate) file: PathBuf,
-    /// The backup beside this note; `None` if there was no such file.
+    /// File name of the backup beside the manifest; `None` if the file did not exist.
     pub(crate) backup: Option<String>,
-    /// What the text was after the change, to tell whether it still is.
+    /// Fingerprint of the text after the change, to detect later changes.
     pub(crate) after: Fingerprint,
 }
 
-/// Carries out a plan, unless the file has changed since it was made. What the file was goes into
-/// the folder for backups first, with a note that [`undo`](crate::undo) understands.
+/// Applies a plan, unless the file has changed since the plan was made. First writes a backup of the
+/// file, with a manifest for [`undo`](crate::undo).
 pub fn apply(plan: &Plan, backups: &Path) -> Result<Applied, Error> {
     if !plan.changed {
         return Ok(Applied {
@@ -57,7 +57,7 @@ pub fn apply(plan: &Plan, backups: &Path) -> Result<Applied, Error> {
     };
     unchanged()?;
     let backup = keep(plan, &file, backups)?;
-    // Making the backup took a moment, and clients write their files whenever they like.
+    // The client may have written its file while the backup was made.
     unchanged()?;
     files::replace(&file, &plan.after)?;
     Ok(Applied {
@@ -90,7 +90,7 @@ fn keep(plan: &Plan, file: &Path, backups: &Path) -> Result<Option<PathBuf>, Err
     Ok(backup.map(|name| backups.join(name)))
 }
 
-/// Copies a text into the folder for backups, as readable as the file it is from.
+/// Copies a text to the backup folder, with the permissions of its file.
 pub(crate) fn copy(text: &str, file: &Path, backups: &Path, id: &str) -> Result<String, Error> {
     let permissions = fs::metadata(file)
         .ok()
@@ -102,7 +102,7 @@ pub(crate) fn copy(text: &str, file: &Path, backups: &Path, id: &str) -> Result<
     Ok(name)
 }
 
-/// A name for a backup that sorts by time and is not taken.
+/// An unused name for a backup. Names sort by time.
 pub(crate) fn free_id(backups: &Path, client: &str) -> Result<String, Error> {
     switchboard_files::create_dir(backups).map_err(Error::io("make", backups))?;
     let now = SystemTime::now()
@@ -116,7 +116,7 @@ pub(crate) fn free_id(backups: &Path, client: &str) -> Result<String, Error> {
             })
         })
     };
-    // Two changes within a millisecond must still be told apart, and in their order.
+    // Two changes within one millisecond need distinct names in the right order.
     (0..ATTEMPTS)
         .map(|later| stamp(now + Duration::from_millis(later)))
         .find(|stamp| !taken(stamp))
@@ -128,11 +128,11 @@ pub(crate) fn free_id(backups: &Path, client: &str) -> Result<String, Error> {
         })
 }
 
-/// A time as `20261115T052233.123Z`.
+/// Formats a time as `20261115T052233.123Z`.
 fn stamp(since_1970: Duration) -> String {
     let seconds = since_1970.as_secs();
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // The calendar repeats every 400 years; counting from a March puts the leap day last.
+    // The calendar repeats every 400 years. Years that start in March have the leap day last.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -154,12 +154,12 @@ fn stamp(since_1970: Duration) -> String {
     )
 }
 
-/// Tells whether a text is the same as one before. It guards against accidents, not against
-/// somebody who wants two texts to look alike: they could change the file anyway.
+/// A fingerprint of a text, to detect changes. It protects against accidents, not against forgery: an
+/// attacker who can forge the text can change the file anyway.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fingerprint {
     bytes: usize,
-    /// FNV-1a of 64 bits.
+    /// FNV-1a, 64 bits.
     hash: String,
 }
 
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_people_read_them() {
+    fn timestamps_are_calendar_times() {
         for (millis, expected) in [
             (0, "19700101T000000.000Z"),
             (951_782_399_999, "20000228T235959.999Z"),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_is_the_published_one() {
+    fn fingerprint_matches_published_fnv_values() {
         assert_eq!(Fingerprint::of("").hash, "cbf29ce484222325");
         assert_eq!(Fingerprint::of("foobar").hash, "85944171f73967e8");
     }

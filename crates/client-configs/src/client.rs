@@ -1,4 +1,4 @@
-//! The clients whose configurations are known.
+//! The supported clients.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub enum Client {
 }
 
 impl Client {
-    /// Every client that is known.
+    /// Every supported client.
     pub const ALL: [Self; 9] = [
         Self::ClaudeDesktop,
         Self::ClaudeCode,
@@ -51,7 +51,7 @@ impl Client {
         }
     }
 
-    /// The name that its makers gave it.
+    /// The product name.
     pub const fn title(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "Claude Desktop",
@@ -66,8 +66,8 @@ impl Client {
         }
     }
 
-    /// Where its configuration may be: the user's own first, the most usual of them foremost, and
-    /// then that of the project in the current folder.
+    /// The possible locations of its configuration: first the user's own, in order of likelihood, then
+    /// that of the project in the current folder.
     pub fn config_files(self, dirs: &Dirs) -> Vec<PathBuf> {
         locations::all(self, dirs)
     }
@@ -94,7 +94,7 @@ impl FromStr for Client {
         if let Some(client) = Self::ALL.into_iter().find(|client| client.name() == wanted) {
             return Ok(client);
         }
-        // A part of a name, or a name with something added, is nearer than any slip of the keys.
+        // A prefix of a name, or a name with a suffix, is a better match than any typo.
         let is_part = |name: &str| {
             !wanted.is_empty() && (name.starts_with(&wanted) || wanted.starts_with(name))
         };
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_understood() {
+    fn names_are_parsed() {
         for client in Client::ALL {
             assert_eq!(client.name().parse::<Client>().unwrap(), client);
         }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_answered_with_the_nearest() {
+    fn unknown_name_suggests_the_nearest() {
         for (given, answer) in [
             ("vs-code", "did you mean `vscode`?"),
             ("claude", "did you mean `claude-code`?"),

@@ -1,13 +1,14 @@
-//! The difference between two texts, as `diff -u` would show it.
+//! Differences between two texts, in the format of `diff -u`.
 
 use std::path::Path;
 
 use similar::TextDiff;
 
-/// The most lines of both texts that are compared, which takes seconds if all of them differ.
+/// The most lines of the shorter text. Longer texts are not compared: if all lines differ, a comparison
+/// at this limit already takes seconds.
 const LINES: usize = 1 << 18;
 
-/// The unified difference, or nothing where there is none. `None` is a file that is not there.
+/// The unified diff; empty if the texts are equal. `None` stands for a file that does not exist.
 pub fn unified(file: &Path, before: Option<&str>, after: &str) -> String {
     let old: Vec<&str> = before.unwrap_or("").split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
@@ -32,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_read_as_usual() {
+    fn diff_has_unified_format() {
         check(Some("a\n"), "a\n", "");
         check(
             None,
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_shown_one_after_the_other() {
+    fn long_texts_are_shown_without_comparison() {
         let before = "a\n".repeat(LINES + 1);
         let after = format!("{before}b\n");
         let diff = unified(Path::new("f"), Some(&before), &after);

@@ -1,4 +1,4 @@
-//! What can go wrong, as a value.
+//! Errors of this crate.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,126 +7,127 @@ use std::path::{Path, PathBuf};
 
 use crate::client::Client;
 
-/// Why something was not done. Nothing was written then.
+/// An error of this crate. No client's file was changed, unless [`undo`](crate::undo) failed to rename
+/// its manifest at the end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no client of this name.
+    /// No client has this name.
     #[error("there is no client `{given}`")]
     UnknownClient {
-        /// What was asked for.
+        /// The name that was given.
         given: String,
-        /// The client whose name is most like it.
+        /// The client with the most similar name.
         nearest: Option<Client>,
     },
     /// The home folder is not known.
     #[error("the home folder is not known")]
     NoHome,
-    /// None of the client's files is there.
+    /// The client has no configuration file.
     #[error("{} has no configuration here", client.title())]
     NotConfigured {
-        /// Which client.
+        /// The client.
         client: Client,
-        /// Where its files would be.
+        /// The possible locations of its files.
         looked: Vec<PathBuf>,
     },
     /// A file cannot be read or written.
     #[error("cannot {doing} {}", file.display())]
     Io {
-        /// What was being done, such as `read`.
+        /// The operation, such as `read`.
         doing: &'static str,
-        /// To which file.
+        /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
-    /// A file is not one that a client would have written.
+    /// A file is not a configuration that a client would write.
     #[error("{} {why}", file.display())]
     Unfit {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// In which way.
+        /// The problem.
         why: &'static str,
-        /// What to do about it.
+        /// The fix, if one is known.
         fix: Option<&'static str>,
     },
-    /// A file is not what its format wants.
+    /// A syntax error in a file.
     #[error("{}:{line}:{column}: {message}", file.display())]
     Syntax {
-        /// Which file.
+        /// The file.
         file: PathBuf,
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem at this position.
         message: String,
     },
-    /// The name for the gateway's entry is taken by something else.
+    /// Another entry has the name of the gateway's entry.
     #[error("{} has another server called `{name}` ({holder})", file.display())]
     NameTaken {
-        /// Which file.
+        /// The file.
         file: PathBuf,
         /// The name.
         name: String,
-        /// What holds it.
+        /// The server that has the name.
         holder: String,
     },
-    /// The gateway's entry cannot be written so.
+    /// The gateway's entry cannot be written.
     #[error("the gateway cannot be entered into a configuration: {why}")]
     Gateway {
-        /// What is wrong with the name, the program or an argument.
+        /// The problem with the name, the program or an argument.
         why: String,
     },
-    /// The file is no longer what the plan was made from.
+    /// The file has changed since the plan was made.
     #[error("{} has changed in the meantime", file.display())]
     Changed {
-        /// Which file.
+        /// The file.
         file: PathBuf,
     },
     /// There is nothing to undo.
     #[error("there is nothing to undo{}", of(*client))]
     NothingToUndo {
-        /// For which client; `None` is any.
+        /// The client; `None` for all of them.
         client: Option<Client>,
     },
-    /// What was done cannot be undone any more.
+    /// The file has changed since, so its change cannot be undone.
     #[error("{} has changed since the gateway was taken out", file.display())]
     CannotUndo {
-        /// Which file.
+        /// The file.
         file: PathBuf,
         /// Its backup.
         backup: PathBuf,
     },
-    /// The note that belongs to a backup cannot be understood.
+    /// The manifest of a backup is malformed.
     #[error("{} is no note about a backup", file.display())]
     Manifest {
-        /// The note.
+        /// The manifest.
         file: PathBuf,
-        /// What the reader said.
+        /// The error of the parser.
         #[source]
         source: serde_json::Error,
     },
 }
 
-/// What kind of trouble an [`Error`] is.
+/// The kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// What was asked for makes no sense.
+    /// The request is wrong.
     Usage,
     /// There is no such file, or nothing to undo.
     NotFound,
-    /// A file is not as it should be; a person has to mend it.
+    /// A file is malformed, and the user has to fix it.
     Malformed,
-    /// Somebody else was there first.
+    /// Another program or user made a conflicting change.
     Conflict,
-    /// The system refused.
+    /// The system reported an error.
     System,
 }
 
 impl Error {
-    /// Advice for the user, apart from the message.
+    /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::UnknownClient { nearest, .. } => suggestion(*nearest).into(),
@@ -146,7 +147,7 @@ impl Error {
         })
     }
 
-    /// What kind of trouble this is.
+    /// The kind of this error.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::UnknownClient { .. } | Self::Gateway { .. } => ErrorKind::Usage,
@@ -170,7 +171,7 @@ impl Error {
         }
     }
 
-    /// Something wrong at a place, given as an offset into the text.
+    /// A syntax error at an offset into the text.
     pub(crate) fn at(file: &Path, text: &str, offset: usize, message: impl Into<String>) -> Self {
         let before = &text[..text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

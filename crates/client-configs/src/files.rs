@@ -1,4 +1,4 @@
-//! Reading files within bounds, and replacing them in one step.
+//! Bounded reads and atomic replacement of files.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write as _};
@@ -8,10 +8,11 @@ use switchboard_files::{Draft, Links, Mode};
 
 use crate::error::Error;
 
-/// The largest configuration that is read. Claude Code keeps its state in one too, so it is generous.
+/// The largest configuration file to read, in bytes. The limit is generous because Claude Code keeps its
+/// state in the same file.
 pub(crate) const FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The text of a file; `None` if there is none.
+/// Reads a file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
     let unfit = |why, fix| Error::Unfit {
         file: path.to_owned(),
@@ -35,15 +36,15 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
     String::from_utf8(bytes).map(Some).map_err(not_text)
 }
 
-/// Replaces a file so that a reader sees the old or the new text and never a part. A new file can
-/// be read by its owner only; an old one keeps its mode.
+/// Replaces a file atomically: a reader sees the old text or the new one, never a part. A new file is
+/// private to its owner; an existing one keeps its mode.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(Error::io("make", folder))?;
     switchboard_files::replace(path, text.as_bytes(), Mode::Keep).map_err(Error::io("write", path))
 }
 
-/// Writes a file that must not be there yet, with the mode of another file if one is given.
+/// Writes a file that must not exist yet, with the mode of another file if one is given.
 pub(crate) fn write_new(path: &Path, text: &str, like: Option<Permissions>) -> io::Result<()> {
     let mut draft = Draft::beside(path)?;
     draft.write_all(text.as_bytes())?;
@@ -53,7 +54,7 @@ pub(crate) fn write_new(path: &Path, text: &str, like: Option<Permissions>) -> i
     draft.place_new()
 }
 
-/// Whether this says that there is no such file.
+/// Tests if the error means that there is no such file.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

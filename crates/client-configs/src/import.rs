@@ -1,32 +1,32 @@
-//! One entry of a client, in the form that `switchboard.json` has.
+//! Converts an entry of a client to the form of `switchboard.json`.
 //!
-//! The clients differ in names more than in meaning, so all of their names are understood in every
-//! file; what is not understood is told, never silently lost.
+//! The clients differ in names more than in meaning, so every file may use the names of all clients.
+//! Keys that are not understood are reported, never silently dropped.
 
 use serde_json::{Map, Value, json};
 
 use crate::client::Client;
 use crate::variables::{Translator, Variables, env, is_name};
 
-/// A day: the longest wait that is carried over.
+/// The longest timeout that is carried over: one day.
 const LONGEST_MS: f64 = 86_400_000.0;
 
-/// Keys that say nothing that is not known otherwise.
+/// Keys without information that is needed.
 const SUPERFLUOUS: [&str; 5] = ["type", "transport", "source", "name", "$schema"];
 
-/// A server taken over from a client.
+/// A server imported from a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// Its name there.
+    /// Its name in the client's file.
     pub name: String,
     /// The entry for `mcpServers` in `switchboard.json`.
     pub entry: Value,
-    /// What could not be carried over, or needs a person.
+    /// Notes on parts that could not be carried over or that need the user's attention.
     pub notes: Vec<String>,
 }
 
 impl Imported {
-    /// The program and the arguments, where it is one.
+    /// The program and its arguments, for a server that is a program.
     pub(crate) fn command(&self) -> Option<(&str, Vec<&str>)> {
         let program = self.entry.get("command")?.as_str()?;
         let args = self.entry.get("args").and_then(Value::as_array);
@@ -34,7 +34,7 @@ impl Imported {
         Some((program, args.collect()))
     }
 
-    /// Whether it is a Switchboard that serves on its standard input: the gateway itself.
+    /// Tests if the entry is the gateway itself: a Switchboard that serves on its standard input.
     pub(crate) fn is_gateway(&self) -> bool {
         self.command().is_some_and(|(program, args)| {
             let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
@@ -44,8 +44,8 @@ impl Imported {
     }
 }
 
-/// Understands an entry, or says why it cannot be used. `owner` is the server if the file comes with a
-/// repository.
+/// Converts an entry, or returns the reason why it cannot be used. `owner` is the server's name if the
+/// file belongs to a repository.
 pub(crate) fn import(
     client: Option<Client>,
     owner: Option<&str>,
@@ -75,7 +75,7 @@ pub(crate) fn import(
     })
 }
 
-/// Takes members out as it understands them.
+/// Converts an entry. It removes each member that it has understood.
 struct Reader {
     members: Map<String, Value>,
     entry: Map<String, Value>,
@@ -84,7 +84,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// What is started, or called.
+    /// Converts the program to start, or the address to call.
     fn transport(&mut self) -> Result<(), String> {
         let kind = ["type", "transport"]
             .iter()
@@ -101,7 +101,7 @@ impl Reader {
             .filter(|command| !command.is_null());
         let streamable = self.take_text("httpUrl");
         let address = self.take_text("url");
-        // Gemini's `url` has always been the older transport, unless a type says otherwise.
+        // Gemini's `url` means the older transport, unless a type says otherwise.
         let is_sse = kind == "sse"
             || (kind.is_empty() && streamable.is_none() && self.client == Some(Client::GeminiCli));
         let url = streamable
@@ -130,7 +130,7 @@ impl Reader {
         match command {
             Value::String(program) => words.push(program),
             Value::Array(given) => words.extend(self.texts(&given, "command")),
-            // What Zed wrote in its early days.
+            // The format of early Zed versions.
             Value::Object(mut inner) => {
                 let path = inner.remove("path");
                 words.extend(path.as_ref().and_then(Value::as_str).map(str::to_owned));
@@ -206,14 +206,14 @@ impl Reader {
         }
     }
 
-    /// Whether it is used, how long it may take, and which of its tools are shown.
+    /// Converts the enabled state, the timeouts and the filters of tools.
     fn switches(&mut self) {
         let enabled = self.members.remove("enabled") != Some(json!(false));
         let disabled = self.members.remove("disabled") == Some(json!(true));
         if !enabled || disabled {
             self.entry.insert("enabled".to_owned(), json!(false));
         }
-        // Only for these is the unit known.
+        // The unit is known for these clients only.
         let unit = match self.client {
             Some(Client::ClaudeCode | Client::GeminiCli | Client::OpenCode) => Some(1.0),
             Some(Client::Zed) => Some(1000.0),
@@ -255,7 +255,7 @@ impl Reader {
         }
     }
 
-    /// Tells what is left.
+    /// Reports the members that are left.
     fn rest(&mut self) {
         let left = self.members.keys().map(String::as_str);
         let left: Vec<_> = left.filter(|key| !SUPERFLUOUS.contains(key)).collect();
@@ -340,7 +340,7 @@ impl Reader {
     }
 }
 
-/// Numbers and truths are taken for what they look like.
+/// Converts a string, number or boolean to text.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! JSON with comments: reading it.
+//! Parses JSON with comments.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,14 +11,14 @@ use switchboard_jsonc::{Patch, member, not_an_object, split_mark};
 use crate::error::Error;
 use crate::texts::Replace;
 
-/// What a text says; `None` is a text without a value.
+/// Parses a text; `None` if it has no value.
 pub(crate) fn parse(file: &Path, text: &str) -> Result<Option<Value>, Error> {
     let (_, text) = split_mark(text);
     Ok(nodes(file, text)?.as_ref().map(value_of))
 }
 
-/// The members of the object under these keys, in their order. A key given twice counts as the
-/// last one, as it does for every client.
+/// The members of the object under these keys, in order. Of a duplicate key the last one counts, as it
+/// does for every client.
 pub(crate) fn members(
     file: &Path,
     text: &str,
@@ -52,7 +52,7 @@ pub(crate) fn members(
         .collect())
 }
 
-/// The places of the texts that are to be replaced, in their order, and what to write there.
+/// The positions of the texts to replace, in order, with their replacements.
 pub(crate) fn replaced(
     file: &Path,
     text: &str,
@@ -107,7 +107,7 @@ fn nodes<'a>(file: &Path, text: &'a str) -> Result<Option<Node<'a>>, Error> {
     switchboard_jsonc::read(text).map_err(|error| located(file, text, error))
 }
 
-/// An error of the editor, with its place in the file.
+/// Converts an error of the editor, with its position in the file.
 pub(crate) fn located(file: &Path, text: &str, error: switchboard_jsonc::Error) -> Error {
     let (_, text) = split_mark(text);
     Error::at(file, text, error.at, error.message)

@@ -1,5 +1,4 @@
-//! The configurations of AI clients: taking servers over from them, and putting the gateway into
-//! them.
+//! The configurations of AI clients: imports servers from them and adds the gateway to them.
 //!
 //! ```no_run
 //! use switchboard_client_configs::{Client, Dirs, GatewayEntry, Which};
@@ -21,12 +20,12 @@
 //! # }
 //! ```
 //!
-//! # What to expect
+//! # Guarantees
 //!
-//! * Nothing is written but by [`apply`] and [`undo`], and never over a file that has changed since
-//!   the plan was made. A backup comes first.
-//! * Comments, order and formatting of everything that is not the gateway's entry stay as they are.
-//! * A file that cannot be read is named with line and column, and left alone.
+//! * Only [`apply`] and [`undo`] write files. [`apply`] makes a backup first, and never overwrites a
+//!   file that has changed since the plan was made.
+//! * Everything outside the gateway's entry keeps its comments, order and formatting.
+//! * A file that cannot be parsed is reported with line and column, and left unchanged.
 
 mod apply;
 mod client;

@@ -1,4 +1,4 @@
-//! Where the clients keep their configurations, for each system.
+//! Locations of the clients' configurations on each system.
 
 use std::path::{Path, PathBuf};
 
@@ -8,22 +8,22 @@ use crate::error::Error;
 /// The folders that locations are built from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dirs {
-    /// The user's home.
+    /// The user's home directory.
     pub home: PathBuf,
-    /// Where programs keep their settings: `$XDG_CONFIG_HOME` or `~/.config`,
-    /// `~/Library/Application Support`, or `%APPDATA%`.
+    /// The directory for settings: `$XDG_CONFIG_HOME` or `~/.config`, `~/Library/Application Support`,
+    /// or `%APPDATA%`.
     pub config: PathBuf,
-    /// The current folder, whose project may have a configuration of its own.
+    /// The current directory, whose project may have its own configuration.
     pub cwd: PathBuf,
-    /// The system.
+    /// The operating system.
     pub os: Os,
-    /// What `CODEX_HOME` says, instead of `~/.codex`.
+    /// `CODEX_HOME`, which replaces `~/.codex`.
     pub codex_home: Option<PathBuf>,
-    /// What `CLAUDE_CONFIG_DIR` says, instead of the home for `.claude.json`.
+    /// `CLAUDE_CONFIG_DIR`, which replaces the home directory for `.claude.json`.
     pub claude_config: Option<PathBuf>,
 }
 
-/// The systems that differ.
+/// The operating systems with different locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Os {
@@ -33,7 +33,7 @@ pub enum Os {
 }
 
 impl Dirs {
-    /// Those of this process.
+    /// The directories of this process.
     pub fn current() -> Result<Self, Error> {
         let home = std::env::home_dir()
             .filter(|home| home.is_absolute())
@@ -58,7 +58,7 @@ impl Dirs {
         Ok(dirs)
     }
 
-    /// Those of a system on which nothing was moved.
+    /// The default directories of a system.
     pub fn new(home: PathBuf, cwd: PathBuf, os: Os) -> Self {
         let config = match os {
             Os::Linux => home.join(".config"),
@@ -81,11 +81,11 @@ fn folder_from(variable: &str) -> Option<PathBuf> {
     folder.is_absolute().then_some(folder)
 }
 
-/// Every file, the user's own first.
+/// All files, with the user's own first.
 pub(crate) fn all(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
     let mut files = of_the_user(client, dirs);
     for file in of_the_project(client, &dirs.cwd) {
-        // In the home folder, both may be the same.
+        // In the home directory, both may be the same file.
         if !files.contains(&file) {
             files.push(file);
         }
@@ -93,12 +93,12 @@ pub(crate) fn all(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
     files
 }
 
-/// The files that are the user's own.
+/// The user's own files.
 pub(crate) fn of_the_user(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
     let Dirs {
         home, config, os, ..
     } = dirs;
-    // Two clients follow XDG on every system, whatever the system's own custom is.
+    // Two clients follow XDG on every system.
     let xdg = match os {
         Os::Linux => config.clone(),
         Os::MacOs | Os::Windows => home.join(".config"),
@@ -107,7 +107,7 @@ pub(crate) fn of_the_user(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
         Client::ClaudeDesktop => {
             let mut files = vec![under(config, &["Claude", "claude_desktop_config.json"])];
             if *os == Os::Windows {
-                // The application from the store lives in a box of its own.
+                // The application from the Microsoft Store has a sandboxed directory.
                 files.push(under(
                     home,
                     &[
@@ -153,10 +153,10 @@ pub(crate) fn of_the_user(client: Client, dirs: &Dirs) -> Vec<PathBuf> {
     }
 }
 
-/// The longest way up from a file to the root of its repository.
+/// The most directories between a file and the root of its repository.
 const DEPTH: usize = 128;
 
-/// Returns whether a file comes with a repository, or may do so.
+/// Returns `true` if a file belongs, or may belong, to a repository.
 pub(crate) fn is_of_a_project(file: &Path, dirs: &Dirs) -> bool {
     let target = real(&dirs.cwd.join(file));
     let own = Client::ALL.map(|client| of_the_user(client, dirs));
@@ -165,7 +165,7 @@ pub(crate) fn is_of_a_project(file: &Path, dirs: &Dirs) -> bool {
     !own.any(|own| real(own) == target) && is_in_a_project(file, dirs)
 }
 
-/// Returns whether a file of the user is in a project, because a variable of the environment says so.
+/// Returns `true` if an environment variable moves a file of the user into a project.
 pub(crate) fn is_moved_into_a_project(file: &Path, dirs: &Dirs) -> bool {
     let usual = Dirs::new(dirs.home.clone(), dirs.cwd.clone(), dirs.os);
     let is_usual = Client::ALL
@@ -174,13 +174,15 @@ pub(crate) fn is_moved_into_a_project(file: &Path, dirs: &Dirs) -> bool {
     !is_usual && is_in_a_project(file, dirs)
 }
 
-/// Returns whether a file is in a project by its place: its name is that of a project's file, it is below the current
-/// folder, or a folder above it is a repository. A link is in a project if it is there itself or leads there.
+/// Returns `true` if a file is in a project by its location: it has the name of a project's file, it is
+/// below the current directory, or a directory above it is a repository. A link is in a project if
+/// either the link or its target is.
 fn is_in_a_project(file: &Path, dirs: &Dirs) -> bool {
     let given = dirs.cwd.join(file);
     let homes = [dirs.home.clone(), real(&dirs.home)];
     let folders = [dirs.cwd.clone(), real(&dirs.cwd)];
-    // The home and the folders above it are the user's own, and so is a file that is in the home itself.
+    // The home directory and the directories above it belong to the user, and so does a file directly in
+    // the home directory.
     let is_own = |folder: &Path| homes.iter().any(|home| home.starts_with(folder));
     [real(&given), given].iter().any(|file| {
         let above = || file.ancestors().skip(1).take(DEPTH);

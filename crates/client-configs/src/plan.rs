@@ -1,4 +1,4 @@
-//! Working out what would change in a client's file.
+//! Plans the changes to a client's file.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use crate::import::{Imported, import};
 use crate::locations::{self, Dirs};
 use crate::{diff, files};
 
-/// How the gateway is entered: as a program that serves on its standard input.
+/// The gateway's entry: a program that serves on its standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayEntry {
     /// The name of the entry.
     pub name: String,
-    /// The whole path of the program. Clients start it from wherever they are.
+    /// Absolute path of the program, since clients start it from any directory.
     pub program: PathBuf,
     /// Arguments after `stdio`, such as `--home`.
     pub args: Vec<String>,
@@ -31,7 +31,7 @@ impl GatewayEntry {
         }
     }
 
-    /// The program and its arguments as text, if they can be written into a file at all.
+    /// The program and its arguments as text, if they can be written to a file.
     fn words(&self) -> Result<(&str, Vec<String>), Error> {
         let refuse = |why: &str| {
             Err(Error::Gateway {
@@ -55,7 +55,7 @@ impl GatewayEntry {
         Ok((program, stdio.chain(self.args.iter().cloned()).collect()))
     }
 
-    /// Whether an entry is this gateway, be it with other arguments or from another place.
+    /// Tests if an entry is this gateway, possibly with other arguments or from another location.
     fn is(&self, imported: &Imported) -> bool {
         imported.is_gateway()
             || imported.command().is_some_and(|(program, args)| {
@@ -64,29 +64,28 @@ impl GatewayEntry {
     }
 }
 
-/// What [`apply`](crate::apply) would do.
+/// The changes that [`apply`](crate::apply) makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Whose file it is.
+    /// The client that the file belongs to.
     pub client: Client,
     /// The file.
     pub file: PathBuf,
-    /// Its text now; `None` if there is no such file.
+    /// The current text; `None` if the file does not exist.
     pub before: Option<String>,
-    /// Its text then.
+    /// The new text.
     pub after: String,
-    /// The difference, in unified form. It shows lines around the change as they are in the file,
-    /// which may hold keys.
+    /// The unified diff. Its context lines are copied from the file and may contain keys.
     pub diff: String,
-    /// Whether there is anything to do.
+    /// `true` if there is anything to do.
     pub changed: bool,
-    /// What a person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
     pub(crate) action: Action,
     pub(crate) gateway: GatewayEntry,
 }
 
-/// What a change was meant to do.
+/// The purpose of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Action {
@@ -94,8 +93,8 @@ pub(crate) enum Action {
     Disconnect,
 }
 
-/// How to put the gateway into a client's configuration. Where it is there already, the program and the arguments are
-/// brought up to date, and a timeout for tools is added if there is none.
+/// Plans how to add the gateway to a client's configuration. In an existing entry, the program and the
+/// arguments are updated, and a timeout for tools is added if it has none.
 pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Result<Plan, Error> {
     let (program, args) = gateway.words()?;
     let file = target(client, dirs);
@@ -118,7 +117,7 @@ pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Resu
             return Err(taken(&file, name, imported.ok().as_ref()));
         }
         missing.retain(|(key, wanted)| !is_settled(key, wanted, &value));
-        // One that is there is the user's.
+        // An existing timeout belongs to the user.
         has_timeout = (timeout.iter()).any(|(key, _)| value.get(key).is_some());
     }
     missing.extend(timeout.filter(|_| !has_timeout));
@@ -131,7 +130,7 @@ pub fn plan_connect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Resu
     Ok(Plan { notes, ..plan })
 }
 
-/// How to take the gateway out of a client's configuration.
+/// Plans how to remove the gateway from a client's configuration.
 pub fn plan_disconnect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> Result<Plan, Error> {
     let file = target(client, dirs);
     let before = files::read(&file)?;
@@ -147,7 +146,7 @@ pub fn plan_disconnect(client: Client, dirs: &Dirs, gateway: &GatewayEntry) -> R
     ))
 }
 
-/// The text without the gateway's entry; `None` if it has none.
+/// Removes the gateway's entry from a text; `None` if it has none.
 pub(crate) fn without_gateway(
     client: Client,
     file: &Path,
@@ -197,8 +196,7 @@ impl Plan {
     }
 }
 
-/// Whether a member needs no change. Somebody may have switched the entry off, which is theirs to
-/// decide.
+/// Tests if a member needs no change. The user may have disabled the entry; that choice is kept.
 fn is_settled(key: &str, wanted: &Value, entry: &Value) -> bool {
     match entry.get(key) {
         Some(known) => known == wanted || key == "enabled",
@@ -206,7 +204,7 @@ fn is_settled(key: &str, wanted: &Value, entry: &Value) -> bool {
     }
 }
 
-/// The user's own file: the first that is there, or whose folder is.
+/// The user's own file: the first that exists, or else the first whose directory exists.
 fn target(client: Client, dirs: &Dirs) -> PathBuf {
     let candidates = locations::of_the_user(client, dirs);
     let has_folder = |file: &&PathBuf| file.parent().is_some_and(Path::is_dir);
@@ -224,7 +222,7 @@ fn taken(file: &Path, name: String, holder: Option<&Imported>) -> Error {
         Some(holder) => match (holder.command(), holder.entry.get("url")) {
             (Some((program, _)), _) => format!("it starts {program}"),
             (None, Some(url)) => {
-                // What follows may be a key.
+                // The part after the path may contain a key.
                 let url = url.as_str().unwrap_or_default();
                 format!(
                     "it calls {}",

@@ -1,4 +1,4 @@
-//! Taking servers over from the files of clients.
+//! Imports servers from the files of clients.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,30 +11,30 @@ use crate::import::{Imported, import};
 use crate::locations::{self, Dirs};
 use crate::{files, json, toml};
 
-/// The most servers that are taken over from one file.
+/// The most servers to import from one file.
 const SERVERS: usize = 1000;
 
-/// The longest name, with room for a number behind it.
+/// The longest name, in characters, with room for a number after it.
 const NAME_LETTERS: usize = 56;
 
-/// What is in one file.
+/// The content of one file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Whose file it is, where that is known.
+    /// The client that the file belongs to, if known.
     pub client: Option<Client>,
     /// The file.
     pub file: PathBuf,
-    /// It comes with a repository, which may be another person's. Secrets that it names are called
-    /// `SERVER.NAME`, so that they are none that another server has.
+    /// The file belongs to a repository, which may be another person's. The names of its secrets become
+    /// `SERVER.NAME`, so that they never match the secrets of other servers.
     pub is_project: bool,
-    /// Its servers, in their order, no name twice.
+    /// The servers, in order, with distinct names.
     pub servers: Vec<Imported>,
-    /// What was left out, and why.
+    /// Notes on what was left out, and why.
     pub notes: Vec<String>,
 }
 
-/// The servers in the user's own files of a client. One that a variable of the environment moves into a repository
-/// counts as the repository's.
+/// Reads the servers in the user's own files of a client. A file that an environment variable moves into
+/// a repository counts as the repository's.
 pub fn read(client: Client, dirs: &Dirs) -> Result<Vec<Found>, Error> {
     let files = locations::of_the_user(client, dirs);
     read_all(client, files, &|file| {
@@ -42,8 +42,8 @@ pub fn read(client: Client, dirs: &Dirs) -> Result<Vec<Found>, Error> {
     })
 }
 
-/// The servers in the files that the current project has for a client. They come with a repository,
-/// which may be another person's.
+/// Reads the servers in the current project's files for a client. They belong to a repository, which may
+/// be another person's.
 pub fn read_project(client: Client, dirs: &Dirs) -> Result<Vec<Found>, Error> {
     let of_the_user = locations::of_the_user(client, dirs);
     let mut files = locations::all(client, dirs);
@@ -68,9 +68,10 @@ fn read_all(
     Ok(found)
 }
 
-/// The servers in a file, whoever's it is; the form is seen from what it says. It counts as a repository's
-/// if it is below the current folder, has a `.git` above it or the name of a project's file, unless it is
-/// one of the user's own files or directly in the home. A link counts by its own place and by that of its target.
+/// Reads the servers in a file of any client; the content determines its form. The file counts as a
+/// repository's if it is below the current directory, has a `.git` above it or has the name of a
+/// project's file, unless it is one of the user's own files or directly in the home directory. A link
+/// counts by its own location and by that of its target.
 pub fn read_file(path: &Path, dirs: &Dirs) -> Result<Found, Error> {
     let Some(text) = files::read(path)? else {
         return Err(Error::Unfit {
@@ -150,7 +151,7 @@ impl Found {
         }
         if self.servers.len() >= SERVERS {
             let note = format!("only the first {SERVERS} servers were taken over");
-            // Once is enough.
+            // A repeated note is dropped.
             if self.notes.last() != Some(&note) {
                 self.notes.push(note);
             }
@@ -180,7 +181,7 @@ impl Found {
         self.servers.push(imported);
     }
 
-    /// What Gemini is told not to use, it keeps in a list of its own.
+    /// Gemini keeps the servers that are switched off in separate lists.
     fn switch_off(&mut self, settings: &[(String, Value)]) {
         let list = |key: &str| {
             let (_, list) = settings.iter().find(|(name, _)| name == key)?;
@@ -199,7 +200,7 @@ impl Found {
     }
 }
 
-/// The name as far as a server can be called so.
+/// Converts a name to one that a server may have.
 fn allowed_name(name: &str) -> String {
     let letters = name.trim().chars().map(|letter| match letter {
         '/' => '-',
@@ -214,7 +215,7 @@ fn allowed_name(name: &str) -> String {
     name.to_owned()
 }
 
-/// Whose file it is, from what it says and where it is.
+/// Guesses the client from the content and location of its file.
 fn guess(file: &Path, text: &str) -> Result<Option<Client>, Error> {
     if file
         .extension()
@@ -225,7 +226,7 @@ fn guess(file: &Path, text: &str) -> Result<Option<Client>, Error> {
     }
     let root = match json::parse(file, text) {
         Ok(root) => root,
-        // It may be TOML under another name, if it says something in it.
+        // A TOML file with another extension counts if it has servers.
         Err(error) => {
             return match toml::members(file, text, "mcp_servers") {
                 Ok(servers) if !servers.is_empty() => Ok(Some(Client::Codex)),
@@ -246,7 +247,7 @@ fn guess(file: &Path, text: &str) -> Result<Option<Client>, Error> {
         return Ok(Some(Client::VsCode));
     }
     Ok(match root.get("mcp") {
-        // What VS Code once kept in its settings has a `servers` too, but no types of `OpenCode`'s.
+        // VS Code's old settings also have `servers`, but no types of `OpenCode`'s.
         Some(Value::Object(mcp)) if !is_of_an_editor(mcp) => Some(Client::OpenCode),
         _ => None,
     })
@@ -287,7 +288,7 @@ fn is_of_an_editor(mcp: &Map<String, Value>) -> bool {
     })
 }
 
-/// Where the servers are in a file of nobody's: under a key, or all of it is servers.
+/// The keys of the servers in a file of an unknown client; empty if the whole file is servers.
 fn anonymous_keys(file: &Path, text: &str) -> Result<&'static [&'static str], Error> {
     let root = json::parse(file, text)?;
     let root = root.as_ref().and_then(Value::as_object);

@@ -1,5 +1,5 @@
-//! What the configuration of each client looks like: where the servers are in it, and what an
-//! entry for the gateway is made of.
+//! The format of each client's configuration: the location of the servers in it, and the members of the
+//! gateway's entry.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use crate::json;
 use crate::toml;
 use crate::variables::Variables;
 
-/// How long a client waits for a tool of the gateway: the gateway ends calls itself, and one that waits for a person may
-/// take minutes.
+/// The time that a client waits for a tool of the gateway. The gateway ends calls itself, and a call
+/// that waits for an approver may take minutes.
 const TOOL_TIMEOUT_SECONDS: u64 = 3600;
 
 impl Client {
-    /// Whether its file is TOML; every other one is JSON.
+    /// Tests if its file is TOML; all others are JSON.
     const fn writes_toml(self) -> bool {
         matches!(self, Self::Codex)
     }
 
-    /// Under which keys the servers are.
+    /// The keys that lead to the servers.
     fn keys(self, file: &Path, text: &str) -> Result<&'static [&'static str], Error> {
         Ok(match self {
             Self::ClaudeDesktop
@@ -38,7 +38,7 @@ impl Client {
         })
     }
 
-    /// What stands for something else in its strings.
+    /// The syntax of variables in its strings.
     pub(crate) const fn variables(self) -> Variables {
         match self {
             Self::ClaudeDesktop | Self::Zed | Self::Codex => Variables::None,
@@ -49,7 +49,7 @@ impl Client {
         }
     }
 
-    /// The entry for a program on this machine, in the order in which people write it.
+    /// The entry for a local program, with its members in the usual order.
     pub(crate) fn entry(self, program: &str, args: &[String]) -> Vec<(&'static str, Value)> {
         let command = ("command", Value::from(program));
         let args_only = ("args", Value::from(args));
@@ -72,7 +72,7 @@ impl Client {
         }
     }
 
-    /// The member of an entry that says how long a tool may take, if the client has one.
+    /// The member of an entry that sets the timeout of tools, if the client has one.
     pub(crate) fn tool_timeout(
         self,
         file: &Path,
@@ -89,7 +89,7 @@ impl Client {
         })
     }
 
-    /// The servers in a text, in their order.
+    /// The servers in a text, in order.
     pub(crate) fn servers(self, file: &Path, text: &str) -> Result<Vec<(String, Value)>, Error> {
         let keys = self.keys(file, text)?;
         if self.writes_toml() {
@@ -99,7 +99,7 @@ impl Client {
         }
     }
 
-    /// The text with these members in the server's entry, which may be new.
+    /// Sets members of the server's entry, which may be new.
     pub(crate) fn set(
         self,
         file: &Path,
@@ -123,7 +123,7 @@ impl Client {
             .map_err(|error| json::located(file, text, error))
     }
 
-    /// The text without the server's entry.
+    /// Removes the server's entry.
     pub(crate) fn remove(self, file: &Path, text: &str, name: &str) -> Result<String, Error> {
         let keys = self.keys(file, text)?;
         if self.writes_toml() {
@@ -135,8 +135,9 @@ impl Client {
     }
 }
 
-/// `OpenCode` has two forms: servers directly under `mcp`, and from its second version on under
-/// `servers` in it. A server that is called `servers` has a type, or a command.
+/// Tests if the servers in a text of `OpenCode` are nested: in version 1 they are directly under
+/// `mcp`, since version 2 under `servers` in it. A server that is named `servers` has a type or a
+/// command.
 fn has_nested_servers(file: &Path, text: &str) -> Result<bool, Error> {
     let mcp = json::members(file, text, &["mcp"])?;
     let nested = mcp.iter().find(|(key, _)| key == "servers");

@@ -1,16 +1,15 @@
-//! Replacing texts of a configuration at their places, so that it can be shown without secrets.
+//! Replaces texts in a configuration in place, so that it can be shown without secrets.
 
 use std::path::Path;
 
 use crate::error::Error;
 use crate::{json, toml};
 
-/// Decides about one text. It gets the keys that lead to it, the text before it if it stands in a list (empty for the
-/// first), and the text itself.
+/// A function that returns the replacement for one text. Its arguments are the keys that lead to the
+/// text, the preceding text if it is in a list (empty for the first), and the text itself.
 pub type Replace<'a> = dyn FnMut(&[&str], Option<&str>, &str) -> Option<String> + 'a;
 
-/// A copy of a configuration with other texts in the place of some. The name of the file says whether it is TOML or
-/// JSON.
+/// Copies a configuration with some texts replaced. The file extension selects TOML or JSON.
 pub fn replace_texts(file: &Path, text: &str, replace: &mut Replace<'_>) -> Result<String, Error> {
     let is_toml = file
         .extension()
@@ -28,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_replaced_at_their_places_only() {
+    fn only_selected_texts_are_replaced() {
         let mut seen = Vec::new();
         let mut replace = |keys: &[&str], before: Option<&str>, text: &str| {
             seen.push((keys.join("."), before.map(str::to_owned)));

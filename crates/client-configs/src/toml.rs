@@ -1,4 +1,4 @@
-//! TOML: reading it, and changing one table without touching anything else.
+//! Parses TOML, and edits one table without changing anything else.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use toml_edit::{
 use crate::error::Error;
 use crate::texts::Replace;
 
-/// What a text says.
+/// Parses a text.
 pub(crate) fn parse(file: &Path, text: &str) -> Result<Value, Error> {
     Ok(value_of(document(file, text)?.as_item()))
 }
 
-/// The members of the table under this key, in their order.
+/// The members of the table under this key, in order.
 pub(crate) fn members(file: &Path, text: &str, key: &str) -> Result<Vec<(String, Value)>, Error> {
     let document = document(file, text)?;
     let Some(item) = document.get(key) else {
@@ -28,7 +28,7 @@ pub(crate) fn members(file: &Path, text: &str, key: &str) -> Result<Vec<(String,
         .collect())
 }
 
-/// The text with these members in the table `key.name`. Other members of it stay.
+/// Sets members of the table `key.name`. Its other members stay.
 pub(crate) fn set(
     file: &Path,
     text: &str,
@@ -40,8 +40,8 @@ pub(crate) fn set(
         None => false,
     };
     if !known {
-        // A table at the end leaves all there is as it is; the one place where it cannot stand is
-        // beside tables that are written within one line.
+        // A table appended to the end leaves the rest unchanged. This fails only if the other tables are
+        // inline tables.
         let appended = append(text, key, name, members);
         if appended.parse::<DocumentMut>().is_ok() {
             return Ok(appended);
@@ -60,7 +60,7 @@ pub(crate) fn set(
         for (member, value) in members {
             let mut value = toml_of(value);
             if let Some(old) = server.get(member).and_then(Item::as_value) {
-                // Comments behind a value are part of it.
+                // Comments after a value are part of its decor.
                 *value.decor_mut() = old.decor().clone();
             }
             server.insert(member, Item::Value(value));
@@ -68,7 +68,7 @@ pub(crate) fn set(
     })
 }
 
-/// The text without the table `key.name`.
+/// Removes the table `key.name`.
 pub(crate) fn remove(file: &Path, text: &str, [key, name]: [&str; 2]) -> Result<String, Error> {
     edit(file, text, |document| {
         if let Some(servers) = document.get_mut(key).and_then(Item::as_table_like_mut) {
@@ -77,7 +77,7 @@ pub(crate) fn remove(file: &Path, text: &str, [key, name]: [&str; 2]) -> Result<
     })
 }
 
-/// The places of the texts that are to be replaced, in their order, and what to write there.
+/// The positions of the texts to replace, in order, with their replacements.
 pub(crate) fn replaced(
     file: &Path,
     text: &str,
@@ -85,7 +85,7 @@ pub(crate) fn replaced(
 ) -> Result<Vec<(usize, usize, String)>, Error> {
     document(file, text)?;
     let mut parts = Vec::new();
-    // A document that can be changed does not know where things are.
+    // A mutable document has no positions.
     if let Ok(spans) = Document::parse(text) {
         visit_table(spans.as_table(), &mut Vec::new(), &mut parts, replace);
     }
@@ -125,7 +125,7 @@ fn visit_value<'n>(
     match value {
         TomlValue::String(text) => {
             let new = replace(keys, before, text.value());
-            // A string of JSON is one of TOML, on one line.
+            // A JSON string is also a basic TOML string.
             let new = value.span().zip(new);
             parts.extend(
                 new.map(|(span, new)| (span.start, span.end, Value::from(new).to_string())),
@@ -160,7 +160,7 @@ fn table<'a>(
     key: &str,
 ) -> Result<&'a dyn TableLike, Error> {
     item.as_table_like().ok_or_else(|| {
-        // A document that can be changed does not know where things were.
+        // A mutable document has no positions.
         let spans = Document::parse(text).ok();
         let span = spans.and_then(|spans| spans.get(key)?.span());
         let offset = span.map_or(0, |span| span.start);
@@ -168,16 +168,16 @@ fn table<'a>(
     })
 }
 
-/// Changes a document and writes it out.
+/// Edits a document and serializes it.
 fn edit(file: &Path, text: &str, change: impl FnOnce(&mut DocumentMut)) -> Result<String, Error> {
     let mut document = document(file, text)?;
     change(&mut document);
     let mut changed = document.to_string();
-    // What is new has plain line ends.
+    // New text has plain line ends.
     if text.contains("\r\n") {
         changed = changed.replace("\r\n", "\n").replace('\n', "\r\n");
     }
-    // A change that cannot be read back must never reach the file.
+    // A change that does not parse must never reach the file.
     self::document(file, &changed)?;
     Ok(changed)
 }
@@ -234,7 +234,7 @@ fn toml_of(value: &Value) -> TomlValue {
             Some(whole) => whole.into(),
             None => number.to_string().into(),
         },
-        // An entry of the gateway holds nothing else.
+        // The gateway's entry has no other kinds of values.
         other => other.to_string().into(),
     }
 }

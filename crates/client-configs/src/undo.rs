@@ -1,4 +1,4 @@
-//! Taking back what was done.
+//! Reverts changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,48 +9,47 @@ use crate::error::Error;
 use crate::files;
 use crate::plan::{Action, GatewayEntry, without_gateway};
 
-/// The most notes about backups that are looked through.
+/// The most entries of the backup folder to examine.
 const NOTES: usize = 10_000;
 
-/// Which change to take back.
+/// The change to revert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// The last of all.
+    /// The last of all changes.
     Last,
-    /// The last in this client's file.
+    /// The last change in this client's file.
     Client(Client),
 }
 
-/// What was taken back.
+/// The result of [`undo`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undone {
-    /// In whose file.
+    /// The client that the file belongs to.
     pub client: Client,
     /// The file.
     pub file: PathBuf,
-    /// In which way.
+    /// The outcome.
     pub how: How,
 }
 
-/// In which way a change was taken back.
+/// The way in which a change was reverted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// The file is again what it was, to the byte.
+    /// The file has its previous content, byte for byte.
     Restored,
-    /// The file is gone again, since it was made for the gateway.
+    /// The file was deleted, since it was created for the gateway.
     Deleted,
-    /// Others have changed the file since, so only the gateway's entry was taken out of it. What
-    /// the file was just before is here.
+    /// The file has other changes since, so only the gateway's entry was removed.
     EntryRemoved {
-        /// The copy.
+        /// A copy of the file before the removal.
         copy: PathBuf,
     },
-    /// The gateway's entry was not there any more; nothing was changed.
+    /// The gateway's entry was already gone; nothing was changed.
     AlreadyGone,
 }
 
 impl How {
-    /// What was done, in words.
+    /// A description for the user.
     pub const fn message(&self) -> &'static str {
         match self {
             Self::Restored => "the file is as it was before",
@@ -63,11 +62,11 @@ impl How {
     }
 }
 
-/// Takes back the last change that was not taken back yet.
+/// Reverts the last change that is not reverted yet.
 pub fn undo(which: Which, backups: &Path) -> Result<Undone, Error> {
     let (note, manifest, client) = last(which, backups)?;
     let how = take_back(&manifest, client, backups)?;
-    // A note that is done with is kept for whoever wonders, but not found again.
+    // A reverted manifest is kept for reference, under a name that is not found again.
     let done = note.with_extension("undone");
     fs::rename(&note, &done).map_err(Error::io("rename", &note))?;
     Ok(Undone {
@@ -119,7 +118,7 @@ fn last(which: Which, backups: &Path) -> Result<(PathBuf, Manifest, Client), Err
         Err(error) if files::is_missing(&error) => Vec::new(),
         Err(error) => return Err(Error::io("read", backups)(error)),
     };
-    // Their names begin with the time.
+    // The names begin with the time.
     notes.sort_unstable();
     for note in notes.into_iter().rev() {
         if !is_note(&note) {
@@ -145,7 +144,7 @@ fn last(which: Which, backups: &Path) -> Result<(PathBuf, Manifest, Client), Err
     Err(Error::NothingToUndo { client })
 }
 
-/// A note is called `TIME-CLIENT.json`; a backup has the name of its file after that.
+/// Tests if a file is a manifest: `TIME-CLIENT.json`. A backup has the name of its file after that.
 fn is_note(path: &Path) -> bool {
     let stem = path.file_stem().and_then(|stem| stem.to_str());
     let client = stem.and_then(|stem| stem.split_once('-'));
@@ -154,7 +153,7 @@ fn is_note(path: &Path) -> bool {
         && client.is_some_and(|(_, client)| client.parse::<Client>().is_ok())
 }
 
-/// A file in the folder for backups, and nowhere else, whatever a note says.
+/// A file directly in the backup folder. A name in a manifest that leads elsewhere is an error.
 fn beside(backups: &Path, name: &str) -> Result<PathBuf, Error> {
     let plain = Path::new(name).file_name() == Some(name.as_ref());
     if plain {

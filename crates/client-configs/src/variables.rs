@@ -1,39 +1,39 @@
-//! What stands for something else in a client's strings, said in Switchboard's way: `${env:NAME}`,
-//! `${secret:NAME}`, and `$${` for a plain `${`.
+//! Translates variables in a client's strings to Switchboard's syntax: `${env:NAME}`, `${secret:NAME}`,
+//! and `$${` for a literal `${`.
 
-/// The most letters of a secret's name, and of its server's, which together stay below 128.
+/// The most characters of a secret's name and of its server's name. Together they stay below 128.
 const NAME_LETTERS: usize = 80;
 const OWNER_LETTERS: usize = 40;
 
-/// Which stand-ins a client knows.
+/// The syntax of a client's variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variables {
-    /// None: every string is what it says.
+    /// None: strings are literal.
     None,
     /// `${env:NAME}`, `${input:name}`, `${userHome}`.
     Editor,
     /// `${NAME}`, `${NAME:-default}`.
     Braces,
-    /// Those in braces and `$NAME`.
+    /// Those of `Braces`, and `$NAME`.
     Dollar,
     /// `{env:NAME}`, `{file:path}`.
     OpenCode,
-    /// It is not known which client the text is for: all of those that begin with `${`.
+    /// The client is unknown: all forms that begin with `${`.
     Any,
 }
 
-/// A client's stand-ins in the texts of one server, and what a person has to know about them.
+/// Translates the variables in the strings of one server, and collects notes for the user.
 #[derive(Debug)]
 pub(crate) struct Translator {
     pub(crate) variables: Variables,
-    /// The server, if its file comes with a repository. Its secrets get names that begin with it and have a
-    /// dot, which those of other servers never do.
+    /// The server, if its file belongs to a repository. The names of its secrets begin with it and have
+    /// a dot, which the secrets of other servers never have.
     pub(crate) owner: Option<String>,
     pub(crate) notes: Vec<String>,
 }
 
 impl Translator {
-    /// The string in Switchboard's way.
+    /// Translates a string.
     pub(crate) fn translate(&mut self, text: &str) -> String {
         let mut result = String::with_capacity(text.len());
         let mut rest = text;
@@ -47,7 +47,7 @@ impl Translator {
         result
     }
 
-    /// Translates what `text` begins with, which is `$` or `{`, and says how long it was.
+    /// Translates the `$` or `{` at the start of `text`, and returns the number of bytes consumed.
     fn one(&mut self, text: &str, result: &mut String) -> usize {
         let variables = self.variables;
         if let Some(inside) = enclosed(text, "${") {
@@ -66,7 +66,7 @@ impl Translator {
             return inside.len() + 3;
         }
         if text.starts_with("${") {
-            // It is never closed, and so only text.
+            // It is never closed, so it is literal text.
             result.push_str("$${");
             return 2;
         }
@@ -84,7 +84,7 @@ impl Translator {
                     result.push_str(&secret(&name));
                 }
                 _ => {
-                    // There may be more inside.
+                    // The rest may contain variables.
                     result.push('{');
                     return 1;
                 }
@@ -106,14 +106,14 @@ impl Translator {
         first
     }
 
-    /// What `${inside}` stands for.
+    /// The translation of `${inside}`.
     fn meaning(&mut self, inside: &str) -> Option<String> {
         use Variables::{Any, Braces, Dollar, Editor};
         let editor = matches!(self.variables, Editor | Any);
         let braces = matches!(self.variables, Braces | Dollar | Any);
         match inside.split_once(':') {
             Some(("env", name)) if editor && is_name(name) => Some(env(name)),
-            // The text may be one of Switchboard's own.
+            // The text may already be in Switchboard's syntax.
             Some(("secret", name)) if self.variables == Any && self.owner.is_none() => {
                 Some(secret(name))
             }
@@ -141,7 +141,7 @@ impl Translator {
         }
     }
 
-    /// A name that a secret can have, like the one given.
+    /// A valid name for a secret, derived from the given one.
     fn secret_name(&self, given: &str) -> String {
         let name = allowed(given, NAME_LETTERS);
         match &self.owner {
@@ -172,7 +172,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && letters.all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
 }
 
-/// A part of the name of a secret.
+/// The valid characters of a part of a secret's name.
 fn allowed(given: &str, letters: usize) -> String {
     let name: String = given
         .chars()
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stand_ins_are_said_in_our_way() {
+    fn variables_are_translated() {
         for (variables, text, expected, notes) in [
             (
                 Variables::None,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_a_project_have_names_of_their_own() {
+    fn secrets_of_projects_have_prefixed_names() {
         for (variables, text, expected) in [
             (
                 Variables::Editor,

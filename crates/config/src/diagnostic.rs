@@ -1,26 +1,26 @@
-//! One thing that is wrong with a configuration, and where.
+//! Problems of a configuration, with their positions.
 
 use std::{borrow::Cow, fmt};
 
-/// One thing that is wrong with a configuration, and where.
+/// A problem of a configuration, with its position.
 ///
 /// Its display is one line: `switchboard.json:12:7: unknown key "comand"; did you mean "command"?`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The file as it was named to the parser.
+    /// The file name that was given to the parser.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// The hint, if any.
     pub hint: Option<String>,
 }
 
 impl Diagnostic {
-    /// The problem without its advice.
+    /// The problem without its hint.
     pub(crate) fn alone(&self) -> String {
         let Self {
             file,
@@ -43,7 +43,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Problems on their way to a report: found at byte offsets, given lines and columns at the end.
+/// A collector of problems. They are added with byte offsets, and the report converts these to lines and
+/// columns.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     found: Vec<(usize, String, Option<String>)>,
@@ -51,15 +52,16 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    /// Beyond this many a report helps nobody, and a hostile file could fill the memory with them.
+    /// The most problems of a report. More would be useless, and a hostile file could exhaust the
+    /// memory.
     const MOST: usize = 100;
 
-    /// Notes a problem at a byte offset.
+    /// Adds a problem at a byte offset.
     pub(crate) fn add(&mut self, at: usize, message: impl Into<String>) {
         self.push(at, message.into(), None);
     }
 
-    /// Notes a problem and what to do about it.
+    /// Adds a problem and a hint.
     pub(crate) fn add_with_hint(
         &mut self,
         at: usize,
@@ -69,7 +71,7 @@ impl Problems {
         self.push(at, message.into(), Some(Cow::Owned(hint.into())));
     }
 
-    /// Notes a problem, and what to do about it if that is known.
+    /// Adds a problem, with a hint if there is one.
     pub(crate) fn push(&mut self, at: usize, message: String, hint: Option<Cow<'_, str>>) {
         if self.has_room() {
             self.found.push((at, message, hint.map(Cow::into_owned)));
@@ -78,12 +80,12 @@ impl Problems {
         }
     }
 
-    /// Counts a problem that the report has no room for.
+    /// Counts a problem that does not fit into the report.
     pub(crate) fn one_more(&mut self) {
         self.more += 1;
     }
 
-    /// Whether the next problem will be in the report.
+    /// Tests if the next problem will be in the report.
     pub(crate) fn has_room(&self) -> bool {
         self.found.len() < Self::MOST
     }
@@ -92,7 +94,7 @@ impl Problems {
         self.found.is_empty()
     }
 
-    /// The report, in the order of the text.
+    /// Creates the report, in the order of the text.
     pub(crate) fn report(mut self, file: &str, text: &str) -> Vec<Diagnostic> {
         self.found.sort_by_key(|&(at, ..)| at);
         let last = self.found.last().map_or(0, |&(at, ..)| at);
@@ -120,8 +122,8 @@ fn problem(file: &str, text: &str, at: usize, message: String, hint: Option<Stri
     }
 }
 
-/// The line and the column, in characters, of a byte offset. A mark at the front counts as nothing,
-/// as no editor shows it.
+/// The line and the column, in characters, of a byte offset. A byte order mark is not counted, since
+/// editors do not show it.
 pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

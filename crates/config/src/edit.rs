@@ -1,8 +1,8 @@
-//! Changes to the text of a configuration that leave the rest of it as it is: comments, order,
-//! indentation and line ends.
+//! Edits of a configuration's text that keep everything else: comments, order, indentation and line
+//! ends.
 //!
-//! The result is read again before it is given out, so that no edit can make a file that the next
-//! start cannot read.
+//! The result is parsed before it is returned, so that no edit can produce a file that the next start
+//! cannot read.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -18,39 +18,39 @@ use crate::load::{lines, only_hint};
 use crate::name::{NameError, check_server_name};
 use crate::parse;
 
-/// What problems call a text that comes without a name.
+/// The file name in problems of a text without a name.
 const FILE: &str = "switchboard.json";
 
-/// Why a text was not changed.
+/// The reason why an edit failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    /// The text is no JSON, or would not be afterwards.
+    /// The text is not JSON, or would not be after the edit.
     #[error(
         "the configuration has to be mended before it can be changed\n{}",
         lines(problems)
     )]
     Text {
-        /// What is wrong with it.
+        /// The problems.
         problems: Vec<Diagnostic>,
     },
-    /// Something is no object that has to be one.
+    /// A value that has to be an object is not one.
     #[error("{what} is not an object, so it cannot be changed")]
     Shape {
-        /// What it is.
+        /// The name of the value.
         what: String,
     },
-    /// The new server's name cannot be one.
+    /// The new server's name is invalid.
     #[error("{0}")]
     Name(NameError),
-    /// The new server's entry is wrong.
+    /// The new server's entry is invalid.
     #[error("the server {name:?} cannot be added: {}", messages(problems))]
     Entry {
         /// The server.
         name: String,
-        /// What is wrong with its entry; the places are those in a text that nobody has.
+        /// The problems of the entry. Their positions refer to a temporary text.
         problems: Vec<Diagnostic>,
     },
-    /// There is a server of this name.
+    /// A server of this name exists.
     #[error("there is a server {name:?} already")]
     Exists {
         /// The server.
@@ -61,13 +61,14 @@ pub enum EditError {
     Missing {
         /// The server.
         name: String,
-        /// The server that may be meant.
+        /// The server that was probably meant.
         nearest: Option<String>,
     },
 }
 
 impl EditError {
-    /// Advice for the user, apart from the message. Several problems have it in their lines.
+    /// A hint for the user, separate from the message. If there are several problems, their lines have
+    /// the hints.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Text { .. } => return None,
@@ -83,12 +84,12 @@ impl EditError {
     }
 }
 
-/// Adds a server behind the others. An empty text becomes a configuration.
+/// Adds a server after the existing ones. An empty text becomes a configuration.
 pub fn add_server(text: &str, name: &str, entry: &Value) -> Result<String, EditError> {
     add_servers(text, [(name, entry)])
 }
 
-/// Adds servers behind the others, all or none. An empty text becomes a configuration.
+/// Adds servers after the existing ones, all or none. An empty text becomes a configuration.
 pub fn add_servers<'a>(
     text: &str,
     entries: impl IntoIterator<Item = (&'a str, &'a Value)>,
@@ -118,7 +119,7 @@ pub fn add_servers<'a>(
     checked(switchboard_jsonc::put(text, &["mcpServers"], &entries))
 }
 
-/// Removes a server, with a comment behind it on its last line. Comments above it stay.
+/// Removes a server, together with a comment after it on its last line. Comments above it stay.
 pub fn remove_server(text: &str, name: &str) -> Result<String, EditError> {
     let root = read(text)?;
     find(root.as_ref(), name)?;
@@ -146,7 +147,7 @@ pub fn set_enabled(text: &str, name: &str, enabled: bool) -> Result<String, Edit
     change(text, name, &changes)
 }
 
-/// Lets a server that is held be started, if it is on this machine with this file, which may be empty.
+/// Clears `hold` of a server. For a local program, `file` becomes its `approvedFile` and may be empty.
 pub fn release_server(text: &str, name: &str, file: Option<&str>) -> Result<String, EditError> {
     let root = read(text)?;
     let server = find_object(root.as_ref(), name)?;
@@ -163,10 +164,10 @@ fn change(text: &str, name: &str, members: &[(&str, Tree<'_>)]) -> Result<String
     checked(switchboard_jsonc::put(text, &["mcpServers", name], members))
 }
 
-/// Reads a changed text again.
+/// Parses a changed text.
 fn checked(changed: Result<String, switchboard_jsonc::Error>) -> Result<String, EditError> {
     let changed = changed.map_err(|error| {
-        // The reader took the text before, so the place would be one in a text that nobody has.
+        // The original text was valid, so a position would refer to a text that does not exist.
         let mut problems = Problems::default();
         problems.add(0, error.message);
         let problems = problems.report(FILE, "");
@@ -176,7 +177,7 @@ fn checked(changed: Result<String, switchboard_jsonc::Error>) -> Result<String, 
     Ok(changed)
 }
 
-/// A server's entry, its keys in the order in which people write them.
+/// A server's entry with its keys in the conventional order.
 fn entry_tree(entry: &Value) -> Tree<'_> {
     let mut tree = Tree::from(entry);
     if let Tree::Object(members) = &mut tree {
@@ -196,7 +197,7 @@ fn read(text: &str) -> Result<Option<Node<'_>>, EditError> {
     }
 }
 
-/// Refuses a server whose name cannot be one, or whose entry the parser would refuse.
+/// Rejects a server with an invalid name, or with an entry that the parser would reject.
 pub fn check_server(name: &str, entry: &Value) -> Result<(), EditError> {
     check_server_name(name).map_err(EditError::Name)?;
     let alone = serde_json::json!({"mcpServers": {name: entry}}).to_string();
@@ -216,7 +217,7 @@ fn expect_object(node: &Node<'_>, what: impl FnOnce() -> String) -> Result<(), E
     }
 }
 
-/// The entry of the server of this name.
+/// The entry of the server with this name.
 fn find<'n, 'a>(root: Option<&'n Node<'a>>, name: &str) -> Result<&'n Node<'a>, EditError> {
     let servers = root.and_then(|root| root.get("mcpServers"));
     let members = servers.and_then(|member| member.node.members());
@@ -231,7 +232,7 @@ fn find<'n, 'a>(root: Option<&'n Node<'a>>, name: &str) -> Result<&'n Node<'a>, 
     }
 }
 
-/// The entry of the server of this name, if it is an object.
+/// The entry of the server with this name, if it is an object.
 fn find_object<'n, 'a>(root: Option<&'n Node<'a>>, name: &str) -> Result<&'n Node<'a>, EditError> {
     let server = find(root, name)?;
     expect_object(server, || format!("the server {name:?}"))?;

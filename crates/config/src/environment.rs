@@ -1,8 +1,8 @@
-//! The environment of a server on this machine: a list of variables that every server gets from the
-//! gateway's own environment, then those that its entry inherits or sets.
+//! The environment of a local server: a fixed list of variables from the gateway's own environment, then
+//! the variables that its entry inherits or sets.
 //!
-//! Everything else stays out: the gateway's environment holds the keys of other servers, of the user and of
-//! the client that happened to start it.
+//! Everything else is withheld: the gateway's environment contains keys of other servers, of the user
+//! and of the client that started it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use crate::home::Home;
 use crate::model::{CommandLine, Inherit};
 
-/// Variables that every server gets. Names are listed one by one: families such as `npm_config_*`, `UV_*`
-/// and `PIP_*` also have members that hold credentials or name code to run.
+/// Variables that every server gets. Names are listed individually: families such as `npm_config_*`,
+/// `UV_*` and `PIP_*` also have members that contain credentials or name code to run.
 const PASSED: &[&str] = &[
     // The user and the system.
     "HOME",
@@ -46,7 +46,7 @@ const PASSED: &[&str] = &[
     "REQUESTS_CA_BUNDLE",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
-    // Proxies. They may hold a password: without them a server behind a proxy reaches nothing.
+    // Proxies. They may contain a password, but without them a server behind a proxy has no network.
     "ALL_PROXY",
     "HTTPS_PROXY",
     "HTTP_PROXY",
@@ -55,7 +55,7 @@ const PASSED: &[&str] = &[
     "http_proxy",
     "https_proxy",
     "no_proxy",
-    // Places of language toolchains, which the programs on PATH look for.
+    // Locations of language toolchains, which programs on PATH look up.
     "ASDF_DATA_DIR",
     "ASDF_DIR",
     "DOTNET_ROOT",
@@ -88,7 +88,7 @@ const PASSED: &[&str] = &[
     "UV_TOOL_DIR",
 ];
 
-/// Addresses of package indexes, passed unless they hold credentials.
+/// Addresses of package indexes, passed unless they contain credentials.
 const INDEXES: &[&str] = &[
     "PIP_EXTRA_INDEX_URL",
     "PIP_INDEX_URL",
@@ -100,7 +100,7 @@ const INDEXES: &[&str] = &[
     "UV_PYTHON_INSTALL_MIRROR",
 ];
 
-/// Settings of npm that are passed as `npm_config_NAME`, in either case.
+/// npm settings that are passed as `npm_config_NAME`, in any letter case.
 const NPM: &[&str] = &[
     "ca",
     "cache",
@@ -119,22 +119,23 @@ const NPM: &[&str] = &[
     "userconfig",
 ];
 
-/// The longest way up from a directory to the root of its repository.
+/// The most directories between a directory and the root of its repository.
 const DEPTH: usize = 128;
 
-/// The directory in which the gateway was started, and the one who started it there.
+/// The directory in which the gateway was started, and who started it.
 #[derive(Clone, Copy, Debug)]
 pub enum Started<'a> {
-    /// A client, in the folder that it works in. The folder may be another person's, repository or not.
+    /// A client, in its working directory. The directory may be another person's, repository or not.
     ByClient(&'a Path),
-    /// The user or a service. A repository may be another person's, any other directory is theirs.
+    /// The user or a service. A repository may be another person's; any other directory is the user's
+    /// own.
     ByUser(&'a Path),
 }
 
 impl Started<'_> {
-    /// The folder whose files no server may be pointed to: the repository that contains the directory, or
-    /// the directory that a client works in. Never the root of the file system or a folder with the home of
-    /// the user in it.
+    /// The directory that no server's variables may point into: the repository that contains the
+    /// starting directory, or the client's working directory. Never the root of the file system or a
+    /// directory that contains the user's home.
     fn untrusted(self, home: Option<&OsStr>) -> Option<PathBuf> {
         let (Self::ByClient(directory) | Self::ByUser(directory)) = self;
         let directory = resolved(directory);
@@ -152,13 +153,14 @@ impl Started<'_> {
     }
 }
 
-/// The gateway's own environment, and the share of it that a server gets.
+/// The gateway's own environment, and the part of it that each server gets.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
-    /// The entries of `PATH` that were left out.
+    /// Entries of `PATH` that were dropped.
     dropped: Vec<PathBuf>,
-    /// The folder in which the gateway was started, whose files no server may be pointed to.
+    /// The untrusted directory in which the gateway was started. No variable of a server may point into
+    /// it.
     untrusted: Option<PathBuf>,
 }
 
@@ -168,9 +170,9 @@ impl Environment {
         Self::new(std::env::vars_os(), started)
     }
 
-    /// An environment of these variables. Of `PATH` it keeps the absolute directories outside the folder in
-    /// which the gateway was started, if that is not the user's own: a relative one leads into the working
-    /// directory of whichever client started it.
+    /// Creates an environment of these variables. `PATH` keeps only absolute directories outside the
+    /// untrusted directory in which the gateway was started: a relative one would lead into the working
+    /// directory of the client that started it.
     pub fn new(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         started: Option<Started<'_>>,
@@ -191,7 +193,7 @@ impl Environment {
         }
     }
 
-    /// The entries of `PATH` that were left out, in their order.
+    /// The entries of `PATH` that were dropped, in order.
     pub fn dropped(&self) -> &[PathBuf] {
         &self.dropped
     }
@@ -201,14 +203,15 @@ impl Environment {
         self.variables.get(name.as_ref()).map(OsString::as_os_str)
     }
 
-    /// Every variable.
+    /// All variables.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         let all = self.variables.iter();
         all.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The variables that a server is started with: those that every server gets, those that its entry
-    /// inherits, those that its entry sets. `PATH` has absolute directories only.
+    /// The variables that a server is started with: first the list that every server gets, then the
+    /// inherited variables of its entry, then the variables that the entry sets. `PATH` has only
+    /// absolute directories.
     pub fn of_server(&self, line: &CommandLine) -> BTreeMap<OsString, OsString> {
         let mut environment: BTreeMap<OsString, OsString> = self
             .variables
@@ -225,7 +228,7 @@ impl Environment {
         environment
     }
 
-    /// Reports whether a variable is set here and a server with this entry does not get it.
+    /// Returns `true` if a variable is set here and a server with this entry does not get it.
     pub(crate) fn withholds(&self, name: &str, line: &CommandLine) -> bool {
         let value = self.get(name).filter(|value| !value.is_empty());
         value.is_some_and(|value| {
@@ -235,7 +238,7 @@ impl Environment {
         })
     }
 
-    /// Reports whether every server gets this variable.
+    /// Returns `true` if every server gets this variable.
     fn is_passed(&self, name: &OsStr, value: &OsStr) -> bool {
         let (Some(name), text) = (name.to_str(), value.to_string_lossy()) else {
             return false;
@@ -249,7 +252,7 @@ impl Environment {
     }
 }
 
-/// Values may be secrets.
+/// Shows the number of variables only, since their values may be secrets.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
@@ -261,13 +264,14 @@ impl fmt::Debug for Environment {
 }
 
 impl CommandLine {
-    /// The configured working directory. A relative one counts from the directory of the configuration file.
+    /// The configured working directory. A relative path is relative to the directory of the
+    /// configuration file.
     pub fn directory(&self, home: &Home) -> Option<PathBuf> {
         self.cwd.as_ref().map(|cwd| home.base().join(cwd))
     }
 
-    /// The program: a name to look up in `PATH`, or an absolute path. A relative path counts from the configured
-    /// working directory, else from the directory of the configuration file.
+    /// The program: a name to look up in `PATH`, or an absolute path. A relative path is relative to the
+    /// configured working directory, or else to the directory of the configuration file.
     pub fn program(&self, home: &Home) -> PathBuf {
         if !self.command.contains('/') {
             return PathBuf::from(&self.command);
@@ -296,14 +300,14 @@ fn is_index(name: &str) -> bool {
     INDEXES.contains(&name) || npm_setting(name).is_some_and(is_scope)
 }
 
-/// The setting in `npm_config_SETTING`, as npm reads it: in any case.
+/// The setting in `npm_config_SETTING`, in lower case: npm ignores the case.
 fn npm_setting(name: &str) -> Option<String> {
     let name = name.to_ascii_lowercase().replace('-', "_");
     name.strip_prefix("npm_config_").map(str::to_owned)
 }
 
-/// The absolute directories of a search path that are outside the folder; `None` if there are none. The
-/// others are added to `dropped`.
+/// The absolute directories of a search path outside the untrusted directory; `None` if there are none.
+/// The others are added to `dropped`.
 fn search_path(
     path: &OsStr,
     untrusted: Option<&Path>,
@@ -318,8 +322,8 @@ fn search_path(
         .filter(|path| !path.is_empty())
 }
 
-/// Reports whether a value names a path in a folder: by itself, in a list such as `PATH`, in an address, or
-/// in a list of those such as `name=file:///path https://host`.
+/// Tests if a value contains a path inside a directory: by itself, in a list such as `PATH`, in an
+/// address, or in a list of addresses such as `name=file:///path https://host`.
 fn leads_into(value: &OsStr, root: &Path) -> bool {
     let text = value.to_string_lossy();
     let is_between = |c: char| c.is_whitespace() || matches!(c, ':' | '=' | ',' | ';');
@@ -333,7 +337,7 @@ fn is_inside(path: &Path, root: &Path) -> bool {
     path.starts_with(root) || resolved(path).starts_with(root)
 }
 
-/// The path without links, as far as it exists.
+/// Resolves the links of the part of a path that exists.
 fn resolved(path: &Path) -> PathBuf {
     let exists = path.ancestors().find_map(|above| {
         let real = above.canonicalize().ok()?;
@@ -432,13 +436,13 @@ mod tests {
         let line = CommandLine::default();
         assert!(names(&environment(&with, None), &line).is_empty());
         assert_eq!(names(&environment(&without, None), &line), ["UV_INDEX_URL"]);
-        // A proxy is needed by all.
+        // Every server needs the proxy.
         let proxy = [("HTTP_PROXY", "http://user:token@example.com")];
         assert_eq!(names(&environment(&proxy, None), &line), ["HTTP_PROXY"]);
     }
 
     #[test]
-    fn relative_paths_count_from_the_configuration() {
+    fn relative_paths_start_at_the_configuration() {
         let home = Home::locate(
             Some(Path::new("/h")),
             Some(Path::new("/c/switchboard.json")),
@@ -499,7 +503,7 @@ mod tests {
         };
         let given = listed.of_server(&line);
         assert_eq!(given[OsStr::new("PATH")], "/own");
-        // An empty one would mean the working directory.
+        // An empty entry would mean the working directory.
         let nothing = environment(&[("PATH", ".:")], None);
         assert_eq!(nothing.get("PATH"), None);
     }
@@ -529,7 +533,7 @@ mod tests {
         assert_eq!(given[OsStr::new("PATH")], *expected);
         let kept: Vec<_> = given.keys().collect();
         assert_eq!(kept, ["HOME", "PATH", "TMPDIR"]);
-        // A directory that contains the user's home is no repository of others.
+        // A directory that contains the user's home is trusted.
         let home = root.display().to_string();
         let mut at_home = variables;
         at_home[4].1 = &home;
@@ -537,7 +541,7 @@ mod tests {
         assert_eq!(at_home.get("PATH"), Some(OsStr::new(&path)));
     }
 
-    /// The entries of `PATH` that a gateway leaves out.
+    /// The entries of `PATH` that the gateway drops.
     fn dropped(started: Started<'_>, home: Option<&str>, path: &str) -> Vec<String> {
         let home = home.map(|home| ("HOME", home));
         let variables: Vec<_> = home.into_iter().chain([("PATH", path)]).collect();
@@ -547,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn root_of_the_file_system_is_no_repository() {
+    fn file_system_root_is_never_untrusted() {
         let root = Path::new("/");
         for started in [Started::ByClient(root), Started::ByUser(root)] {
             for home in [None, Some("/srv/app"), Some("/"), Some("")] {
@@ -558,12 +562,12 @@ mod tests {
     }
 
     #[test]
-    fn directory_without_repository_is_distrusted_from_clients() {
+    fn client_directory_without_repository_is_untrusted() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("home");
         let app = home.join("app");
         std::fs::create_dir_all(&app).unwrap();
-        // The user keeps settings in a repository of their own.
+        // The user keeps settings in a repository.
         std::fs::create_dir(home.join(".git")).unwrap();
         let home = home.to_str();
         let programs = app.join(".venv/bin").display().to_string();

@@ -1,18 +1,18 @@
-//! Which tools of a server are shown.
+//! Filters of a server's tools.
 
 use switchboard_text::glob::stars_match;
 
-/// A list of names to show and a list of names to hide, both with `*` for any characters; `?` and brackets are plain.
+/// Patterns of tools to show and to hide. `*` matches any characters; `?` and brackets are literal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolFilter {
-    /// Only these are shown; absent is all.
+    /// If present, only these tools are shown.
     pub allow: Option<Vec<String>>,
-    /// These are not shown, whatever `allow` says.
+    /// These tools are hidden, even if `allow` has them.
     pub deny: Vec<String>,
 }
 
 impl ToolFilter {
-    /// Whether the tool is shown.
+    /// Tests if a tool is shown.
     pub fn permits(&self, tool: &str) -> bool {
         self.allow
             .as_deref()
@@ -20,7 +20,7 @@ impl ToolFilter {
             && !self.denies(tool)
     }
 
-    /// Whether a tool is left out by its name.
+    /// Tests if `deny` hides a tool.
     pub fn denies(&self, tool: &str) -> bool {
         is_listed(&self.deny, tool)
     }

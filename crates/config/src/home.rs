@@ -1,4 +1,4 @@
-//! Where things are: the configuration file and the folders for everything else.
+//! Locations of the configuration file and of all other files.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -8,64 +8,64 @@ use std::path::{Path, PathBuf};
 use switchboard_files::{create_dir, private_dir};
 use switchboard_text::percent;
 
-/// The configuration file's name in its folder.
+/// Name of the configuration file in its directory.
 const CONFIG_FILE: &str = "switchboard.json";
 
-/// The variable that names the home.
+/// Environment variable with the path of the home.
 const HOME_VARIABLE: &str = "SWITCHBOARD_HOME";
 
-/// The longest path of a socket that every supported system takes; one byte of the 104 that macOS
-/// has is for the end mark.
+/// The longest socket path, in bytes, that every supported system accepts. macOS has 104, including the
+/// terminating zero.
 const SOCKET_PATH_MAX: usize = 103;
 
-/// The longest file name made from a server's name; a file system gives 255 bytes, and rotated
-/// logs add a little of their own.
+/// The longest file name made from a server's name, in bytes. File systems allow 255, and rotated logs
+/// add a suffix.
 const LOG_NAME_MAX: usize = 120;
 
-/// Where one gateway keeps its things.
+/// The files and directories of one gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
     config_file: PathBuf,
     data: PathBuf,
 }
 
-/// Why there is no home.
+/// The reason why there is no home.
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
-    /// Neither a home nor a user's folder is known.
+    /// Neither a home nor the user's home directory is known.
     #[error(
         "no home: neither --home nor SWITCHBOARD_HOME is given and the user's folder is unknown"
     )]
     Unknown,
-    /// A path was given and cannot be used.
+    /// The given path cannot be used.
     #[error("cannot use {what} {path:?}")]
     Path {
-        /// Where the path came from.
+        /// The origin of the path.
         what: &'static str,
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
-    /// A folder cannot be made, or not with the mode it needs.
+    /// A directory cannot be created, or not with the required mode.
     #[error("cannot prepare the folder {}", path.display())]
     Create {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
-    /// The directory of a server cannot be made, or is not the user's alone.
+    /// The directory of a server cannot be created, or is not private to the user.
     #[error("cannot prepare the directory {}: {reason}", path.display())]
     ServerDir {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The underlying I/O error.
         reason: io::Error,
     },
-    /// The socket's path would be longer than systems allow.
+    /// The socket's path is longer than systems allow.
     #[error(
         "the path {} has {} bytes, and a socket's may have {SOCKET_PATH_MAX}",
         path.display(), path.as_os_str().len()
@@ -77,7 +77,7 @@ pub enum HomeError {
 }
 
 impl HomeError {
-    /// Advice for the user, apart from the message.
+    /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Unknown => "give --home DIR".into(),
@@ -92,9 +92,9 @@ impl HomeError {
 }
 
 impl Home {
-    /// Finds the home: `home` (from `--home`), else `$SWITCHBOARD_HOME`, else the platform's
-    /// folders for configuration and data. `config` (from `--config`) overrides the file alone.
-    /// Nothing is created and nothing is read.
+    /// Finds the home: `home` (from `--home`), else `$SWITCHBOARD_HOME`, else the platform's directories
+    /// for configuration and data. `config` (from `--config`) overrides the file only. Nothing is
+    /// created and nothing is read.
     pub fn locate(home: Option<&Path>, config: Option<&Path>) -> Result<Self, HomeError> {
         Self::locate_with(home, config, &|name| std::env::var_os(name))
     }
@@ -129,27 +129,27 @@ impl Home {
         self.data.join("switchboard.db")
     }
 
-    /// `catalog/`, what servers offered when they were last seen.
+    /// `catalog/`, the last known lists of the servers.
     pub fn catalog(&self) -> PathBuf {
         self.data.join("catalog")
     }
 
-    /// `trust/`, which definitions of tools were approved.
+    /// `trust/`, the approved definitions.
     pub fn trust(&self) -> PathBuf {
         self.data.join("trust")
     }
 
-    /// `search/`, what searches have taught, and vectors that took long to compute.
+    /// `search/`, the feedback from searches, and vectors that are expensive to compute.
     pub fn search(&self) -> PathBuf {
         self.data.join("search")
     }
 
-    /// `models/`, one folder for each model.
+    /// `models/`, one directory per model.
     pub fn models(&self) -> PathBuf {
         self.data.join("models")
     }
 
-    /// `results/`, what did not fit into an answer.
+    /// `results/`, the full text of results that were cut.
     pub fn results(&self) -> PathBuf {
         self.data.join("results")
     }
@@ -159,21 +159,21 @@ impl Home {
         self.data.join("logs")
     }
 
-    /// `logs/NAME.log`. Every name has a file of its own: characters other than letters, digits,
-    /// `_`, `-` and inner dots are written as `%XX`, and a long name is cut and told apart by a hash.
+    /// `logs/NAME.log`. Every server has its own file: characters other than letters, digits, `_`, `-`
+    /// and inner dots are encoded as `%XX`, and a long name is cut and gets a hash.
     pub fn log_of(&self, server: &str) -> PathBuf {
         self.logs().join(format!("{}.log", file_name(server)))
     }
 
-    /// `servers/NAME.IDENTITY/`, where a server runs that is not configured to run elsewhere. `NAME` is encoded as in
-    /// [`log_of`](Self::log_of). `identity` has to differ for every name and program: what one program leaves behind
-    /// must not be found by another, and some disks do not tell upper case from lower case.
+    /// `servers/NAME.IDENTITY/`, the working directory of a server without a configured one. `NAME` is
+    /// encoded as in [`log_of`](Self::log_of). `identity` must be unique for each name and program: a
+    /// program must not find the files of another one, and some file systems ignore case.
     pub fn server_dir(&self, server: &str, identity: &str) -> PathBuf {
         let name = format!("{}.{identity}", file_name(server));
         self.servers().join(name)
     }
 
-    /// Makes the directory of a server, with access for its owner only.
+    /// Creates the directory of a server, private to its owner.
     pub fn create_server_dir(&self, server: &str, identity: &str) -> Result<PathBuf, HomeError> {
         let path = self.server_dir(server, identity);
         match private_dir(&path) {
@@ -182,11 +182,11 @@ impl Home {
         }
     }
 
-    /// The directories that servers of this name have left, of every identity. Reads `servers/`.
+    /// The directories of all identities of a server. Reads `servers/`.
     pub fn server_dirs(&self, server: &str) -> Vec<PathBuf> {
         let name = file_name(server);
         let is_its = |path: &PathBuf| {
-            // An identity has no dot, and a name may.
+            // An identity has no dot; a name may have some.
             let file = path.file_name().and_then(|file| file.to_str());
             let parts = file.and_then(|file| file.rsplit_once('.'));
             parts.is_some_and(|(of, _)| of == name)
@@ -204,12 +204,12 @@ impl Home {
         self.data.join("servers")
     }
 
-    /// The directory that relative paths in the configuration count from: that of its file.
+    /// The base directory for relative paths in the configuration: that of its file.
     pub fn base(&self) -> &Path {
         self.config_file.parent().unwrap_or(Path::new("/"))
     }
 
-    /// `run/`, for what lives as long as the gateway; only its owner may look in.
+    /// `run/`, for files that live as long as the gateway. Only its owner has access.
     pub fn run(&self) -> PathBuf {
         self.data.join("run")
     }
@@ -219,49 +219,49 @@ impl Home {
         self.run().join("switchboard.sock")
     }
 
-    /// `run/token`, which clients show.
+    /// `run/token`, the token that clients send.
     pub fn token_file(&self) -> PathBuf {
         self.run().join("token")
     }
 
-    /// `run/groups`, the process groups that have to be gone after a crash.
+    /// `run/groups`, records of the process groups to end after a crash.
     pub fn groups(&self) -> PathBuf {
         self.run().join("groups")
     }
 
-    /// `secrets/`, one file for each `${secret:NAME}`.
+    /// `secrets/`, one file per `${secret:NAME}`.
     pub fn secrets(&self) -> PathBuf {
         self.data.join("secrets")
     }
 
-    /// `seal.key`, under which the gateway seals what has to be good after its next start too.
+    /// `seal.key`, the key for signed tokens that stay valid after a restart.
     pub fn seal_key(&self) -> PathBuf {
         self.data.join("seal.key")
     }
 
-    /// `rules.json`, decisions that are remembered: a copy of what the store has, to be read at once.
+    /// `rules.json`, the remembered decisions: a copy of the store's, which can be read immediately.
     pub fn rules(&self) -> PathBuf {
         self.data.join("rules.json")
     }
 
-    /// `first-contact.json`, the servers that were tried and have never been learnt.
+    /// `first-contact.json`, the servers that were started but never listed.
     pub fn first_contact(&self) -> PathBuf {
         self.data.join("first-contact.json")
     }
 
-    /// `run/lock`, held by the one gateway of this home.
+    /// `run/lock`, held by the single gateway of this home.
     pub fn lock_file(&self) -> PathBuf {
         self.run().join("lock")
     }
 
-    /// `run/instance`, the name by which the containers of this home's gateway are known.
+    /// `run/instance`, the name that marks the containers of this home's gateway.
     pub fn instance_file(&self) -> PathBuf {
         self.run().join("instance")
     }
 
-    /// Makes the folders, for the owner's eyes only. `run/` and `secrets/` are closed to others
-    /// even if they were there and open, and refused if they are links or belong to another user; a
-    /// folder that was there is otherwise left as it is.
+    /// Creates the directories, private to the owner. Existing directories are left unchanged, except
+    /// `run/` and `secrets/`: they are closed to other users, and rejected if they are links or belong
+    /// to another user.
     pub fn create(&self) -> Result<(), HomeError> {
         let socket = self.socket();
         if socket.as_os_str().len() > SOCKET_PATH_MAX {
@@ -280,13 +280,13 @@ impl Home {
     }
 }
 
-/// Configuration and data in the one folder that was named.
+/// One directory for both configuration and data.
 fn one_folder(what: &'static str, path: &Path) -> Result<(PathBuf, PathBuf), HomeError> {
     let folder = absolute(what, path)?;
     Ok((folder.clone(), folder))
 }
 
-/// The path as it stays valid when the working folder changes.
+/// Makes a path absolute, so that it stays valid when the working directory changes.
 fn absolute(what: &'static str, path: &Path) -> Result<PathBuf, HomeError> {
     std::path::absolute(path).map_err(|source| HomeError::Path {
         what,
@@ -303,7 +303,7 @@ fn platform_folders(
     Ok((folder.clone(), folder))
 }
 
-/// The XDG folders. A relative value in a variable counts as absent: the specification says so.
+/// The XDG directories. A relative value of a variable is ignored, as the specification requires.
 #[cfg(not(target_os = "macos"))]
 fn platform_folders(
     env: &dyn Fn(&str) -> Option<OsString>,
@@ -342,7 +342,7 @@ fn create_error(folder: &Path, source: io::Error) -> HomeError {
     }
 }
 
-/// A file name for a server's name, and another one for every other name.
+/// A unique file name for the name of a server.
 fn file_name(server: &str) -> String {
     if server.is_empty() {
         return "%".to_owned();
@@ -358,7 +358,7 @@ fn file_name(server: &str) -> String {
     name
 }
 
-/// FNV-1a: a hash that stays the same from release to release.
+/// FNV-1a, a hash that is stable across releases.
 fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn the_option_wins_over_the_variable() {
+    fn option_overrides_variable() {
         let variables = [("SWITCHBOARD_HOME", "/v"), ("HOME", "/u")];
         let at = |folder: &str| (Path::new(folder).join(CONFIG_FILE), PathBuf::from(folder));
         assert_eq!(folders(Some("/h"), &variables), at("/h"));
@@ -394,7 +394,7 @@ mod tests {
 
     #[cfg(not(target_os = "macos"))]
     #[test]
-    fn the_folders_of_xdg() {
+    fn xdg_directories_are_used() {
         for (variables, config, data) in [
             (&[("HOME", "/u")][..], "/u/.config", "/u/.local/share"),
             (
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn no_home_at_all() {
+    fn missing_home_is_an_error() {
         for variables in [&[][..], &[("HOME", "")], &[("HOME", "relative")]] {
             let error = locate(None, variables).unwrap_err();
             assert!(

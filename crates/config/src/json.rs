@@ -1,29 +1,29 @@
-//! JSON with comments, read into a tree that knows where everything stands.
+//! Parses JSON with comments into a tree with positions.
 //!
-//! Comments are `// …` and `/* … */`; a comma may follow the last item. Everything else is JSON as
-//! it is. Text and depth are bounded, and a wrong text is a problem with a place, never a panic. A
-//! missing comma and a repeated key do not end the reading, so that they are reported together with
-//! whatever else is wrong.
+//! Comments are `// …` and `/* … */`; a comma may follow the last item. Everything else is standard
+//! JSON. Length and depth are bounded, and an invalid text is a problem with a position, never a panic.
+//! Parsing continues after a missing comma and a duplicate key, so that they are reported together with
+//! the other problems.
 
 use std::borrow::Cow;
 
 use crate::diagnostic::{Problems, place};
 
-/// The longest text that is read.
+/// The longest text, in bytes.
 pub(crate) const TEXT_MAX: usize = 4 * 1024 * 1024;
 
-/// How deep objects and lists may nest.
+/// The deepest nesting of objects and lists.
 pub(crate) const DEPTH_MAX: usize = 64;
 
-/// How much of a name or value a message repeats.
+/// The most characters of a name or value in a message.
 const QUOTE_MAX: usize = 40;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
-    /// The offset of its first byte.
+    /// Offset of the first byte.
     pub(crate) start: usize,
-    /// The offset behind its last byte.
+    /// Offset after the last byte.
     pub(crate) end: usize,
     pub(crate) value: Json<'a>,
 }
@@ -32,18 +32,18 @@ pub(crate) struct Node<'a> {
 pub(crate) enum Json<'a> {
     Null,
     Bool(bool),
-    /// As it is written.
+    /// The number in its original spelling.
     Number(&'a str),
     Text(Cow<'a, str>),
     List(Vec<Node<'a>>),
     Object(Vec<Member<'a>>),
 }
 
-/// A key with its value.
+/// A key and its value.
 #[derive(Debug)]
 pub(crate) struct Member<'a> {
     pub(crate) key: Cow<'a, str>,
-    /// The offset of the key's first quote.
+    /// Offset of the key's opening quote.
     pub(crate) at: usize,
     pub(crate) node: Node<'a>,
 }
@@ -57,12 +57,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The member of this name, if this is an object that has it.
+    /// The member with this key, if this is an object that has it.
     pub(crate) fn get(&self, key: &str) -> Option<&Member<'a>> {
         self.members()?.iter().find(|member| member.key == key)
     }
 
-    /// What a person calls this kind of value.
+    /// The kind of value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {
             Json::Null => "null",
@@ -75,11 +75,11 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The text is not JSON; the problem has been noted.
+/// The text is not JSON; the problem has been added.
 #[derive(Debug)]
 pub(crate) struct Broken;
 
-/// Reads a text. Nothing but space and comments is `None`.
+/// Parses a text. Whitespace and comments alone are `None`.
 pub(crate) fn read<'a>(text: &'a str, problems: &mut Problems) -> Result<Option<Node<'a>>, Broken> {
     if text.len() > TEXT_MAX {
         problems.add_with_hint(
@@ -107,7 +107,7 @@ pub(crate) fn read<'a>(text: &'a str, problems: &mut Problems) -> Result<Option<
     }
 }
 
-/// The offset behind space and comments, or that of a comment that does not end.
+/// The offset after whitespace and comments. The error is the offset of a comment that is not closed.
 pub(crate) fn skip_trivia(text: &str, mut at: usize) -> Result<usize, usize> {
     let bytes = text.as_bytes();
     if at == 0 && text.starts_with('\u{feff}') {
@@ -135,7 +135,7 @@ pub(crate) fn skip_trivia(text: &str, mut at: usize) -> Result<usize, usize> {
     }
 }
 
-/// A name or value as a message shows it: in quotes, on one line, not too long.
+/// Formats a name or value for a message: quoted, on one line, and shortened.
 pub(crate) fn quote(text: &str) -> String {
     match text.char_indices().nth(QUOTE_MAX) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
@@ -233,8 +233,8 @@ impl<'a> Reader<'a, '_> {
         Ok(Json::List(items))
     }
 
-    /// Takes the comma after an item. A missing one is noted and reading goes on, if another item
-    /// follows.
+    /// Consumes the comma after an item. If it is missing and another item follows, adds a problem and
+    /// continues.
     fn comma(&mut self, close: u8, item: &Node<'_>) -> Result<(), Broken> {
         match self.peek_trivia()? {
             Some(b',') => self.at += 1,
@@ -250,9 +250,9 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// Notes every key that an object has had before.
+    /// Reports duplicate keys of an object.
     fn repeated(&mut self, members: &[Member<'_>]) {
-        // Sorting finds them as fast in the smallest object as in one that is all the file.
+        // Sorting keeps this fast even for an object as large as the file.
         let mut keys: Vec<_> = members
             .iter()
             .map(|member| (member.key.as_ref(), member.at))
@@ -265,7 +265,8 @@ impl<'a> Reader<'a, '_> {
             if key != other {
                 continue;
             }
-            // Finding a place walks the text, too long a way for problems that nobody reads.
+            // A position costs a scan of the text, which is too expensive for problems that are only
+            // counted.
             if !self.problems.has_room() {
                 self.problems.one_more();
                 continue;
@@ -326,7 +327,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// One escaped character, from its backslash on.
+    /// Parses an escape sequence, starting at its backslash.
     fn escape(&mut self) -> Result<char, Broken> {
         let start = self.at;
         let kind = self.text.as_bytes().get(start + 1).copied();
@@ -410,7 +411,7 @@ impl<'a> Reader<'a, '_> {
         Err(Broken)
     }
 
-    /// The first byte behind space and comments; `None` at the end of the text.
+    /// The first byte after whitespace and comments; `None` at the end of the text.
     fn peek_trivia(&mut self) -> Result<Option<u8>, Broken> {
         match skip_trivia(self.text, self.at) {
             Ok(at) => {
@@ -426,7 +427,7 @@ impl<'a> Reader<'a, '_> {
         Broken
     }
 
-    /// Something stands here that may not.
+    /// Reports a character that is not allowed here.
     fn unexpected(&mut self, found: u8, expected: &str) -> Broken {
         let at = self.at;
         let found = if found.is_ascii_graphic() {
@@ -449,7 +450,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Whether a text of digits, signs, points and `e` is a number of JSON.
+/// Tests if a text of digits, signs, points and `e` is a JSON number.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.strip_prefix('-').unwrap_or(text);

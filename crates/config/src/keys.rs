@@ -1,4 +1,4 @@
-//! Every key of `switchboard.json`, what it may hold and what it means.
+//! Every key of `switchboard.json`, with its allowed values and its description.
 
 mod server;
 
@@ -6,7 +6,7 @@ pub(crate) use server::{SERVER, WAYS};
 
 use crate::shape::{Key, Keys, Shape};
 
-/// The longest time that can be given, a day: what waits longer has been forgotten.
+/// A time in milliseconds of up to one day. Anything that waits longer has been forgotten.
 const MS: Shape = Shape::Whole {
     min: 1,
     max: 24 * 60 * 60 * 1000,
@@ -262,7 +262,7 @@ const BUDGET: Keys = Keys {
     one_of: &[],
 };
 
-/// A limit that counts something.
+/// A limit that is a count.
 const COUNT: Shape = Shape::Whole {
     min: 1,
     max: 1_000_000_000,

@@ -24,10 +24,10 @@
 //! # Ok::<(), String>(())
 //! ```
 //!
-//! Text becomes a tree with offsets (`json`), the tree is checked against the one table of keys
-//! (`keys`, `shape`) and read into the model (`read`, `server`). The schema is made from the same
-//! table, so the two cannot drift apart; edits work on the tree's offsets and leave the rest of the
-//! text alone. Everything is synchronous, bounded, and free of panics whatever the text.
+//! A text is parsed into a tree with offsets (`json`). The tree is checked against the table of keys
+//! (`keys`, `shape`) and converted to the model (`read`, `server`). The schema is generated from the
+//! same table, so the two cannot diverge. Edits use the tree's offsets and leave the rest of the text
+//! unchanged. Everything is synchronous and bounded, and no text causes a panic.
 
 mod diagnostic;
 mod edit;

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Why an address is not one to listen on.
+/// The reason why the gateway cannot listen on an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ListenError {
-    /// It is no address.
+    /// It is not an address.
     #[error("the address to listen on must be HOST:PORT, such as 127.0.0.1:7777")]
     Address,
-    /// Others could reach it.
+    /// Other machines could reach it.
     #[error(
         "the gateway listens on this machine only, as it has no TLS yet and anybody on the network \
          could use every server"
@@ -18,7 +18,7 @@ pub(crate) enum ListenError {
 }
 
 impl ListenError {
-    /// Advice for the user, apart from the message.
+    /// A hint for the user, separate from the message.
     pub(crate) fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::NotLoopback => {
@@ -30,8 +30,8 @@ impl ListenError {
     }
 }
 
-/// Reads an address to listen on: `127.0.0.1:7777`, `[::1]:7777` or `localhost:7777`. Port 0 takes
-/// any free one. Addresses that other machines could reach are refused.
+/// Parses an address to listen on: `127.0.0.1:7777`, `[::1]:7777` or `localhost:7777`. Port 0 selects a
+/// free port. Addresses that other machines could reach are rejected.
 pub(crate) fn parse_listen(text: &str) -> Result<SocketAddr, ListenError> {
     let address = match text.strip_prefix("localhost:") {
         Some(port) => {

@@ -1,4 +1,4 @@
-//! From a file to a configuration.
+//! Loads a configuration file.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -15,41 +15,42 @@ use crate::model::Config;
 use crate::read;
 use crate::shape::{Shape, check};
 
-/// The longest wait for the other end of a configuration that is a pipe.
+/// The longest wait for a configuration that is a pipe.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why there is no configuration.
+/// The reason why a configuration cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is there and cannot be read.
+    /// The file exists but cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
     /// Another user could have written the file.
     #[error("{} is not trusted: {why}", path.display())]
     Unsafe {
-        /// The file, or the folder that holds it.
+        /// The file, or the directory that contains it.
         path: PathBuf,
-        /// Its owner or mode.
+        /// The problem with its owner or mode.
         why: String,
-        /// The command that puts it right.
+        /// The command that fixes it.
         fix: String,
     },
-    /// The file is wrong; every problem on a line of its own.
+    /// The file is invalid. The message has one line per problem.
     #[error("{}", messages(problems))]
     Invalid {
-        /// All that was found, in the order of the file.
+        /// All problems, in the order of the file.
         problems: Vec<Diagnostic>,
     },
 }
 
 impl ConfigError {
-    /// Advice for the user, apart from the message. Of several problems, each has it in its line.
+    /// A hint for the user, separate from the message. If there are several problems, their lines have
+    /// the hints.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Read { .. } => "check that it is a file and that you may read it".into(),
@@ -59,8 +60,8 @@ impl ConfigError {
     }
 }
 
-/// Reads a configuration and reports everything that is wrong with it, in the order of the text.
-/// Problems name the file as `name`. A text without anything in it is an empty configuration.
+/// Parses a configuration and reports all problems, in the order of the text. Problems name the file as
+/// `name`. An empty text is an empty configuration.
 pub fn parse(text: &str, name: &str) -> Result<Config, Vec<Diagnostic>> {
     let mut problems = Problems::default();
     let config = match json::read(text, &mut problems) {
@@ -83,8 +84,8 @@ pub fn parse(text: &str, name: &str) -> Result<Config, Vec<Diagnostic>> {
 }
 
 impl Config {
-    /// Reads a configuration file. A missing file is an empty configuration. Since it names programs
-    /// to run, a file that another user could have written is refused.
+    /// Loads a configuration file. A missing file is an empty configuration. Since it names programs to
+    /// run, a file that another user could have written is rejected.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let Some(bytes) = read_trusted(path)? else {
             return Ok(Self::default());
@@ -98,8 +99,8 @@ impl Config {
     }
 }
 
-/// Reads a configuration file, or enough of it to see that it is too large. `None` if there is none.
-/// Refuses one that another user could have written, and waits for a pipe for at most 5 s.
+/// Reads a configuration file, or enough of it to see that it is too large. Returns `None` if it does
+/// not exist. Rejects a file that another user could have written, and waits for a pipe for up to 5 s.
 pub fn read_trusted(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     let Some(file) = open_trusted(path, open_any)? else {
         return Ok(None);
@@ -111,8 +112,9 @@ pub fn read_trusted(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     })
 }
 
-/// Opens a configuration file with `open`. `None` if there is none. Refuses a file that a user other
-/// than this one and root owns or may change, and one behind a link or in a folder of that kind.
+/// Opens a configuration file with `open`. Returns `None` if it does not exist. Rejects a file that a
+/// user other than this one and root owns or may write to, and one behind such a link or in such a
+/// directory.
 pub fn open_trusted(
     path: &Path,
     open: impl FnOnce(&Path) -> io::Result<File>,
@@ -122,7 +124,7 @@ pub fn open_trusted(
         source,
     };
     for place in links(path).map_err(failed)? {
-        // What is missing, or may not be looked at, is told when it is opened.
+        // If it is missing or not accessible, opening it below reports that.
         if let Ok(link) = fs::symlink_metadata(&place)
             && link.is_symlink()
         {
@@ -140,7 +142,7 @@ pub fn open_trusted(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    // The open file, as another may have taken its name.
+    // Check the open file, since another may have taken its name.
     let found = Access::of(&file).map_err(failed)?;
     check_owner(path, found)?;
     check_mode(path, found)?;
@@ -180,7 +182,7 @@ fn not_text(bytes: &[u8], valid: usize, name: &str) -> Vec<Diagnostic> {
     problems.report(name, &text)
 }
 
-/// One problem without its advice, or several with theirs.
+/// Formats a single problem without its hint, or several with theirs.
 fn messages(problems: &[Diagnostic]) -> String {
     match problems {
         [problem] => problem.alone(),
@@ -188,7 +190,7 @@ fn messages(problems: &[Diagnostic]) -> String {
     }
 }
 
-/// The advice of a problem that is the only one.
+/// The hint of a problem that is the only one.
 pub(crate) fn only_hint(problems: &[Diagnostic]) -> Option<Cow<'_, str>> {
     match problems {
         [problem] => problem.hint.as_deref().map(Cow::Borrowed),

@@ -1,8 +1,8 @@
-//! What a configuration says, with every default filled in.
+//! The configuration model, with all defaults filled in.
 //!
-//! Values are plain data and compare by every field, because a running gateway restarts exactly
-//! the servers whose entry became unequal. `Debug` is for logs: values of `env` and `headers`,
-//! arguments and keys may be secrets, so it shows their names and number only.
+//! Values are plain data and compare by every field, because a running gateway restarts exactly the
+//! servers whose entry has changed. `Debug` is for logs: values of `env` and `headers`, arguments and
+//! keys may be secrets, so it shows only their names or number.
 
 mod asking;
 
@@ -21,35 +21,35 @@ use switchboard_wire::Revision;
 use crate::filter::ToolFilter;
 use crate::network::Network;
 
-/// Where the gateway listens when nothing else is said.
+/// The default address to listen on.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7777);
 
-/// The whole of `switchboard.json`.
+/// The content of `switchboard.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The address that was asked for; see [`Config::listen_address`].
+    /// The configured address; see [`Config::listen_address`].
     pub listen: Option<SocketAddr>,
-    /// What `/mcp` and stdio show.
+    /// The view of `/mcp` and stdio.
     pub view: View,
     /// The servers behind the gateway, by name.
     pub servers: BTreeMap<String, Server>,
-    /// Who may come in.
+    /// Access control.
     pub auth: Auth,
-    /// How long the way down may take.
+    /// Timeouts of the shutdown.
     pub shutdown: Shutdown,
-    /// How long a call waits for a part of the gateway that is still starting.
+    /// Time that a call waits for a part of the gateway that is still starting.
     pub wait: Duration,
-    /// Asking a human.
+    /// Requests for human approval.
     pub approvals: Approvals,
-    /// Generating for servers that ask for a model's answer.
+    /// Models for servers that request sampling.
     pub sampling: Sampling,
     /// The built-in memory.
     pub memory: Memory,
-    /// Finding tools.
+    /// The search for tools.
     pub search: Search,
-    /// How much of a tool's result an agent is given at once.
+    /// Limits for the results of tools.
     pub results: Results,
-    /// Clients of older revisions over HTTP.
+    /// Sessions of clients with older revisions over HTTP.
     pub sessions: Sessions,
 }
 
@@ -59,15 +59,15 @@ impl Config {
         self.listen.unwrap_or(DEFAULT_LISTEN)
     }
 
-    /// With the built-in memory among the servers, if it is wanted. A server that has its name already
-    /// comes first.
+    /// Adds the built-in memory to the servers, if it is enabled. A configured server with the same name
+    /// takes precedence.
     #[must_use]
     pub fn with_memory(mut self) -> Self {
         if self.memory.enabled {
             let name = Memory::NAME.to_owned();
             self.servers.entry(name).or_insert_with(|| Server {
                 trust: Trust::Always,
-                // What it keeps in memory takes a while to make, and vectors are made behind.
+                // Its in-memory index is slow to build, and it computes vectors in the background.
                 idle_stop: None,
                 compact: self.memory.tools == MemoryTools::Compact,
                 ..Server::new(Transport::BuiltIn)
@@ -96,41 +96,41 @@ impl Default for Config {
     }
 }
 
-/// How the tools of all servers are shown to a client.
+/// The presentation of all servers' tools to a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
-    /// Direct while the catalogue is small, else search.
+    /// Direct while the catalogue is small, search otherwise.
     #[default]
     Auto,
-    /// A small menu to find and call tools with.
+    /// A small menu for finding and calling tools.
     Search,
     /// Every tool of every server.
     Direct,
 }
 
-/// Who may come in.
+/// Access control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Auth {
-    /// What an MCP client has to show.
+    /// The credential that an MCP client has to present.
     pub mcp: McpAuth,
 }
 
-/// What an MCP client has to show.
+/// The credential that an MCP client has to present.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum McpAuth {
     /// The token from `run/token`.
     #[default]
     Token,
-    /// Nothing; possible because the gateway listens on loopback only.
+    /// None. This is possible because the gateway listens on loopback only.
     None,
 }
 
-/// How long the way down may take.
+/// Timeouts of the shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shutdown {
-    /// For everything together.
+    /// Time for the whole shutdown.
     pub total_timeout: Duration,
-    /// For stopping and removing containers.
+    /// Time for stopping and removing containers.
     pub container_timeout: Duration,
 }
 
@@ -146,9 +146,9 @@ impl Default for Shutdown {
 /// The built-in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Whether it is offered.
+    /// `true` if the memory is one of the servers.
     pub enabled: bool,
-    /// Whether people and things are found in what is stored.
+    /// `true` if people and things are extracted from stored texts.
     pub extract: bool,
     /// The tools that merged views list.
     pub tools: MemoryTools,
@@ -157,7 +157,7 @@ pub struct Memory {
 /// The tools of the built-in memory that merged views list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryTools {
-    /// The few that agents need day to day, with short definitions.
+    /// The few that agents need regularly, with short definitions.
     #[default]
     Compact,
     /// All of them.
@@ -165,7 +165,7 @@ pub enum MemoryTools {
 }
 
 impl Memory {
-    /// What it is called among the servers.
+    /// Its name among the servers.
     pub const NAME: &str = "memory";
 }
 
@@ -179,33 +179,33 @@ impl Default for Memory {
     }
 }
 
-/// Finding tools.
+/// The search for tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// How tools are found by meaning.
+    /// The model for search by meaning.
     pub embeddings: Embeddings,
-    /// Whether what is called after a search has a say in later ones.
+    /// `true` if the tools that are called after a search affect the ranking of later ones.
     pub learn: bool,
 }
 
-/// How tools are found by meaning.
+/// The model for search by meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Embeddings {
-    /// With the sentence model if it is there, else with the built-in vectors.
+    /// The sentence model if it is installed, the built-in vectors otherwise.
     #[default]
     Auto,
-    /// With the sentence model, which is fetched if it is not there.
+    /// The sentence model, which is downloaded if it is not installed.
     MiniLm,
-    /// With the built-in vectors.
+    /// The built-in vectors.
     BuiltIn,
-    /// Not at all.
+    /// No search by meaning.
     Off,
-    /// With the model in this folder.
+    /// The model in this directory.
     Folder(String),
 }
 
 impl Embeddings {
-    /// As it is written.
+    /// The value in the configuration file.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Auto => "auto",
@@ -229,14 +229,14 @@ impl From<&str> for Embeddings {
     }
 }
 
-/// How much of a tool's result an agent is given at once.
+/// Limits for the results of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Results {
-    /// In bytes.
+    /// The most bytes that an agent receives at once.
     pub max_bytes: usize,
-    /// In tokens, by estimate.
+    /// The most tokens that an agent receives at once, by estimate.
     pub max_tokens: usize,
-    /// How long the rest can be read.
+    /// Time for which the rest can be read.
     pub keep: Duration,
 }
 
@@ -250,10 +250,10 @@ impl Default for Results {
     }
 }
 
-/// Sessions of clients of older revisions over HTTP.
+/// Sessions of clients with older revisions over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sessions {
-    /// How long one may be idle before it ends.
+    /// Time without activity after which a session ends.
     pub idle: Duration,
 }
 
@@ -274,51 +274,51 @@ impl Default for Search {
     }
 }
 
-/// One entry of `mcpServers`.
+/// An entry of `mcpServers`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// Whether the gateway uses it.
+    /// `true` if the gateway uses the server.
     pub enabled: bool,
-    /// How it is reached.
+    /// The transport.
     pub transport: Transport,
-    /// The newest revision to speak with it; absent leaves the choice to the gateway.
+    /// The newest revision to use; `None` leaves the choice to the gateway.
     pub revision: Option<Revision>,
-    /// When it is started; absent leaves the choice to the gateway.
+    /// Time of the start; `None` leaves the choice to the gateway.
     pub start: Option<Start>,
-    /// How long it may do nothing before it is stopped; `None` is for ever.
+    /// Idle time after which the server is stopped; `None` means never.
     pub idle_stop: Option<Duration>,
-    /// How long an answer may take.
+    /// Timeout of a request.
     pub request_timeout: Duration,
-    /// How long it may take to get ready.
+    /// Timeout of the start and the handshake.
     pub init_timeout: Duration,
-    /// How long it may take to leave after its input was closed.
+    /// Time to exit after its input is closed.
     pub close_timeout: Duration,
-    /// How long it may take to leave after it was asked by signal.
+    /// Time to exit after the termination signal.
     pub term_timeout: Duration,
-    /// How many calls it is given at a time.
+    /// The most calls in flight.
     pub max_in_flight: usize,
-    /// How many calls may wait for their turn.
+    /// The most calls in the queue.
     pub max_queued: usize,
-    /// Which of its tools are shown.
+    /// The tools that are shown.
     pub tools: ToolFilter,
-    /// Whether merged views list a compact set of its tools. The built-in memory has one.
+    /// `true` if merged views list a compact set of its tools. The built-in memory has one.
     pub compact: bool,
-    /// Whether its tools are shown before somebody has approved them.
+    /// The approval that its definitions need before they are shown.
     pub trust: Trust,
-    /// The most bytes of a result, if other than everywhere.
+    /// The most bytes of a result, if different from the global limit.
     pub max_result_bytes: Option<usize>,
-    /// The most tokens of a result, if other than everywhere.
+    /// The most tokens of a result, if different from the global limit.
     pub max_result_tokens: Option<usize>,
-    /// Which calls of its tools are asked about, if other than everywhere.
+    /// The calls that need approval, if different from the global setting.
     pub approve: Option<Guard>,
-    /// Whether it is not started until a person agrees.
+    /// `true` if the server must not start until the user approves it.
     pub hold: bool,
-    /// The file that it may start, if a person has agreed to its start; empty if there was none.
+    /// The file that the server may start, once the user has approved it; empty if there was none.
     pub approved_file: Option<String>,
 }
 
 impl Server {
-    /// A server with every default.
+    /// Creates a server with all defaults.
     pub fn new(transport: Transport) -> Self {
         Self {
             enabled: true,
@@ -343,27 +343,27 @@ impl Server {
         }
     }
 
-    /// Tests if a person has agreed to another file than this one.
+    /// Tests if the user has approved a file other than this one.
     pub fn is_other_file(&self, file: &Path) -> bool {
         let approved = self.approved_file.as_deref();
         approved.is_some_and(|approved| file.to_string_lossy() != approved)
     }
 }
 
-/// Whether the tools of a server are shown before somebody has approved them.
+/// The approval that a server's definitions need before they are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// As they are when first seen; changed ones when they are approved.
+    /// None when first seen; later changes need approval.
     #[default]
     First,
-    /// When they are approved.
+    /// Every definition needs approval.
     Ask,
-    /// At once, also when they change.
+    /// None, not even for changes.
     Always,
 }
 
 impl Trust {
-    /// As it is written.
+    /// The value in the configuration file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -373,49 +373,50 @@ impl Trust {
     }
 }
 
-/// When a server is started.
+/// The time at which a server is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// When it is first needed.
+    /// On first use.
     Lazy,
     /// With the gateway.
     Eager,
 }
 
-/// How a server is reached.
+/// The transport to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
-    /// A program on this machine, over its standard input and output.
+    /// A local program, over its standard input and output.
     Command(CommandLine),
     /// An address.
     Remote(Remote),
     /// A container, over its standard input and output.
     Container(Container),
-    /// The memory that is part of this program.
+    /// The built-in memory.
     BuiltIn,
 }
 
-/// A program on this machine.
+/// A local program.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CommandLine {
     /// The program.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables set in its environment.
+    /// Variables that are set in its environment.
     pub env: BTreeMap<String, String>,
-    /// Variables that it gets from the gateway's environment, beyond those that every server gets.
+    /// Variables that it inherits from the gateway's environment, beyond the list that every server
+    /// gets.
     pub inherit_env: Inherit,
-    /// Its working directory; absent is a directory of its own in the home.
+    /// Working directory; `None` means its own directory in the home.
     pub cwd: Option<String>,
 }
 
 /// Variables that a program gets from the gateway's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inherit {
-    /// Those of these names.
+    /// Variables with these names.
     Names(Vec<String>),
-    /// Every one.
+    /// All of them.
     All,
 }
 
@@ -444,13 +445,13 @@ pub struct Remote {
     pub url: String,
     /// Headers sent with every request.
     pub headers: BTreeMap<String, String>,
-    /// What it speaks.
+    /// The transport at the address.
     pub kind: RemoteKind,
 }
 
 impl Remote {
-    /// The host and port that are connected to, as HTTP clients read the address, where a person may read another:
-    /// behind a name and an `@`, or spelled in another way.
+    /// The host and port that HTTP clients connect to, if a person could misread the address: it has a
+    /// user name before an `@`, or an unusual spelling of the host.
     pub fn disguised_host(&self) -> Option<String> {
         let read = url::Url::parse(&self.url).ok()?;
         let host = read.host_str()?;
@@ -476,16 +477,16 @@ impl fmt::Debug for Remote {
     }
 }
 
-/// What a server at an address speaks.
+/// The transport of a remote server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemoteKind {
-    /// Streamable HTTP, and HTTP+SSE where that is refused. What clients call `http` means this
-    /// too, since many of them fall back without saying so.
+    /// Streamable HTTP, with HTTP+SSE as a fallback if it is rejected. The type `http` of other clients
+    /// also means this, since many of them fall back silently.
     #[default]
     Auto,
-    /// Streamable HTTP and nothing else; `"type": "http-only"`.
+    /// Streamable HTTP only; `"type": "http-only"`.
     Http,
-    /// HTTP+SSE of the revision 2024-11-05.
+    /// HTTP+SSE of revision 2024-11-05.
     Sse,
 }
 
@@ -498,19 +499,19 @@ pub struct Container {
     pub args: Vec<String>,
     /// Variables set in the container.
     pub env: BTreeMap<String, String>,
-    /// The engine's program and its leading arguments; empty means find one.
+    /// The engine's program and its leading arguments; empty means that an engine is detected.
     pub engine: Vec<String>,
     /// The network to join.
     pub network: Network,
-    /// The memory limit as the engine spells it, such as `512m`.
+    /// Memory limit in the engine's syntax, such as `512m`.
     pub memory: Option<String>,
     /// The number of CPUs, such as `1.5`.
     pub cpus: Option<String>,
-    /// How many processes it may have.
+    /// The most processes.
     pub pids: Option<u32>,
-    /// Mounts as the engine spells them, `SOURCE:TARGET[:ro]`.
+    /// Mounts in the engine's syntax, `SOURCE:TARGET[:ro]`.
     pub mounts: Vec<String>,
-    /// Whether the image's own files are read-only.
+    /// `true` if the image's files are read-only.
     pub read_only: bool,
     /// Further arguments for the engine's `run`.
     pub run_args: Vec<String>,
@@ -534,7 +535,7 @@ impl fmt::Debug for Container {
     }
 }
 
-/// Stands in a log for a value that may be a secret.
+/// The placeholder in a log for a value that may be a secret.
 struct Hidden;
 
 impl fmt::Debug for Hidden {
@@ -543,7 +544,7 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// A list whose items may be secrets.
+/// The length of a list whose items may be secrets.
 struct Count(usize);
 
 impl fmt::Debug for Count {
@@ -552,7 +553,7 @@ impl fmt::Debug for Count {
     }
 }
 
-/// A map whose values may be secrets.
+/// The keys of a map whose values may be secrets.
 struct Names<'a>(&'a BTreeMap<String, String>);
 
 impl fmt::Debug for Names<'_> {
@@ -563,7 +564,7 @@ impl fmt::Debug for Names<'_> {
     }
 }
 
-/// The origin of an address: the rest may carry a secret.
+/// The origin of an address. The rest may contain a secret.
 struct Url<'a>(&'a str);
 
 impl fmt::Debug for Url<'_> {

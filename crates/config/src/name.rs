@@ -1,35 +1,35 @@
-//! What a server may be called.
+//! Names of servers.
 
 use std::borrow::Cow;
 
 /// The longest name, in characters.
 const NAME_MAX: usize = 64;
 
-/// Under this name the gateway offers its own tools.
+/// The name under which the gateway offers its own tools.
 const RESERVED: &str = "switchboard";
 
-/// Why a server cannot be called so.
+/// The reason why a name is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// There is no name.
+    /// The name is empty.
     #[error("a server's name is empty")]
     Empty,
     /// The name is too long.
     #[error("a server's name has more than {NAME_MAX} characters")]
     TooLong,
-    /// The name has a character that would break addresses or logs.
+    /// The name has a character that would break URLs or logs.
     #[error("a server's name may not contain / or control characters")]
     Character,
-    /// The name means a folder in addresses.
+    /// The name is a relative path segment in URLs.
     #[error("a server cannot be called . or ..")]
     Dots,
-    /// The name is the gateway's own.
+    /// The name is reserved for the gateway.
     #[error("a server cannot be called {RESERVED}, as the gateway's own tools are")]
     Reserved,
 }
 
 impl NameError {
-    /// Advice for the user, apart from the message.
+    /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Empty => "give it one".into(),
@@ -40,9 +40,8 @@ impl NameError {
     }
 }
 
-/// Checks that a server can be called so: 1 to 64 characters, no control characters, no `/`,
-/// neither `.` nor `..`, which addresses take for folders, and not `switchboard`, which is the
-/// gateway itself.
+/// Checks the name of a server: 1 to 64 characters, no control characters, no `/`, neither `.` nor `..`,
+/// which are path segments in URLs, and not `switchboard`, which is the gateway itself.
 pub(crate) fn check_server_name(name: &str) -> Result<(), NameError> {
     if name.is_empty() {
         Err(NameError::Empty)

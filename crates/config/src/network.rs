@@ -1,19 +1,19 @@
-//! Which network a server in a container is in.
+//! Networks of containers.
 
 /// The network of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Network {
-    /// None at all, unless the configuration says otherwise.
+    /// No network. This is the default.
     #[default]
     None,
-    /// The one that the engine takes by itself.
+    /// The engine's default network.
     Default,
-    /// The one of this name, as the engine knows it.
+    /// The network with this name.
     Named(String),
 }
 
 impl Network {
-    /// A network by its name; engines say `none` for no network.
+    /// A network by its name. The engine's `none` means no network.
     pub(crate) fn named(name: &str) -> Self {
         match name {
             "none" => Self::None,
@@ -28,7 +28,7 @@ mod tests {
     use crate::{Transport, parse};
 
     #[test]
-    fn what_is_said_of_the_network() {
+    fn network_setting_is_parsed() {
         let named = |name: &str| Network::Named(name.to_owned());
         for (isolation, network) in [
             ("", Network::None),

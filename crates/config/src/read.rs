@@ -1,7 +1,7 @@
-//! From the tree to the model: the parts that are not servers, and how a block is looked into.
+//! Converts the tree to the model: everything but servers, and access to the values of an object.
 //!
-//! The shapes have been checked before, and every misfit noted. So a value of the wrong kind counts
-//! as absent here, and only what the shapes cannot say is noted.
+//! The shapes have been checked before, and all mismatches reported. So a value of the wrong kind counts
+//! as absent here, and only problems that shapes cannot express are reported.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::reference::pieces;
 use crate::server;
 use crate::shape::Keys;
 
-/// Reads the outer object.
+/// Converts the outer object.
 pub(crate) fn config(root: &Node<'_>, problems: &mut Problems) -> Config {
     let block = Block(root);
     let defaults = Config::default();
@@ -215,7 +215,7 @@ fn provider(block: Block<'_, '_>, problems: &mut Problems) -> Option<Provider> {
     })
 }
 
-/// Notes malformed references under these keys.
+/// Reports malformed references under these keys.
 pub(crate) fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Problems) {
     for key in keys {
         if let Some(member) = block.0.get(key) {
@@ -224,7 +224,7 @@ pub(crate) fn references(block: Block<'_, '_>, keys: &[&str], problems: &mut Pro
     }
 }
 
-/// Notes which keys that must be there are not.
+/// Reports required keys that are missing.
 fn needs(block: Block<'_, '_>, name: &str, keys: &Keys, problems: &mut Problems) {
     for &key in keys.one_of.iter().copied().flatten() {
         if block.0.get(key).is_none() {
@@ -245,12 +245,12 @@ fn shutdown(block: Block<'_, '_>) -> Shutdown {
     }
 }
 
-/// An object, asked for its values by key.
+/// An object with access to its values by key.
 #[derive(Clone, Copy)]
 pub(crate) struct Block<'n, 'a>(pub(crate) &'n Node<'a>);
 
 impl<'n, 'a> Block<'n, 'a> {
-    /// The offset of the key, which is there.
+    /// The offset of a key that exists.
     pub(crate) fn at(self, key: &str) -> usize {
         self.0.get(key).map_or(self.0.start, |member| member.at)
     }
@@ -326,11 +326,11 @@ pub(crate) fn texts(value: &Json<'_>) -> Option<Vec<String>> {
     Some(items.iter().filter_map(text).collect())
 }
 
-/// Notes every string in a value that holds a `${` that is no reference.
+/// Reports every string in a value that contains a `${` which is not a reference.
 pub(crate) fn check_references(node: &Node<'_>, problems: &mut Problems) {
     match &node.value {
         Json::Text(text) => {
-            // Most strings hold none, and starting up should not wait for them.
+            // Most strings have none; skipping them keeps the start fast.
             if text.contains("${")
                 && let Err(malformed) = pieces(text)
             {
@@ -347,7 +347,7 @@ pub(crate) fn check_references(node: &Node<'_>, problems: &mut Problems) {
     }
 }
 
-/// The value as it is, for a part that reads it later.
+/// Converts a value unchanged, for code that parses it later.
 pub(crate) fn to_value(node: &Node<'_>, problems: &mut Problems) -> serde_json::Value {
     use serde_json::Value;
 

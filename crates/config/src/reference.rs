@@ -1,31 +1,31 @@
-//! References inside strings: `${env:NAME}` and `${secret:NAME}`; `$${` stands for `${`.
+//! References in strings: `${env:NAME}` and `${secret:NAME}`; `$${` is a literal `${`.
 
 use std::ops::Range;
 
 use crate::json::quote;
 
-/// The longest name of a secret, which is a file's name.
+/// The longest name of a secret, in bytes. It is also a file name.
 const SECRET_NAME_MAX: usize = 128;
 
-/// A part of a string.
+/// A piece of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// Text that stands for itself.
+    /// Literal text.
     Plain(&'a str),
     /// A variable of the gateway's environment.
     Env(&'a str),
-    /// A file in the folder of secrets.
+    /// A file in the directory of secrets.
     Secret(&'a str),
 }
 
-/// A `${` that starts no reference.
+/// A `${` that does not start a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed {
     pub(crate) message: String,
     pub(crate) hint: String,
 }
 
-/// Takes a string apart.
+/// Splits a string into its pieces.
 pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Malformed> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -52,14 +52,14 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Malformed> {
     Ok(pieces)
 }
 
-/// The places of the references in a string.
+/// The byte ranges of the references in a string.
 pub(crate) fn ranges(text: &str) -> Result<Vec<Range<usize>>, Malformed> {
     let mut at = 0;
     let mut ranges = Vec::new();
     for piece in pieces(text)? {
         let start = at;
         at += match piece {
-            // Only an escaped one stands for itself, and was longer.
+            // Literal `${` occurs only escaped, so its source is one byte longer.
             Piece::Plain("${") => "$${".len(),
             Piece::Plain(plain) => plain.len(),
             Piece::Env(name) => "${env:}".len() + name.len(),
@@ -99,12 +99,12 @@ fn reference(inside: &str) -> Result<Piece<'_>, Malformed> {
     }
 }
 
-/// What systems take as a name; shells are stricter.
+/// Tests if the system accepts a variable name; shells are stricter.
 fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
-/// Returns whether a secret can have this name: one that stays inside its folder on every system.
+/// Returns `true` if a secret can have this name, which stays inside its directory on every system.
 pub fn is_secret_name(name: &str) -> bool {
     (1..=SECRET_NAME_MAX).contains(&name.len())
         && !name.starts_with('.')
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn taken_apart() {
+    fn strings_are_split_into_pieces() {
         use Piece::{Env, Plain, Secret};
         for (text, expected) in [
             ("", vec![]),

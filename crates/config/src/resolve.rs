@@ -1,7 +1,7 @@
-//! Putting in what `${env:NAME}` and `${secret:NAME}` stand for.
+//! Resolves `${env:NAME}` and `${secret:NAME}`.
 //!
-//! The configuration keeps the references; values are fetched when a server is started, so that
-//! they are in no file, log or comparison that does not need them.
+//! The configuration keeps the references. Values are fetched when a server is started, so that they do
+//! not appear in files, logs or comparisons that do not need them.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -18,25 +18,25 @@ use crate::reference::{Piece, pieces};
 use crate::secret::is_pasted_value;
 use crate::shell::shell_word;
 
-/// The largest secret; a chain of certificates fits.
+/// The largest secret, in bytes. A certificate chain fits.
 const SECRET_MAX: u64 = 64 * 1024;
 
-/// Why a reference stands for nothing. `place` names the server and the key, such as
+/// The reason why a reference cannot be resolved. `place` names the server and the key, such as
 /// `server "files", env.TOKEN`.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// A variable is not set.
     #[error("{place}: the variable {name} is not set")]
     Variable {
-        /// Where the reference is.
+        /// Location of the reference.
         place: String,
         /// The variable.
         name: String,
     },
-    /// A variable holds bytes that are not text.
+    /// A variable is not UTF-8.
     #[error("{place}: the variable {name} is not UTF-8 text")]
     VariableText {
-        /// Where the reference is.
+        /// Location of the reference.
         place: String,
         /// The variable.
         name: String,
@@ -44,20 +44,20 @@ pub enum ResolveError {
     /// A secret's file cannot be read.
     #[error("{place}: cannot read the secret {name}")]
     Secret {
-        /// Where the reference is.
+        /// Location of the reference.
         place: String,
         /// The secret.
         name: String,
         /// Its file.
         path: PathBuf,
-        /// What the system said.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
-    /// Others may read a secret's file.
+    /// Other users may read a secret's file.
     #[error("{place}: others may read the secret {name} (mode {mode:o})")]
     Exposed {
-        /// Where the reference is.
+        /// Location of the reference.
         place: String,
         /// The secret.
         name: String,
@@ -66,32 +66,32 @@ pub enum ResolveError {
         /// The mode of the file.
         mode: u32,
     },
-    /// A secret's file holds no secret.
+    /// A secret's file has invalid content.
     #[error("{place}: the secret {name} {what}")]
     Content {
-        /// Where the reference is.
+        /// Location of the reference.
         place: String,
         /// The secret.
         name: String,
         /// Its file.
         path: PathBuf,
-        /// What is wrong with the content.
+        /// The problem with the content.
         what: &'static str,
     },
-    /// The string cannot be taken apart. [`parse`](crate::parse) refuses such a configuration.
+    /// The string has a malformed reference. [`parse`](crate::parse) rejects such a configuration.
     #[error("{place}: {message}")]
     Malformed {
-        /// Where the reference is.
+        /// Location of the reference.
         place: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
-        /// What to write instead.
+        /// A hint with the correct syntax.
         hint: String,
     },
 }
 
 impl ResolveError {
-    /// Advice for the user, apart from the message.
+    /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Variable { .. } => "set it where the gateway is started".into(),
@@ -112,18 +112,18 @@ impl ResolveError {
     }
 }
 
-/// A part of the configuration with its references replaced, and the secrets that it now holds.
+/// A part of the configuration with its references resolved, and the secrets that it contains.
 #[derive(Debug)]
 pub struct Resolved<T> {
-    /// The part.
+    /// The resolved part.
     pub value: T,
-    /// The values that no log, error or status may show.
+    /// Values that must not appear in logs, errors or the status.
     pub secrets: Vec<Secret>,
 }
 
 impl Server {
-    /// The same server with every reference in its transport replaced by what it stands for.
-    /// `name` is for messages, `secrets` the folder with a file for each secret.
+    /// Returns the server with all references in its transport resolved. `name` is for messages;
+    /// `secrets` is the directory with one file per secret.
     pub fn resolve(
         &self,
         name: &str,
@@ -141,7 +141,7 @@ impl Server {
 }
 
 impl Provider {
-    /// The same provider with the references in its address and key replaced.
+    /// Returns the provider with the references in its address and key resolved.
     pub fn resolve(
         &self,
         secrets: &Path,
@@ -160,7 +160,7 @@ impl Provider {
 }
 
 impl Webhook {
-    /// The same address with the references in it and in the secret replaced.
+    /// Returns the webhook with the references in its address and secret resolved.
     pub fn resolve(
         &self,
         secrets: &Path,
@@ -178,11 +178,11 @@ impl Webhook {
 }
 
 struct Resolver<'a> {
-    /// The front part of every place.
+    /// Prefix of every location.
     owner: &'a str,
     secrets: &'a Path,
     env: &'a dyn Fn(&str) -> Option<OsString>,
-    /// The secrets that were met.
+    /// The secrets found so far.
     found: RefCell<Vec<Secret>>,
 }
 
@@ -338,7 +338,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The name of a reference, unless a value was pasted in its place.
+/// The name of a reference; redacted if it looks like a value that was pasted there.
 fn shown(name: &str) -> &str {
     if is_pasted_value(name) {
         redact::REDACTED

@@ -1,4 +1,4 @@
-//! The JSON Schema of the configuration, made from the very keys that the parser checks by.
+//! The JSON Schema of the configuration, generated from the table of keys that the parser uses.
 
 use serde_json::{Map, Value, json};
 

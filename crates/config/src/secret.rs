@@ -1,7 +1,8 @@
-//! Recognising secrets: which values look like one, and which secrets and variables a configuration names.
+//! Detection of values that look like secrets, and of the secrets and variables that a configuration
+//! references.
 //!
-//! Names and forms are those of the redaction, so that a value that no log may show is one that no file
-//! should hold.
+//! Names and patterns are those of the redaction: a value that logs must not show should not be in a
+//! file either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,30 +13,31 @@ use switchboard_redact as redact;
 use crate::model::{Config, Server, Transport};
 use crate::reference::{Piece, pieces, ranges};
 
-/// The schemes of `Authorization`, which are no secret by themselves.
+/// Schemes of `Authorization`, which are not secret.
 const SCHEMES: [&str; 3] = ["Bearer ", "Basic ", "Token "];
 
-/// The place of a text in the entry of a server.
+/// The location of a text in a server's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place<'a> {
     /// The variable of this name.
     Variable(&'a str),
     /// The header of this name.
     Header(&'a str),
-    /// An argument, after this one.
+    /// An argument; this is the one before it.
     Argument(&'a str),
     /// The address.
     Address,
 }
 
-/// The parts of a text that look like secrets, in order and apart, by their place (`API_KEY`,
-/// `Authorization`, `--token`) or by themselves (`ghp_…`, a JWT, a password in a URL). Of a variable and a
-/// header that is the whole text without `Bearer ` and its like. A reference such as `${secret:NAME}` is none.
+/// The parts of a text that look like secrets, in order and without overlaps, because of their location
+/// (`API_KEY`, `Authorization`, `--token`) or their form (`ghp_…`, a JWT, a password in a URL). For a
+/// variable or header this is the whole text without a scheme such as `Bearer `. A reference such as
+/// `${secret:NAME}` is not a secret.
 pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
     let Ok(references) = ranges(text) else {
         return Vec::new();
     };
-    // A colon in a reference must not look like that before a password.
+    // A colon in a reference must not look like the one before a password.
     let mut masked = text.to_owned();
     for reference in &references {
         masked.replace_range(reference.clone(), &"x".repeat(reference.len()));
@@ -47,7 +49,7 @@ pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
         Place::Argument(before) => redact::arguments("", [before, &masked]),
         Place::Address => redact::literal("", &masked),
     };
-    // Text like a secret may be the host as well, which is none.
+    // The host may also contain the text of a secret, but is not secret.
     let host = match place {
         Place::Address => redact::authority(&masked).map_or(0..0, |authority| authority.place),
         _ => 0..0,
@@ -68,12 +70,13 @@ pub fn secret_parts(place: Place<'_>, text: &str) -> Vec<Range<usize>> {
     joined(parts)
 }
 
-/// Returns whether a value seems to have been pasted in the place of a name: names are shown, values are not.
+/// Returns `true` if a name looks like a value that was pasted in its place: names are shown, values are
+/// not.
 pub fn is_pasted_value(name: &str) -> bool {
     redact::redact_text(name) != name
 }
 
-/// The rest of a part outside the other one.
+/// The pieces of a range outside another one.
 fn without(part: Range<usize>, other: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let before = part.start..part.end.min(other.start);
     let after = part.start.max(other.end)..part.end;
@@ -85,7 +88,7 @@ fn without(part: Range<usize>, other: &Range<usize>) -> impl Iterator<Item = Ran
     rest.into_iter().filter(|part| part.start < part.end)
 }
 
-/// The same parts without overlaps.
+/// Merges overlapping ranges.
 fn joined(mut parts: Vec<Range<usize>>) -> Vec<Range<usize>> {
     parts.sort_unstable_by_key(|part| (part.start, part.end));
     let mut apart: Vec<Range<usize>> = Vec::with_capacity(parts.len());
@@ -98,7 +101,7 @@ fn joined(mut parts: Vec<Range<usize>>) -> Vec<Range<usize>> {
     apart
 }
 
-/// Returns whether a part of a text is more than a reference or a setting.
+/// Tests if a part of a text is more than a reference or a setting.
 fn is_secret(text: &str, part: &Range<usize>, references: &[Range<usize>]) -> bool {
     let mut plain = String::new();
     let mut at = part.start;
@@ -107,13 +110,13 @@ fn is_secret(text: &str, part: &Range<usize>, references: &[Range<usize>]) -> bo
             continue;
         }
         if reference.start < at || reference.end > part.end {
-            // A piece of a reference is only like the value by chance.
+            // The match overlaps a reference only by chance.
             return false;
         }
         plain.push_str(&text[at..reference.start]);
         at = reference.end;
         if plain.ends_with(':') {
-            // The name of the user whose password it is.
+            // The user name before the password.
             plain.clear();
         }
     }
@@ -121,7 +124,8 @@ fn is_secret(text: &str, part: &Range<usize>, references: &[Range<usize>]) -> bo
     !is_setting(bare(&plain.replace("$${", "${")).trim())
 }
 
-/// A number, a truth, a short word or the variable of another program, such as the value of `MAX_TOKENS`.
+/// Tests if a value is a number, a boolean, a short word or a variable of another program, such as the
+/// value of `MAX_TOKENS`.
 fn is_setting(value: &str) -> bool {
     let is_number = value.len() <= 6 && value.bytes().all(|byte| byte.is_ascii_digit());
     let is_variable = value.starts_with("${") && value.ends_with('}');
@@ -131,7 +135,7 @@ fn is_setting(value: &str) -> bool {
         || ["true", "false", "none", "auto"].contains(&value)
 }
 
-/// The text without `Bearer ` and its like.
+/// The text without a scheme such as `Bearer `.
 fn bare(text: &str) -> &str {
     let scheme = SCHEMES.iter().find(|scheme| {
         let start = text.get(..scheme.len());
@@ -140,12 +144,12 @@ fn bare(text: &str) -> &str {
     scheme.map_or(text, |scheme| &text[scheme.len()..])
 }
 
-/// Something outside the configuration that a text refers to.
+/// A reference in a text to something outside the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reference<'a> {
     /// A variable of the gateway's environment.
     Variable(&'a str),
-    /// A secret of the home.
+    /// A secret in the home.
     Secret(&'a str),
 }
 
@@ -169,7 +173,7 @@ fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
 }
 
 impl Config {
-    /// The values that look like secrets and stand in the configuration in clear.
+    /// The values in the configuration that look like secrets in plain text.
     pub fn clear_secrets(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         let mut add = |place, text: &str| {
@@ -194,8 +198,8 @@ impl Config {
         found
     }
 
-    /// The secrets that are named with `${secret:NAME}`, and the parts of the configuration that
-    /// use each of them.
+    /// The secrets referenced with `${secret:NAME}`, and for each the parts of the configuration that
+    /// use it.
     pub fn secrets_used(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut note = |owner: &str, reference: Reference<'_>| {
@@ -225,13 +229,13 @@ impl Config {
 }
 
 impl Server {
-    /// The secrets and variables that its texts refer to.
+    /// The secrets and variables that its texts reference.
     pub fn references(&self) -> BTreeSet<Reference<'_>> {
         texts(self).into_iter().flat_map(references).collect()
     }
 
-    /// The arguments that hold a secret, or a variable that looks like one. Every user of the machine
-    /// can read the arguments of a process.
+    /// The number of arguments with a secret, or with a variable that looks like one. Every user of the
+    /// machine can read the arguments of a process.
     pub fn secret_arguments(&self) -> usize {
         let is_key = |reference: Reference<'_>| match reference {
             Reference::Secret(_) => true,
@@ -244,7 +248,7 @@ impl Server {
         placed(self).iter().filter(|given| is_secret(given)).count()
     }
 
-    /// Returns whether credentials go to another machine over plain `http://`.
+    /// Returns `true` if credentials are sent to another machine over plain `http://`.
     pub fn sends_credentials_in_clear(&self) -> bool {
         let Transport::Remote(remote) = &self.transport else {
             return false;
@@ -260,7 +264,7 @@ impl Server {
     }
 }
 
-/// An address of another machine without TLS.
+/// Tests if an address is on another machine and without TLS.
 fn is_plain_and_far(url: &str) -> bool {
     let Some(authority) = redact::authority(url) else {
         return false;
@@ -279,7 +283,7 @@ fn is_plain_and_far(url: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") && !host.is_empty() && !is_near
 }
 
-/// Every text of a server that may hold references.
+/// Every text of a server that may contain references.
 fn texts(server: &Server) -> Vec<&str> {
     let mut texts: Vec<&str> = placed(server).into_iter().map(|(_, text)| text).collect();
     match &server.transport {
@@ -296,7 +300,7 @@ fn texts(server: &Server) -> Vec<&str> {
     texts
 }
 
-/// The texts of a server that may hold secrets, with their places.
+/// The texts of a server that may contain secrets, with their locations.
 fn placed(server: &Server) -> Vec<(Place<'_>, &str)> {
     let mut placed = Vec::new();
     let (env, lists): (_, [&[String]; 2]) = match &server.transport {
@@ -326,7 +330,7 @@ fn placed(server: &Server) -> Vec<(Place<'_>, &str)> {
 mod tests {
     use super::*;
 
-    /// The text with what looks like a secret replaced by `#`.
+    /// Replaces the parts of a text that look like secrets with `#`.
     fn masked(place: Place<'_>, text: &str) -> String {
         let mut masked = text.to_owned();
         for part in secret_parts(place, text).into_iter().rev() {
@@ -336,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_known_by_place_or_form() {
+    fn secrets_are_detected_by_location_or_form() {
         use Place::{Address, Argument, Header, Variable};
         let key = "f3b1c29e77d04a6f8b52";
         for (place, text, expected) in [
@@ -388,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_and_references_are_no_secrets() {
+    fn settings_and_references_are_not_secrets() {
         use Place::{Address, Argument, Header, Variable};
         for (place, text) in [
             (Variable("API_KEY"), "${secret:x}"),
@@ -420,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_with_credentials_is_seen() {
+    fn plain_http_with_credentials_is_detected() {
         let server = |url: &str, header: &str| {
             let text = format!(
                 r#"{{"mcpServers": {{"a": {{"url": "{url}", "headers": {{"{header}": "${{secret:a}}"}}}}}}}}"#

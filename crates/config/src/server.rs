@@ -1,4 +1,4 @@
-//! From one entry of `mcpServers` to a [`Server`], with the spellings of other programs.
+//! Converts an entry of `mcpServers` to a [`Server`], including the spellings of other programs.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::model::{
 use crate::network::Network;
 use crate::read::{Block, references, texts};
 
-/// Keys that go with some ways to reach a server and not with others.
+/// Keys that apply only to some kinds of servers.
 const COMPANIONS: [(&str, &[Way]); 6] = [
     ("args", &[Way::Command, Way::Container]),
     ("env", &[Way::Command, Way::Container]),
@@ -24,10 +24,10 @@ const COMPANIONS: [(&str, &[Way]); 6] = [
     ("isolation", &[Way::Container]),
 ];
 
-/// Below this a `timeout` is in seconds: nobody gives a server less than one.
+/// A `timeout` below this is in seconds: no program gives a server less than one second.
 const TIMEOUT_SECONDS_BELOW: u64 = 1000;
 
-/// Above this it is in milliseconds: programs that count seconds take an hour at most.
+/// A `timeout` above this is in milliseconds: programs that count seconds allow an hour at most.
 const TIMEOUT_MILLIS_ABOVE: u64 = 3600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ enum Way {
     Container,
 }
 
-/// Reads one entry; `None` if it cannot be told how the server is reached.
+/// Converts an entry; `None` if it does not say how to reach the server.
 pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Server> {
     member.node.members()?;
     let block = Block(&member.node);
@@ -94,11 +94,11 @@ pub(crate) fn read(member: &Member<'_>, problems: &mut Problems) -> Option<Serve
     })
 }
 
-/// How the server is reached, and by which key that is said.
+/// Determines how the server is reached, and the key that says so.
 fn way(member: &Member<'_>, problems: &mut Problems) -> Option<(&'static str, Way)> {
     let mut found = WAYS.iter().filter(|key| member.node.get(key).is_some());
     let Some(&key) = found.next() else {
-        // A misspelt key has been noted, and is the likely reason.
+        // A misspelt key, already reported, is the likely reason.
         let members = member.node.members().unwrap_or_default();
         if members
             .iter()
@@ -135,7 +135,7 @@ fn way(member: &Member<'_>, problems: &mut Problems) -> Option<(&'static str, Wa
     Some((key, way))
 }
 
-/// Notes keys that would do nothing. Empty ones are let pass: some programs write them always.
+/// Reports keys that have no effect. Empty values are accepted, since some programs always write them.
 fn companions(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Problems) {
     for (key, ways) in COMPANIONS {
         let Some(value) = block.value(key) else {
@@ -167,7 +167,8 @@ fn companions(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Prob
     }
 }
 
-/// What a server at an address speaks. Notes a `type` that contradicts the way or the other one.
+/// The transport of a remote server. Reports a `type` or `transport` that contradicts the server's kind
+/// or the other key.
 fn kind(block: Block<'_, '_>, way_key: &str, way: Way, problems: &mut Problems) -> RemoteKind {
     let mut kind = None;
     for key in ["type", "transport"] {
@@ -291,7 +292,7 @@ fn isolate(container: &mut Container, block: Block<'_, '_>, problems: &mut Probl
     }
     container.memory = block.text("memory").map(str::to_owned);
     container.cpus = match block.value("cpus") {
-        // Engines know no exponents.
+        // Engines do not accept exponents.
         Some(Json::Number(amount)) => amount.parse::<f64>().ok().map(|cpus| cpus.to_string()),
         Some(Json::Text(amount)) => Some(amount.clone().into_owned()),
         _ => None,
@@ -404,7 +405,7 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0', '*', ' '])
 }
 
-/// Notes names in `env` that no environment can hold.
+/// Reports names in `env` that are not valid variable names.
 fn variables(block: Block<'_, '_>, problems: &mut Problems) {
     let members = block.0.get("env").and_then(|member| member.node.members());
     for variable in members.unwrap_or_default() {
@@ -422,7 +423,7 @@ fn items<'n, 'a>(block: Block<'n, 'a>, key: &str) -> &'n [Node<'a>] {
     }
 }
 
-/// The address under this key. What cannot be one is noted.
+/// The address under this key. Reports an invalid one.
 pub(crate) fn address<'n>(
     block: Block<'n, '_>,
     key: &str,
@@ -445,13 +446,13 @@ pub(crate) fn address<'n>(
     Some(url)
 }
 
-/// HTTP clients take a backslash for a slash, leave out line ends, and take a `#` for the end of the host: each makes
-/// an address lead elsewhere than it seems to.
+/// Tests if a character makes an address lead elsewhere than it seems to. HTTP clients read a backslash
+/// as a slash, ignore line ends, and end the host at a `#`.
 fn is_odd(c: char) -> bool {
     c.is_whitespace() || c.is_control() || matches!(c, '\\' | '#')
 }
 
-/// A first look only; the transport reads the address for good once references are put in.
+/// A preliminary check; the transport parses the address after references are resolved.
 fn is_address(url: &str) -> bool {
     if url.starts_with("${") {
         return true;
@@ -463,7 +464,7 @@ fn is_address(url: &str) -> bool {
     web && !rest.is_empty() && !rest.starts_with(['/', '?', ':'])
 }
 
-/// A token of RFC 9110.
+/// Tests if a name is a token of RFC 9110.
 fn is_header_name(name: &str) -> bool {
     !name.is_empty()
         && name

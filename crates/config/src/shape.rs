@@ -1,4 +1,4 @@
-//! What a key may hold: one description that the parser checks by and the schema is made from.
+//! The allowed values of a key: one description for both the parser and the schema.
 
 use switchboard_text::{alike, nearest};
 
@@ -10,45 +10,45 @@ use crate::json::{Json, Member, Node, quote};
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
-    /// The value, as JSON, that the key has when it is absent.
+    /// The default value, as JSON.
     pub(crate) default: Option<&'static str>,
-    /// What it means, for the schema.
+    /// The description for the schema.
     pub(crate) about: &'static str,
 }
 
-/// What a key may hold.
+/// The allowed values of a key.
 #[derive(Debug)]
 pub(crate) enum Shape {
     Flag,
     Text,
-    /// A positive number, with or without a fraction.
+    /// A positive number, possibly with a fraction.
     Amount,
     Whole {
         min: u64,
         max: u64,
     },
-    /// A number that is not negative, with or without a fraction.
+    /// A non-negative number, possibly with a fraction.
     Price,
     Choice(&'static [&'static str]),
-    /// A list of some of these.
+    /// A list of these choices.
     Choices(&'static [&'static str]),
     Texts,
-    /// Names with a string each.
+    /// A map from names to strings.
     TextMap,
     Object(&'static Keys),
-    /// Names of servers with an object each.
+    /// A map from names of servers to objects.
     Servers(&'static Keys),
     Values,
     Anything,
     Either(&'static Shape, &'static Shape),
 }
 
-/// The keys of one kind of object, and wrong names that people are known to try.
+/// The keys of one kind of object, and wrong names that users are known to try.
 #[derive(Debug)]
 pub(crate) struct Keys {
     pub(crate) all: &'static [Key],
     pub(crate) meant: &'static [(&'static str, &'static str)],
-    /// Of each group exactly one key is there.
+    /// Exactly one key of each group must be present.
     pub(crate) one_of: &'static [&'static [&'static str]],
 }
 
@@ -57,7 +57,7 @@ impl Keys {
         self.all.iter().find(|key| key.name == name)
     }
 
-    /// What to do about a name that is no key.
+    /// A hint for an unknown key.
     fn hint(&self, wrong: &str) -> String {
         let meant = self
             .meant
@@ -76,7 +76,7 @@ impl Keys {
     }
 }
 
-/// Notes whatever in `node`, the value of `name`, does not have the shape.
+/// Reports everything in `node`, the value of `name`, that does not match the shape.
 pub(crate) fn check(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
     if !fits(node, shape) {
         return misfit(node, shape, name, problems);
@@ -153,7 +153,7 @@ fn check_item(item: &Node<'_>, message: impl Fn() -> String, problems: &mut Prob
     }
 }
 
-/// No program, address or header can carry the end mark of C strings.
+/// Rejects U+0000, which no program, address or header can contain.
 fn check_text(node: &Node<'_>, text: &str, problems: &mut Problems) {
     if text.contains('\0') {
         problems.add(
@@ -163,7 +163,7 @@ fn check_text(node: &Node<'_>, text: &str, problems: &mut Problems) {
     }
 }
 
-/// Whether the value is of the right kind; what is inside it is looked at later.
+/// Tests if the value is of the right kind. Its content is checked later.
 fn fits(node: &Node<'_>, shape: &Shape) -> bool {
     match (shape, &node.value) {
         (Shape::Flag, Json::Bool(_))
@@ -221,7 +221,7 @@ fn misfit(node: &Node<'_>, shape: &Shape, name: &str, problems: &mut Problems) {
     }
 }
 
-/// The words that a value may be, if it may be one of some.
+/// The choices for a value, if it has some.
 fn choices(shape: &Shape) -> Option<&'static [&'static str]> {
     match shape {
         Shape::Choice(choices) => Some(choices),
@@ -230,7 +230,7 @@ fn choices(shape: &Shape) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Whether a string holds what would be a value without its quotes.
+/// Tests if a string would be a value without its quotes.
 fn is_bare(text: &str) -> bool {
     matches!(text, "true" | "false") || text.parse::<u64>().is_ok()
 }

@@ -1,14 +1,14 @@
-//! Words of a command line, for people.
+//! Quotes words for shells.
 
 use std::fmt::Write as _;
 
-/// A word as a person can paste it into a shell, whatever is in it. Characters that cannot be seen are spelled out.
+/// Quotes any word so that a user can paste it into a shell. Invisible characters are escaped.
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
-    // Letters in name only.
+    // Letters by category, but invisible.
     let is_blank = |c: char| {
         matches!(
             c,

@@ -1,9 +1,10 @@
-//! Variables that well-known servers read and that no server gets unless its entry says so.
+//! Variables that well-known servers read, but that they only get if their entries say so.
 
 use crate::environment::Environment;
 use crate::model::CommandLine;
 
-/// Words in the command of a server, such as the name of its package, and the variables that it then reads.
+/// Words in a server's command, such as the name of its package, and the variables that such a server
+/// reads.
 const WANTED: &[(&[&str], &[&str])] = &[
     (
         &["aws", "awslabs", "dynamodb", "s3", "bedrock"],
@@ -85,7 +86,7 @@ const WANTED: &[(&[&str], &[&str])] = &[
 ];
 
 impl Environment {
-    /// The variables that are set here, that a server with this command is likely to read, and that it does not
+    /// The variables that are set here and that a server with this command probably reads, but does not
     /// get.
     pub fn missed_by(&self, line: &CommandLine) -> Vec<&'static str> {
         let words = words(line);
@@ -102,8 +103,8 @@ impl Environment {
     }
 }
 
-/// The words of the program's file name and of arguments that may name a package. Paths, addresses and options
-/// say nothing about the program.
+/// The words of the program's file name and of arguments that may name a package. Paths, addresses and
+/// options do not identify the program.
 fn words(line: &CommandLine) -> Vec<String> {
     let program = line.command.rsplit('/').next().unwrap_or_default();
     let args = line.args.iter().map(String::as_str);

@@ -1,25 +1,25 @@
-//! The web page of the gateway: its files, and how they are to be served.
+//! The web console of the gateway: its files, and the headers to serve them with.
 //!
-//! The files are written by hand and are served as they are: there is no build step, and nothing is
-//! loaded from elsewhere. They hold no data, so that they need no token; all that they show they read
-//! from the gateway's REST interface with the token of the person who signed in.
+//! The files are handwritten and served verbatim: there is no build step, and nothing is loaded from
+//! elsewhere. They contain no data, so they need no token. Everything that they show comes from the
+//! gateway's REST interface, with the token of the signed-in user.
 
 mod table;
 
 /// A file of the console.
 #[derive(Debug)]
 pub struct File {
-    /// Where it is served: `/`, `/console/app.js`.
+    /// URL path of the file: `/`, `/console/app.js`.
     pub path: &'static str,
-    /// What it is, for the header `Content-Type`.
+    /// Value of the header `Content-Type`.
     pub content_type: &'static str,
-    /// What is in it.
+    /// Content of the file.
     pub bytes: &'static [u8],
-    /// Changes with the bytes, for the header `ETag`, in its quotes.
+    /// Value of the header `ETag`, with its quotes. It changes with the content.
     pub etag: &'static str,
 }
 
-/// The file that is served at this path, if there is one.
+/// The file that is served at this path, if any.
 pub fn file(path: &str) -> Option<&'static File> {
     table::FILES.iter().find(|file| file.path == path)
 }
@@ -29,12 +29,12 @@ pub fn files() -> &'static [File] {
     table::FILES
 }
 
-/// What is sent with every file.
+/// Headers that are sent with every file.
 ///
-/// All that the console shows comes from others, and may be hostile. The first line of defence is that
-/// the scripts never make markup of it; these headers are the second: nothing but our own files runs,
-/// text cannot become script (`trusted-types`), nothing is sent elsewhere, and no other page can frame
-/// this one to steer somebody's clicks.
+/// Everything that the console shows comes from other parties and may be hostile. The first line of
+/// defence is that the scripts never turn it into markup. These headers are the second: only our own
+/// files run, text cannot become script (`trusted-types`), nothing is sent elsewhere, and no other page
+/// can frame this one for clickjacking.
 pub const HEADERS: &[(&str, &str)] = &[
     (
         "Content-Security-Policy",
@@ -51,6 +51,7 @@ pub const HEADERS: &[(&str, &str)] = &[
         "Permissions-Policy",
         "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
     ),
-    // A newer gateway brings newer files: a browser asks each time, and is told when nothing changed.
+    // A newer gateway has newer files: the browser revalidates each time and gets a 304 if nothing
+    // changed.
     ("Cache-Control", "no-cache"),
 ];

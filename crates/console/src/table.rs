@@ -1,4 +1,4 @@
-//! The table of files, put together when the crate is compiled.
+//! The table of files, built at compile time.
 
 use crate::File;
 
@@ -83,10 +83,10 @@ pub(crate) const FILES: &[File] = files! {
     PICTURE: "icon.svg";
 };
 
-/// Sixteen digits and two quotes.
+/// 16 digits and two quotes.
 const TAG_BYTES: usize = 18;
 
-/// A short name for these bytes (FNV-1a). It tells one build from another, and nobody is kept out by it.
+/// The ETag of these bytes (FNV-1a). It distinguishes builds; it is not a security measure.
 const fn tag(bytes: &[u8]) -> [u8; TAG_BYTES] {
     const DIGITS: [u8; 16] = *b"0123456789abcdef";
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
@@ -108,7 +108,7 @@ const fn tag(bytes: &[u8]) -> [u8; TAG_BYTES] {
 const fn text(tag: &'static [u8]) -> &'static str {
     match str::from_utf8(tag) {
         Ok(text) => text,
-        // Digits and quotes are always text.
+        // Digits and quotes are always valid UTF-8.
         Err(_) => "",
     }
 }
@@ -120,11 +120,11 @@ mod tests {
     use super::*;
     use crate::{file, files};
 
-    /// All files together; a page of a gateway on the same machine has no reason to be heavy.
+    /// Size limit for all files together. A page served from the same machine has no reason to be large.
     const BYTES_MAX: usize = 340 * 1024;
     const LINES_MAX: usize = 400;
 
-    /// What makes markup or a program of a text.
+    /// Functions and properties that turn text into markup or code.
     const FORBIDDEN: [&str; 12] = [
         "innerHTML",
         "outerHTML",
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_is_served_as_what_it_is() {
+    fn each_file_has_its_content_type() {
         for (path, content_type) in [
             ("/", "text/html; charset=utf-8"),
             ("/console/app.js", "text/javascript; charset=utf-8"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_folder_is_in_the_table_once() {
+    fn every_file_is_in_the_table_once() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("web");
         let there: BTreeSet<String> = fs::read_dir(folder)
             .unwrap()
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_file_names_is_there() {
+    fn referenced_files_exist() {
         let page = text(file("/").unwrap());
         let named = between(page, "src=\"", "\"").chain(between(page, "href=\"", "\""));
         let mut seen = 0;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_that_is_imported_is_exported() {
+    fn imported_names_are_exported() {
         for script in scripts() {
             for line in text(script)
                 .lines()
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_makes_markup_of_text() {
+    fn scripts_never_turn_text_into_markup() {
         for file in files() {
             for word in FORBIDDEN {
                 assert!(!text(file).contains(word), "{} has {word}", file.path);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_no_script_style_or_handler_of_its_own() {
+    fn page_has_no_inline_script_style_or_handler() {
         let page = text(file("/").unwrap());
         assert!(!page.contains("<style"), "styles are files");
         for tag in between(page, "<", ">") {
@@ -277,7 +277,7 @@ mod tests {
                 assert!(name != "style" && !name.starts_with("on"), "{tag}");
             }
         }
-        // The one between the opening and the closing tag.
+        // The single script element is empty between its tags.
         assert!(page.contains("\"></script>"), "no script in the page");
         for script in scripts() {
             assert!(!text(script).contains("\"style\""), "{}", script.path);
@@ -289,7 +289,7 @@ mod tests {
         for file in files() {
             for scheme in ["http://", "https://"] {
                 for rest in text(file).split(scheme).skip(1) {
-                    // A name of a kind of picture, and an example in a hint, are not loaded.
+                    // The namespace of SVG, and an example in a hint, are not loaded.
                     let known = ["www.w3.org/2000/svg", "example.com"];
                     let is_known = known.iter().any(|name| rest.starts_with(name));
                     assert!(
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_has_no_way_around() {
+    fn content_security_policy_has_no_exceptions() {
         let policy = crate::HEADERS
             .iter()
             .find(|(name, _)| *name == "Content-Security-Policy")
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_tell_files_apart() {
+    fn etags_differ_between_files() {
         let tags: BTreeSet<&str> = files().iter().map(|file| file.etag).collect();
         assert_eq!(tags.len(), files().len());
         for tag in tags {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_are_small() {
+    fn files_stay_small() {
         let bytes: usize = files().iter().map(|file| file.bytes.len()).sum();
         assert!(bytes <= BYTES_MAX, "{bytes} bytes");
         for file in files() {
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn every_script_says_what_it_is() {
+    fn scripts_start_with_a_description() {
         for script in scripts() {
             assert!(text(script).starts_with("// "), "{}", script.path);
         }

@@ -1,4 +1,4 @@
-//! Owner and mode of a file.
+//! Owner and mode of files.
 
 use std::{
     fs::{self, File, Metadata},
@@ -9,18 +9,18 @@ use std::{
 
 use rustix::process::geteuid;
 
-/// Owner and mode of a file, as far as they concern security.
+/// Owner and mode of a file, limited to what matters for security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The user that owns it.
+    /// User ID of the owner.
     pub owner: u32,
     /// The permission bits.
     pub mode: u32,
-    /// A directory in which users may remove only what is theirs, such as `/tmp`.
+    /// A directory in which users may remove only their own entries, such as `/tmp`.
     sticky: bool,
 }
 
-/// Reads owner and mode of the file behind a path, through links.
+/// Reads the owner and mode of the file at a path. Follows links.
 pub fn access(path: &Path) -> io::Result<Access> {
     fs::metadata(path).map(|found| Access::from(&found))
 }
@@ -36,32 +36,32 @@ impl From<&Metadata> for Access {
 }
 
 impl Access {
-    /// Owner and mode of an open file.
+    /// Reads the owner and mode of an open file.
     pub fn of(file: &File) -> io::Result<Self> {
         file.metadata().map(|found| Self::from(&found))
     }
 
-    /// It belongs to a user other than this process's and root.
+    /// Returns `true` if the owner is neither the user of this process nor root.
     pub fn is_foreign(self) -> bool {
         self.owner != 0 && self.owner != geteuid().as_raw()
     }
 
-    /// Every user of the machine may change it.
+    /// Returns `true` if every user of the machine may write to it.
     pub fn is_world_writable(self) -> bool {
         self.mode & 0o002 != 0
     }
 
-    /// It is a directory in which users may remove only what is theirs.
+    /// Returns `true` if it is a directory in which users may remove only their own entries.
     pub fn is_sticky(self) -> bool {
         self.sticky
     }
 
-    /// Other members of its group may change it.
+    /// Returns `true` if members of its group may write to it.
     pub fn is_group_writable(self) -> bool {
         self.mode & 0o020 != 0
     }
 
-    /// Users other than the owner may read or change it.
+    /// Returns `true` if users other than the owner have any access.
     pub fn is_open(self) -> bool {
         self.mode & 0o077 != 0
     }

@@ -13,14 +13,14 @@ use rustix::{fs::OFlags, process::geteuid};
 
 use crate::read::unfit;
 
-/// Makes a directory for the owner only (0700), with those above it that are missing. One that exists
-/// stays as it is.
+/// Creates a directory for the owner only (0700), and its missing parents. An existing directory is left
+/// unchanged.
 pub fn create_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Makes a directory that only its owner may use (0700), with those above it that are missing. One
-/// that exists is closed to others. Fails if it is a symbolic link or belongs to another user.
+/// Creates a directory that only its owner may use (0700), and its missing parents. An existing
+/// directory is closed to other users. Fails if the path is a symbolic link or belongs to another user.
 pub fn private_dir(path: &Path) -> io::Result<()> {
     create_dir(path)?;
     if fs::symlink_metadata(path)?.is_symlink() {

@@ -1,4 +1,4 @@
-//! Replacing a file in one step.
+//! Atomic replacement of files.
 
 use std::{
     ffi::OsString,
@@ -17,13 +17,13 @@ use rustix::{
 
 use crate::{dir::create_dir, parent};
 
-/// The ending of drafts.
+/// File extension of drafts.
 pub(crate) const ENDING: &str = "new";
 
-/// The number of links that [`follow`] follows, as many as Linux does.
+/// The most links that [`follow`] follows; Linux has the same limit.
 const LINKS_MAX: usize = 40;
 
-/// The number of names that are tried for a draft.
+/// The most names that are tried for a draft.
 const NAMES_MAX: usize = 100;
 
 /// The permissions of a replaced file.
@@ -40,12 +40,12 @@ pub enum Mode {
 pub enum Durability {
     /// Before the call returns.
     Synced,
-    /// Some time later. For content that can be made again.
+    /// Some time later. For content that can be recreated.
     Eventual,
 }
 
-/// Replaces the content of a file in one step and waits for the disk. The directory has to exist. If
-/// the path is a link, the link itself is replaced; [`follow`] finds the file behind it.
+/// Replaces the content of a file atomically and waits for the disk. The directory has to exist. If the
+/// path is a link, the link itself is replaced; [`follow`] finds its target.
 pub fn replace(path: &Path, content: &[u8], mode: Mode) -> io::Result<()> {
     let mut draft = Draft::beside(path)?;
     draft.write_all(content)?;
@@ -55,27 +55,27 @@ pub fn replace(path: &Path, content: &[u8], mode: Mode) -> io::Result<()> {
     draft.place(Durability::Synced)
 }
 
-/// Replaces a file that only its owner may read, and makes its directory if it is missing.
+/// Replaces a file that only its owner may read, and creates its directory if it is missing.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     create_dir(parent(path))?;
     replace(path, content, Mode::Private)
 }
 
-/// The file behind any links, which need not exist.
+/// Resolves links and returns the target, which need not exist.
 pub fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut passed = links(path)?;
-    // The path itself is always there.
+    // The list always has the path itself.
     Ok(passed.pop().unwrap_or_else(|| path.to_owned()))
 }
 
-/// The path, every link that it leads to, and last the file behind them, which need not exist.
+/// The path, every link that it leads through, and finally the target, which need not exist.
 pub fn links(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut passed = Vec::new();
     let mut target = path.to_owned();
     for _ in 0..LINKS_MAX {
         let next = match fs::read_link(&target) {
             Ok(next) => parent(&target).join(next),
-            // Not a link, or nothing at all.
+            // Not a link, or the path does not exist.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -97,8 +97,8 @@ pub fn links(path: &Path) -> io::Result<Vec<PathBuf>> {
     )))
 }
 
-/// New content for a file, written beside it. It takes the place of the file with [`place`](Self::place);
-/// if it is dropped before that, it is removed.
+/// New content for a file, in a temporary file beside it. [`place`](Self::place) renames it to the file;
+/// a draft that is dropped before that is removed.
 #[derive(Debug)]
 pub struct Draft {
     file: File,
@@ -115,7 +115,7 @@ impl Draft {
             .file_name()
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
         let mut options = OpenOptions::new();
-        // O_NOFOLLOW is implied by O_EXCL, and stated for systems that are lax about it.
+        // O_EXCL implies O_NOFOLLOW; it is set for systems that do not comply.
         let flags = OFlags::NOFOLLOW.bits().cast_signed();
         options
             .write(true)
@@ -162,7 +162,7 @@ impl Draft {
         self.file.set_permissions(permissions)
     }
 
-    /// Puts the draft in the place of the file.
+    /// Renames the draft to the target, replacing it.
     pub fn place(self, durability: Durability) -> io::Result<()> {
         if durability == Durability::Synced {
             self.file.sync_all()?;
@@ -171,13 +171,13 @@ impl Draft {
         self.sync_parent(durability)
     }
 
-    /// Puts the draft where no file is yet, and waits for the disk. Fails with
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if there is one.
+    /// Renames the draft to a target that must not exist, and waits for the disk. Fails with
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if it does.
     pub fn place_new(self) -> io::Result<()> {
         self.file.sync_all()?;
         match renameat_with(CWD, &self.path, CWD, &self.target, RenameFlags::NOREPLACE) {
             Ok(()) => {}
-            // Not every file system can rename so; a second link refuses to replace as well.
+            // Not every file system supports this rename. A hard link does not replace a file either.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 fs::hard_link(&self.path, &self.target)?;
             }
@@ -186,7 +186,7 @@ impl Draft {
         self.sync_parent(Durability::Synced)
     }
 
-    /// Makes the new name survive a loss of power.
+    /// Syncs the directory, so that the new name survives a loss of power.
     fn sync_parent(&self, durability: Durability) -> io::Result<()> {
         if durability == Durability::Synced {
             File::open(parent(&self.target))?.sync_all()?;

@@ -1,4 +1,4 @@
-//! A folder with one JSON file for each name, such as the name of a server.
+//! A folder with one JSON file per name, such as the name of a server.
 
 use std::{
     fs, io,
@@ -7,13 +7,13 @@ use std::{
 
 const ENDING: &str = "json";
 
-/// The longest name, in bytes, that is the name of its file as it is.
+/// The longest name, in bytes, that is used unchanged as a file name.
 const PLAIN_NAME_BYTES: usize = 80;
 
-/// The file of a name: the name itself if that is safe everywhere, else the safe part of it and a hash.
-/// A plain name has no dot, so the two never meet.
+/// The file name for a name: the name itself if it is safe on every file system, else its safe
+/// characters and a hash. A plain name has no dot, so the two forms never collide.
 pub fn file_name(name: &str, hash: impl FnOnce() -> String) -> String {
-    // Some file systems do not tell upper case from lower case.
+    // Some file systems ignore case.
     let safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     if !name.is_empty() && name.len() <= PLAIN_NAME_BYTES && name.chars().all(safe) {
         return format!("{name}.{ENDING}");
@@ -27,8 +27,8 @@ pub fn file_name(name: &str, hash: impl FnOnce() -> String) -> String {
     format!("{kept}.{}.{ENDING}", hash())
 }
 
-/// Lists the JSON files among the first `most` entries of a folder, with the error that ended the list, if any.
-/// A folder that does not exist is empty.
+/// Lists the JSON files among the first `most` entries of a folder, with the error that ended the
+/// listing, if any. A folder that does not exist is empty.
 pub fn list(dir: &Path, most: usize) -> (Vec<PathBuf>, Option<io::Error>) {
     let mut paths = Vec::new();
     let entries = match fs::read_dir(dir) {

@@ -1,4 +1,4 @@
-//! Files on disk: atomic replacement, bounded reads, private directories, locks.
+//! Files on disk: atomic replacement, bounded reads, private directories and locks.
 //!
 //! ```
 //! use switchboard_files::{Links, Mode, private_dir, read, replace};
@@ -32,7 +32,7 @@ pub use sweep::sweep;
 
 use std::path::Path;
 
-/// The directory of a file; the working directory for a bare name.
+/// The directory of a file; `.` for a bare name.
 fn parent(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

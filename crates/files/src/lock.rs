@@ -11,18 +11,18 @@ use std::{
 
 use crate::read::{Links, open_regular};
 
-/// The pause between two attempts.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The reason why a lock was not taken.
+/// The error of [`Lock::wait`].
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process held it for all of the time.
+    /// Another process held the lock until the timeout.
     #[error("another process has held {} for {} s", path.display(), waited.as_secs())]
     Held {
         /// The lock file.
         path: PathBuf,
-        /// The time that was waited.
+        /// Time waited.
         waited: Duration,
     },
     /// The file cannot be opened or locked.
@@ -30,19 +30,19 @@ pub enum LockError {
     File {
         /// The lock file.
         path: PathBuf,
-        /// The system's error.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
 }
 
-/// A lock on a file of its own, held until it is dropped. The system lets it go with the process, and
-/// the file stays: to remove it would let two processes hold the lock.
+/// A lock on a dedicated file, held until it is dropped. The system releases it when the process ends.
+/// The file is never removed: otherwise two processes could hold the lock at once.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
 impl Lock {
-    /// Takes the lock, and waits for at most `timeout` if another process holds it. Blocks the thread.
+    /// Takes the lock. If another process holds it, waits for up to `timeout` and blocks the thread.
     pub fn wait(path: &Path, timeout: Duration) -> Result<Self, LockError> {
         let failed = |source| LockError::File {
             path: path.to_owned(),
@@ -66,8 +66,8 @@ impl Lock {
     }
 }
 
-/// Opens a regular file to read and write, and makes it if there is none, for the owner only. Fails
-/// if it is a symbolic link.
+/// Opens a regular file for reading and writing, and creates it for the owner only if it does not exist.
+/// Fails if it is a symbolic link.
 pub fn open_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(0o600);

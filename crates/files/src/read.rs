@@ -14,13 +14,13 @@ use rustix::{
     io::Errno,
 };
 
-/// The most bytes that are taken from a pipe at a time.
+/// The most bytes to read from a pipe at once.
 const PART: usize = 64 * 1024;
 
-/// The treatment of a path that is a symbolic link.
+/// Treatment of a path that is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// Read the file behind it.
+    /// Read the target.
     Follow,
     /// Fail.
     Refuse,
@@ -34,7 +34,7 @@ pub fn read(path: &Path, most: u64, links: Links) -> io::Result<Vec<u8>> {
     read_open(&open(path, links)?, most)
 }
 
-/// Opens a regular file to read. Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if it is a
+/// Opens a regular file for reading. Fails with [`InvalidInput`](io::ErrorKind::InvalidInput) if it is a
 /// directory, a pipe or a device, without waiting for its other end.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     let mut options = OpenOptions::new();
@@ -46,7 +46,7 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
 pub fn read_open(file: &File, most: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len().min(most);
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
-    // It may have grown since; the bound holds all the same.
+    // The file may have grown since; the limit still applies.
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         let message = format!("it is larger than {most} bytes");
@@ -55,7 +55,7 @@ pub fn read_open(file: &File, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens a file, a pipe or a device to read with [`read_within`], without waiting for its other end.
+/// Opens a file, a pipe or a device for reading with [`read_within`], without waiting for its other end.
 pub fn open_any(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let flags = OFlags::NONBLOCK.bits().cast_signed();
@@ -68,7 +68,7 @@ pub fn read_within(mut file: &File, most: usize, patience: Duration) -> io::Resu
     let until = Instant::now() + patience;
     let mut bytes = Vec::new();
     if file.metadata()?.file_type().is_fifo() {
-        // Before the first writer comes, a read would find an empty file.
+        // Until a writer opens the pipe, a read would return end of file.
         wait(file, until)?;
     }
     while bytes.len() < most {
@@ -90,7 +90,7 @@ pub fn read_within(mut file: &File, most: usize, patience: Duration) -> io::Resu
     Ok(bytes)
 }
 
-/// Waits until there is something to read.
+/// Waits until the file is readable.
 fn wait(file: &File, until: Instant) -> io::Result<()> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -108,7 +108,7 @@ fn too_slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "nothing came from it in time")
 }
 
-/// Opens a file and makes sure that it is a regular one.
+/// Opens a file and checks that it is a regular one.
 pub(crate) fn open_regular(
     path: &Path,
     options: &mut OpenOptions,

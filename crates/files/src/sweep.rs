@@ -1,4 +1,4 @@
-//! Removing drafts whose writer is gone.
+//! Removal of drafts whose writer is gone.
 
 use std::{
     ffi::OsStr,
@@ -15,15 +15,15 @@ use rustix::{
 
 use crate::draft::ENDING;
 
-/// The age from which a draft can be stale. Its process may run where this one does not see it: in
+/// The age from which a draft can be stale. Its writer may run where this process cannot see it: in
 /// another container, or on another machine.
 const STALE_AFTER: Duration = Duration::from_mins(5);
 
-/// The most entries of a directory that are looked at.
+/// The most entries of a directory to examine.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Removes the drafts in a directory that were left by processes of this user that are gone. Returns
-/// their number. A directory that does not exist has none.
+/// Removes the drafts in a directory whose writers, processes of this user, are gone. Returns their
+/// number. A directory that does not exist has none.
 pub fn sweep(dir: &Path) -> io::Result<usize> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -36,7 +36,7 @@ pub fn sweep(dir: &Path) -> io::Result<usize> {
         let Some(writer) = writer(&entry.file_name()) else {
             continue;
         };
-        // It may be placed or removed at this moment.
+        // Another process may place or remove the draft at this moment.
         let Ok(found) = entry.path().symlink_metadata() else {
             continue;
         };
@@ -50,7 +50,7 @@ pub fn sweep(dir: &Path) -> io::Result<usize> {
     Ok(removed)
 }
 
-/// The process that a draft's name gives.
+/// The process ID in a draft's name.
 fn writer(name: &OsStr) -> Option<u32> {
     let name = name.to_str()?.strip_prefix('.')?;
     let mut parts = name.rsplitn(4, '.');
@@ -61,8 +61,8 @@ fn writer(name: &OsStr) -> Option<u32> {
     fits.then(|| writer.parse().ok())?
 }
 
-/// A process of this number runs, and is not this one: in a container each start may have the
-/// number of the one before, and an old draft is that one's.
+/// Returns `true` if a process with this ID runs that is not this one. In a container each start may
+/// have the ID of the previous one, so an old draft with this ID belongs to that start.
 fn is_alive(writer: u32) -> bool {
     if writer == std::process::id() {
         return false;

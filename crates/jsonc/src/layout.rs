@@ -1,4 +1,4 @@
-//! The layout of a text, and new text in the same layout.
+//! The layout of a text, and the formatting of new text in the same layout.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use jsonc_parser::ast::Value as Node;
 use jsonc_parser::common::Ranged as _;
 use serde_json::Value;
 
-/// The indentation of a text that shows none.
+/// The indentation if the text has none.
 const UNIT: &str = "  ";
 
-/// The length in bytes up to which a list stays on one line.
+/// The longest list, in bytes, that stays on one line.
 const LIST_MAX: usize = 72;
 
-/// A value to write, whose members keep their order.
+/// A value to write. Members keep their order.
 #[derive(Clone, Debug)]
 pub enum Tree<'a> {
-    /// JSON that is written as it is, on one line.
+    /// JSON that is written verbatim, on one line.
     Leaf(String),
     /// A list, which is written on one line if it is short.
     List(Vec<Self>),
@@ -52,7 +52,7 @@ pub(crate) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// The layout of a text, whose unit the first key of the outer object shows.
+    /// Detects the layout of a text. The first key of the outer object determines the unit.
     pub(crate) fn of(text: &'a str, root: Option<&Node<'_>>) -> Self {
         let first = root.and_then(|root| root.as_object()?.properties.first());
         let indent = first.map_or("", |first| line_before(text, first.start()));
@@ -64,7 +64,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// A value that starts on a line of this indentation, or stays on one line.
+    /// Formats a value that starts on a line of this indentation; without one, on a single line.
     pub(crate) fn value(&self, tree: &Tree<'_>, indent: Option<&str>) -> String {
         let inner = indent.map(|indent| format!("{indent}{}", self.unit));
         let inner = inner.as_deref();
@@ -91,7 +91,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Members, each on a line of this indentation, or all on one line.
+    /// Formats members, each on a line of this indentation; without one, all on a single line.
     pub(crate) fn members(&self, members: &[(&str, Tree<'_>)], indent: Option<&str>) -> String {
         let member = |(key, tree): &(&str, _)| {
             format!("{}: {}", Value::from(*key), self.value(tree, indent))
@@ -108,13 +108,13 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The part of a line that is before this place.
+/// The part of the line before this offset.
 pub(crate) fn line_before(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     &text[start..at]
 }
 
-/// The blanks at the start of the line of this place.
+/// The whitespace at the start of the line of this offset.
 pub(crate) fn indentation(text: &str, at: usize) -> &str {
     let line = line_before(text, at);
     &line[..line.len() - line.trim_start().len()]

@@ -1,10 +1,10 @@
-//! Changes to JSON with comments that leave the rest of the text as it is, to the byte: comments, order,
-//! indentation, line ends and a byte order mark.
+//! Edits of JSON with comments that keep every other byte: comments, order, indentation, line endings
+//! and a byte order mark.
 //!
-//! The parser names the place of each member, and its scanner finds the comma and the comments between two of them.
-//! The parser's own `cst` would rewrite more than asked: it breaks an object on one line into several, removes blank
-//! lines, takes comments out with a member, and finds the first of two members of one name, where clients read the
-//! last.
+//! The parser gives the position of each member, and its scanner finds the comma and the comments
+//! between two of them. The parser's own `cst` would rewrite too much: it breaks a one-line object into
+//! several lines, removes blank lines, removes comments together with a member, and finds the first of
+//! two members with one name, where clients read the last.
 
 mod layout;
 
@@ -19,24 +19,24 @@ use layout::{Layout, indentation, line_before};
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// A part of a text, by its start and its end, and the text in its place.
+/// Start and end of a part of a text, and its replacement.
 pub type Patch = (usize, usize, String);
 
-/// The reason why a text was not read or changed.
+/// The reason why a text could not be parsed or changed.
 #[derive(Debug)]
 pub struct Error {
-    /// The offset into the text behind its byte order mark.
+    /// Byte offset into the text after its byte order mark.
     pub at: usize,
     /// The reason, in lower case.
     pub message: String,
 }
 
-/// The fate of a comment behind a member, on its last line, when the member is removed.
+/// Treatment of a comment after a member, on its last line, when the member is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comment {
-    /// It stays.
+    /// Keep the comment.
     Keep,
-    /// It goes with the member, if nothing else is on the line.
+    /// Remove it together with the member, if nothing else is on the line.
     Remove,
 }
 
@@ -48,7 +48,7 @@ pub fn split_mark(text: &str) -> (&str, &str) {
     }
 }
 
-/// Reads a text without a byte order mark. Space and comments alone are `None`.
+/// Parses a text without a byte order mark. Returns `None` for whitespace and comments alone.
 pub fn read(text: &str) -> Result<Option<Node<'_>>, Error> {
     let options = ParseOptions {
         allow_comments: true,
@@ -73,13 +73,13 @@ pub fn read(text: &str) -> Result<Option<Node<'_>>, Error> {
     Ok(parsed.value)
 }
 
-/// The member of this name. Of several, the last counts, as it does for every client.
+/// The member of this name. Of several, the last one counts, as it does for every client.
 pub fn member<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
     let mut members = object.properties.iter();
     members.rfind(|member| member.name.as_str() == name)
 }
 
-/// The error about a value that is no object, under the last of these keys.
+/// The error for a value that is not an object, under the last of these keys.
 pub fn not_an_object(node: &Node<'_>, keys: &[&str]) -> Error {
     let message = match keys.last() {
         Some(key) => format!("`{key}` is not an object"),
@@ -89,8 +89,8 @@ pub fn not_an_object(node: &Node<'_>, keys: &[&str]) -> Error {
     Error { at, message }
 }
 
-/// Puts members into the object under these keys: those that it has get the new value, the others follow its last.
-/// Objects on the way are made where they are missing or null. No two of the members have one name.
+/// Puts members into the object under these keys: existing ones get the new value, the others are
+/// appended. Missing or null objects on the way are created. The names of the members must be distinct.
 pub fn put(text: &str, keys: &[&str], members: &[(&str, Tree<'_>)]) -> Result<String, Error> {
     let changed = edit(text, |text| {
         let root = read(text)?;
@@ -138,7 +138,7 @@ fn under<'a, 'b>(root: Option<&'b Node<'a>>, keys: &[&str]) -> Option<&'b Node<'
     })
 }
 
-/// Checks that the members are where they were put, and not in a comment.
+/// Checks that the members arrived at their place, and not in a comment.
 fn check_put(changed: &str, keys: &[&str], members: &[(&str, Tree<'_>)]) -> Result<(), Error> {
     let root = read(split_mark(changed).1)?;
     let object = under(root.as_ref(), keys).and_then(|node| node.as_object());
@@ -154,7 +154,7 @@ fn check_put(changed: &str, keys: &[&str], members: &[(&str, Tree<'_>)]) -> Resu
     }
 }
 
-/// Removes the member under the last of these keys, if it is there. Comments above it stay.
+/// Removes the member under the last of these keys, if it exists. Comments above it stay.
 pub fn remove(text: &str, keys: &[&str], comment: Comment) -> Result<String, Error> {
     edit(text, |text| {
         let root = read(text)?;
@@ -170,7 +170,7 @@ pub fn remove(text: &str, keys: &[&str], comment: Comment) -> Result<String, Err
     })
 }
 
-/// The text with parts replaced, which are given in their order.
+/// Replaces parts of the text; the patches must be in order.
 pub fn spliced(text: &str, patches: impl IntoIterator<Item = Patch>) -> String {
     let mut result = String::with_capacity(text.len() + 256);
     let mut done = 0;
@@ -191,12 +191,12 @@ fn edit(
     let mut patches = change(text)?;
     patches.sort_by_key(|&(start, ..)| start);
     let changed = spliced(text, patches);
-    // A change that cannot be read back must never reach the file.
+    // A change that does not parse must never reach the file.
     read(&changed)?;
     Ok(format!("{mark}{changed}"))
 }
 
-/// The members inside as many objects as there are keys, and one more.
+/// Wraps the members in an object, and that in one object per key.
 fn nested<'a>(keys: &[&'a str], members: &[(&'a str, Tree<'a>)]) -> Tree<'a> {
     let keys = keys.iter().rev();
     keys.fold(Tree::Object(members.to_vec()), |inner, key| {
@@ -229,7 +229,7 @@ fn put_all(
     patches
 }
 
-/// Puts members behind the others, in the way in which the last of them is written.
+/// Appends members, formatted like the last existing one.
 fn append(
     text: &str,
     layout: &Layout<'_>,
@@ -258,7 +258,7 @@ fn append(
     if indent.trim().is_empty() {
         let members = layout.members(members, Some(indent));
         let new = format!("{line}{indent}{members}{trailing}");
-        // A comment behind the last member stays with it.
+        // A comment after the last member stays with it.
         return vec![
             (last.end(), last.end(), missing.to_owned()),
             (line_end, line_end, new),
@@ -305,7 +305,7 @@ fn without(text: &str, object: &Object<'_>, index: usize, comment: Comment) -> V
         end = text.len() - rest.len();
     } else if begins_line && text.len() - behind.len() == close {
         start -= line.len();
-        // The brace must not come to stand in a comment.
+        // The closing brace must not end up in a comment.
         if !text[before.unwrap_or(open)..start].contains("//") {
             let kept = &text[..start];
             let kept = kept.strip_suffix('\n').unwrap_or(kept);
@@ -323,8 +323,8 @@ fn without(text: &str, object: &Object<'_>, index: usize, comment: Comment) -> V
     patches
 }
 
-/// The comma between the end of a member and the next one or the brace, and the place behind the comments that start
-/// and end on the line of the comma, or of the member if there is none.
+/// The comma between the end of a member and the next one or the brace, and the end of the comments that
+/// start and end on the line of the comma, or of the member if there is no comma.
 fn gap(text: &str, from: usize, to: usize) -> (Option<usize>, usize) {
     let mut scanner = Scanner::new(&text[from..to], &ScannerOptions::default());
     let (mut comma, mut line_end, mut same_line) = (None, from, true);
@@ -353,7 +353,7 @@ mod tests {
 
     const KEYS: [&str; 2] = ["s", "a"];
 
-    /// Texts of the right pieces in the wrong order, and some in the right one.
+    /// Valid pieces in any order, and valid documents.
     fn texts() -> impl Strategy<Value = String> {
         let trivia = prop::sample::select(vec![
             "",
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn line_that_ends_in_a_lone_carriage_return_swallows_nothing() {
+    fn lone_carriage_return_swallows_nothing() {
         let text = "{\"s\":{// none yet\r},\"z\":{\"rules\":[1]\r}}";
         let put = put(text, &["s"], &[("a", Tree::Leaf("1".to_owned()))]).unwrap();
         assert_eq!(at(&put, &KEYS), Some("1"), "{put:?}");
@@ -459,7 +459,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn changes_do_what_they_say(text in texts()) {
+        fn put_and_remove_change_only_their_member(text in texts()) {
             let old = read(split_mark(&text).1).is_ok().then(|| at(&text, &KEYS)).flatten();
             let value = Tree::Leaf("\"new\"".to_owned());
             let Ok(put) = put(&text, &KEYS[..1], &[(KEYS[1], value)]) else { return Ok(()) };
@@ -472,7 +472,7 @@ mod tests {
                 prop_assert!(is_subsequence(&rest, &put), "{:?} became {:?}", text, put);
             }
             for comment in [Comment::Keep, Comment::Remove] {
-                // Of several members of one name, each is removed in its turn.
+                // Of several members with one name, each call removes one.
                 let mut left = put.clone();
                 while at(&left, &KEYS).is_some() {
                     let removed = remove(&left, &KEYS, comment).unwrap();

@@ -5,7 +5,7 @@ use switchboard_wire::Raw;
 
 use crate::{Time, words::Outcome};
 
-/// The calls that are wanted.
+/// Filters for the list of calls.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -30,7 +30,7 @@ pub struct ActivityQuery {
     pub limit: Option<String>,
 }
 
-/// Calls, the newest first.
+/// Calls, newest first.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Activity {
@@ -43,37 +43,39 @@ pub struct Activity {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct Call {
-    /// The number of the call, which grows with time.
+    /// The number of the call, which increases over time.
     pub id: u64,
-    /// The time at which it began.
+    /// The time at which the call began.
     pub at: Time,
     /// The server that was called.
     pub server: String,
-    /// The method of MCP, such as `tools/call`.
+    /// The MCP method, such as `tools/call`.
     pub method: String,
     /// The tool, prompt or resource.
     pub name: String,
-    /// The name that the client gave itself; `console`, `command line` or `REST API` for calls over REST.
+    /// The name that the client reported; `console`, `command line` or `REST API` for calls over REST.
     pub client: String,
-    /// The time from the request to the answer, waits included.
+    /// The time from the request to the answer, including waits.
     pub duration_ms: f64,
-    /// The part of `durationMs` in which the call waited for an approval, or for the answer to a question of the server.
+    /// The part of `durationMs` that the call spent waiting for an approval, or for the answer to a question
+    /// of the server.
     pub waited_ms: f64,
     /// The outcome.
     pub outcome: Outcome,
     /// The JSON-RPC code of an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
-    /// The error, or the text of a result in which the tool says that it failed: without secrets, up to 500 characters.
+    /// The error, or the text of a result in which the tool reports a failure: without secrets, up to 500
+    /// characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The length of the request.
+    /// The length of the request in bytes.
     pub request_bytes: u64,
-    /// The length of the response.
+    /// The length of the response in bytes.
     pub response_bytes: u64,
 }
 
-/// The entries of the audit log that are wanted.
+/// Filters for the audit log.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -86,7 +88,7 @@ pub struct AuditQuery {
     pub limit: Option<String>,
 }
 
-/// Entries of the audit log, the oldest first.
+/// Entries of the audit log, oldest first.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Audit {
@@ -109,6 +111,6 @@ pub struct Entry {
     /// The details of the event.
     #[cfg_attr(test, schemars(with = "crate::openapi::Object"))]
     pub body: Raw,
-    /// The SHA-256 hash of the entry and the hash before it.
+    /// The SHA-256 hash of the entry and the previous hash.
     pub hash: String,
 }

@@ -8,13 +8,13 @@ use crate::{
     words::{ApprovalKind, ApprovalStatus, Arguments, DecisionAction, Door, Scope},
 };
 
-/// The requests that are wanted.
+/// Filters for the list of requests.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalsQuery {
-    /// One status, or several: `pending` is every request that waits for the user (pending, orphaned, reviewing), `open`
-    /// adds those that a model works on, and `closed` is the rest.
+    /// A status, or a group of statuses: `pending` is every request that waits for the user (pending,
+    /// orphaned, reviewing), `open` adds the requests that a model is answering, and `closed` is the rest.
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::StatusFilter>"))]
     pub status: Option<String>,
     /// Only requests of this kind.
@@ -22,14 +22,14 @@ pub struct ApprovalsQuery {
     pub kind: Option<String>,
     /// Only requests of this server.
     pub server: Option<String>,
-    /// Only requests after the one with this ID in the list.
+    /// Only requests that follow the one with this ID in the list.
     pub before: Option<String>,
     /// The maximum number of requests.
     #[cfg_attr(test, schemars(with = "Option<u64>", range(min = 1), extend("default" = 100)))]
     pub limit: Option<String>,
 }
 
-/// Requests, the newest first. A list shorter than the limit need not be the last; an empty one is.
+/// Requests, newest first. A list shorter than the limit is not necessarily the last; an empty one is.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Approvals {
@@ -50,7 +50,8 @@ pub struct Approval {
     pub status: ApprovalStatus,
     /// The server that asks, or that is called.
     pub server: String,
-    /// The tool or prompt that is called, the URI that is read, or the tool during whose call the server asks.
+    /// The tool or prompt that is called, the URI that is read, or the tool during whose call the server
+    /// asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The name of the client that made the call.
@@ -58,9 +59,9 @@ pub struct Approval {
     pub client: Option<String>,
     /// One line of up to 200 characters.
     pub summary: String,
-    /// The risks that the user should know of.
+    /// Risks that the user should know about.
     pub warnings: Vec<String>,
-    /// The time at which it was made.
+    /// The time at which the request was created.
     pub created_at: Time,
     /// The time at which the request escalates.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,31 +75,32 @@ pub struct Approval {
     /// The rule that requires the approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The parameters of `sampling/createMessage` or `elicitation/create`; the name, arguments and annotations of a tool
-    /// call; or the definitions that are held back, each with its fingerprint and the first 4 KiB of its changes
-    /// (`truncated` if there is more). `/api/v1/trust` has the definitions themselves: read them before you decide.
+    /// The parameters of `sampling/createMessage` or `elicitation/create`; the name, arguments and
+    /// annotations of a tool call; or the definitions that are held back, each with its fingerprint and the
+    /// first 4 KiB of its changes (`truncated` if there is more). `/api/v1/trust` has the definitions
+    /// themselves: read them before you decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub request: Option<Raw>,
-    /// The arguments of a call exactly as the client wrote them. A program that reads numbers as floating point would show
-    /// others.
+    /// The arguments of a call exactly as the client wrote them. A program that parses numbers as floating
+    /// point would show different ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_text: Option<String>,
-    /// True if parts are left out: in lists those longer than 16 KiB, and in webhook messages the definitions.
+    /// True if parts are omitted: in lists those longer than 16 KiB, and in webhook messages the definitions.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// The answer of a model that waits for review.
+    /// The answer of a model, which waits for review.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub draft: Option<Raw>,
     /// The decision, once there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// The answer that is sent to the server or the client that asked.
+    /// The answer that is sent to the party that asked: the server or the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub result: Option<Raw>,
-    /// The error because of which it failed.
+    /// The error that made the request fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The tokens and the cost of the model's answer.
@@ -115,17 +117,17 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Tests if it waits for the user.
+    /// Tests if the request waits for the user.
     pub fn waits(&self) -> bool {
         matches!(&*self.status, "pending" | "orphaned" | "reviewing")
     }
 
-    /// Tests if its outcome is open.
+    /// Tests if the request is open.
     pub fn is_open(&self) -> bool {
         self.waits() || self.status == "generating"
     }
 
-    /// Tests if the user reviews the answer of a model.
+    /// Tests if the user has to review the answer of a model.
     pub fn is_review(&self) -> bool {
         self.status == "reviewing"
     }
@@ -138,16 +140,16 @@ impl Approval {
 pub struct Decision {
     /// The action.
     pub action: DecisionAction,
-    /// The decider, as the gateway identified it.
+    /// The approver, as identified by the gateway.
     #[cfg_attr(test, schemars(example = "owner via socket (switchboard, pid 123)"))]
     pub by: String,
-    /// The way that it took into the gateway.
+    /// The interface through which the decision arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub door: Option<Door>,
-    /// The process that sent it, where the system tells.
+    /// The process that sent it, if the system can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<Peer>,
-    /// A free text of the sender.
+    /// A note from the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The time of the decision.
@@ -159,7 +161,7 @@ pub struct Decision {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub edits: Option<Raw>,
-    /// The reach of the decision, if it holds for more than this request.
+    /// The scope of the decision, if it applies to more than this request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remember: Option<Remember>,
 }
@@ -175,16 +177,16 @@ pub struct Peer {
     pub program: Option<String>,
 }
 
-/// The reach of a decision that holds for more than one request. For tool calls and sampling.
+/// The scope of a decision that applies to more than one request. For tool calls and sampling.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct Remember {
-    /// The clients that it holds for.
+    /// The clients that it applies to.
     pub scope: Scope,
-    /// The arguments that it holds for.
+    /// The arguments that it applies to.
     pub arguments: Arguments,
-    /// The time for which it holds; forever, if it is left out.
+    /// The time after which it expires; never, if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub expires_in_seconds: Option<u64>,
@@ -197,10 +199,10 @@ pub struct Remember {
 pub struct Usage {
     /// The model that answered.
     pub model: String,
-    /// The number of tokens that it read.
+    /// The number of input tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// The number of tokens that it wrote.
+    /// The number of output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// The cost in the currency of the configured prices.
@@ -210,24 +212,24 @@ pub struct Usage {
     pub seconds: f64,
 }
 
-/// An approval, perhaps with changes.
+/// An approval, optionally with changes.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Approve {
-    /// The changes: `messages`, `systemPrompt`, `model`, `maxTokens`, `temperature` and `stopSequences` of a sampling
-    /// request; `arguments` of a tool call; `text` of a draft.
+    /// The changes: `messages`, `systemPrompt`, `model`, `maxTokens`, `temperature` and `stopSequences` of a
+    /// sampling request; `arguments` of a tool call; `text` of a draft.
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub edits: Option<Raw>,
-    /// The reach of the decision, if it holds for more than this request.
+    /// The scope of the decision, if it applies to more than this request.
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::NewRemember>"))]
     pub remember: Option<switchboard_approvals::Remember>,
-    /// A free text that is shown with the decision. It does not say who decided: the gateway identifies that. `by` is
-    /// accepted as another name.
+    /// A note that is shown with the decision. It does not identify the approver; the gateway does that. `by`
+    /// is accepted as an alias.
     #[serde(alias = "by")]
     #[cfg_attr(test, schemars(length(max = 100)))]
     pub note: Option<String>,
-    /// The status that the user saw. If the request waits for something else now, nothing is decided.
+    /// The status that the user saw. If the request is waiting for something else by now, nothing is decided.
     #[cfg_attr(test, schemars(with = "Option<ApprovalStatus>"))]
     pub seen: Option<switchboard_approvals::Status>,
 }
@@ -237,41 +239,41 @@ pub struct Approve {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reject {
-    /// The reason, which is told to the server or the client that asked.
+    /// The reason, which is sent to the party that asked: the server or the client.
     #[cfg_attr(test, schemars(length(max = 2000)))]
     pub reason: Option<String>,
-    /// The reach of the decision, if it holds for more than this request.
+    /// The scope of the decision, if it applies to more than this request.
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::NewRemember>"))]
     pub remember: Option<switchboard_approvals::Remember>,
-    /// A free text that is shown with the decision. It does not say who decided: the gateway identifies that. `by` is
-    /// accepted as another name.
+    /// A note that is shown with the decision. It does not identify the approver; the gateway does that. `by`
+    /// is accepted as an alias.
     #[serde(alias = "by")]
     #[cfg_attr(test, schemars(length(max = 100)))]
     pub note: Option<String>,
-    /// The status that the user saw. If the request waits for something else now, nothing is decided.
+    /// The status that the user saw. If the request is waiting for something else by now, nothing is decided.
     #[cfg_attr(test, schemars(with = "Option<ApprovalStatus>"))]
     pub seen: Option<switchboard_approvals::Status>,
 }
 
-/// An answer to a question, or in place of a model. It has either `action` or `text`.
+/// An answer to a question, or an answer in place of a model. It has either `action` or `text`.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Respond {
-    /// The action on a question.
+    /// The action for a question.
     #[cfg_attr(test, schemars(extend("enum" = ["accept", "decline", "cancel"])))]
     pub action: Option<String>,
-    /// The values of the form, with the action `accept`.
+    /// The values of the form, for the action `accept`.
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub content: Option<Raw>,
     /// The answer to a sampling request.
     pub text: Option<String>,
-    /// A free text that is shown with the decision. It does not say who decided: the gateway identifies that. `by` is
-    /// accepted as another name.
+    /// A note that is shown with the decision. It does not identify the approver; the gateway does that. `by`
+    /// is accepted as an alias.
     #[serde(alias = "by")]
     #[cfg_attr(test, schemars(length(max = 100)))]
     pub note: Option<String>,
-    /// The status that the user saw. If the request waits for something else now, nothing is decided.
+    /// The status that the user saw. If the request is waiting for something else by now, nothing is decided.
     #[cfg_attr(test, schemars(with = "Option<ApprovalStatus>"))]
     pub seen: Option<switchboard_approvals::Status>,
 }

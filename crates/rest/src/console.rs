@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Time;
 
-/// The key of a link.
+/// The key of a sign-in link.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -20,7 +20,7 @@ pub struct SignIn {
 pub struct SignedIn {
     /// The token of the session. It works like the gateway's token, except for MCP.
     pub token: String,
-    /// The time at which it ends.
+    /// The time at which the session ends.
     pub expires_at: Time,
 }
 
@@ -31,7 +31,7 @@ pub struct SignedIn {
 pub struct Challenge {
     /// The ID of the session: its token up to the dot.
     pub session: String,
-    /// A random text.
+    /// A random string.
     #[cfg_attr(test, schemars(length(min = 16, max = 128)))]
     pub nonce: String,
 }
@@ -40,8 +40,8 @@ pub struct Challenge {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Proof {
-    /// The HMAC-SHA-256, in hexadecimal digits, of `switchboard console`, a newline and the nonce. The key is the part of
-    /// the token after the dot.
+    /// The HMAC-SHA-256, in hexadecimal digits, of `switchboard console`, a newline and the nonce. The key is
+    /// the part of the token after the dot.
     pub proof: String,
 }
 
@@ -57,7 +57,7 @@ pub struct Link {
     pub url: String,
 }
 
-/// The sessions of the console, the oldest first.
+/// The sessions of the console, oldest first.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sessions {
@@ -65,18 +65,18 @@ pub struct Sessions {
     pub sessions: Vec<Session>,
 }
 
-/// A session of the console, as it is listed.
+/// A session of the console in a list.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
-    /// The ID: its token up to the dot.
+    /// The ID: the session's token up to the dot.
     pub id: String,
     /// The time of the sign-in.
     pub signed_in_at: Time,
-    /// The time of its last request.
+    /// The time of the last request.
     pub used_at: Time,
-    /// The time at which it ends.
+    /// The time at which the session ends.
     pub expires_at: Time,
 }
 
@@ -88,7 +88,7 @@ pub struct SignOut {
     /// End every session, and revoke every link that has not been used.
     #[serde(default)]
     pub all: bool,
-    /// The ID of a session; by default the session of the request.
+    /// The ID of a session. Default: the session of the request.
     pub session: Option<String>,
 }
 

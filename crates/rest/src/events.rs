@@ -7,16 +7,17 @@ use switchboard_wire::Raw;
 
 use crate::{Time, approvals::Approval, servers::Health};
 
-/// The events that are wanted.
+/// Filters for the event stream.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EventsQuery {
-    /// Only events of these kinds, separated by commas. A kind that ends with a dot matches all kinds that begin with it.
+    /// Only events of these kinds, separated by commas. A kind with a dot at its end matches all kinds with
+    /// this prefix.
     #[cfg_attr(test, schemars(example = "approval.,config."))]
     pub kind: Option<String>,
-    /// The ID of the last event that the client has seen: later ones are sent first. The header `Last-Event-ID` takes
-    /// precedence.
+    /// The ID of the last event that the client has seen. Later events are sent first. The header
+    /// `Last-Event-ID` takes precedence.
     #[cfg_attr(test, schemars(with = "Option<u64>"))]
     pub since: Option<String>,
 }
@@ -25,17 +26,18 @@ pub struct EventsQuery {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Event"))]
 pub struct Event<Data = Raw> {
-    /// Its place in the order of events of this gateway.
+    /// The position in the order of this gateway's events.
     #[serde(default)]
     pub id: u64,
-    /// The kind: `server.state`, `calls`, `config.applied`, `config.refused`, `trust.changed`, `trust.decided`,
-    /// `question.refused`, `gateway.stopping`, or one of a request for approval, such as `approval.created`.
+    /// The kind: `server.state`, `calls`, `config.applied`, `config.refused`, `trust.changed`,
+    /// `trust.decided`, `question.refused`, `gateway.stopping`, or that of a request for approval, such as
+    /// `approval.created`.
     pub kind: String,
     /// The time of the event.
     #[serde(default)]
     pub at: Time,
-    /// The data, which depends on the kind: `ServerEvent`, `CallsEvent`, `ConfigEvent`, `TrustEvent`, `QuestionEvent`,
-    /// `ApprovalEvent`, or an empty object.
+    /// The data, which depends on the kind: `ServerEvent`, `CallsEvent`, `ConfigEvent`, `TrustEvent`,
+    /// `QuestionEvent`, `ApprovalEvent`, or an empty object.
     pub data: Data,
 }
 
@@ -61,13 +63,13 @@ pub struct ServerEvent {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallsEvent {
-    /// The ID of the last call that was recorded; null if the store did not tell.
+    /// The ID of the last recorded call; null if the store did not report it.
     pub last: Option<u64>,
     /// The servers that were called, by name.
     pub servers: BTreeMap<String, Counts>,
 }
 
-/// The calls of a server since the gateway was started.
+/// The calls of a server since the start of the gateway.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Counts {
@@ -91,7 +93,7 @@ pub struct ConfigEvent {
 pub struct QuestionEvent {
     /// The key of the limit in the configuration.
     pub limit: String,
-    /// The number of refused questions since the last event that are not told of one by one.
+    /// The number of questions refused since the last event without an event of their own.
     pub missed: u64,
     /// The value of the limit.
     pub most: f64,
@@ -105,7 +107,7 @@ pub struct QuestionEvent {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrustEvent {
-    /// The decision, with `trust.decided`.
+    /// The decision, in `trust.decided` events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
     /// The server.

@@ -1,11 +1,13 @@
-//! The types of the REST interface and of its event stream. The gateway writes them, and the command line reads them.
+//! The types of the REST interface and of its event stream. The gateway writes them, and the command line
+//! reads them.
 //!
-//! A client reads the answers of a gateway of another version: it ignores unknown fields, most fields may be missing,
-//! and a word that it does not know is kept as it is (see [`words`]). Only the gateway reads bodies and queries, and it
-//! refuses unknown fields in them.
+//! A client may talk to a gateway of another version: it ignores unknown fields, most fields may be missing,
+//! and unknown words are kept (see [`words`]). Only the gateway parses bodies and queries, and it rejects
+//! unknown fields in them.
 //!
-//! `openapi.json` describes the interface. The tests of this crate generate it from these types, whose comments are
-//! its descriptions, and from a table of the routes: `UPDATE_SNAPSHOTS=1 cargo nextest run -p switchboard-rest`.
+//! `openapi.json` describes the interface. The tests of this crate generate it from these types, whose
+//! comments are its descriptions, and from a table of the routes:
+//! `UPDATE_SNAPSHOTS=1 cargo nextest run -p switchboard-rest`.
 
 pub mod activity;
 pub mod approvals;

@@ -1,4 +1,4 @@
-//! The generator of `openapi.json`.
+//! Generates `openapi.json`.
 
 mod routes;
 
@@ -18,7 +18,7 @@ use crate::{
     words::{ApprovalStatus, Arguments, Scope},
 };
 
-/// An object of any members.
+/// An object with any members.
 pub(crate) struct Object;
 
 impl JsonSchema for Object {
@@ -35,7 +35,7 @@ impl JsonSchema for Object {
     }
 }
 
-/// The statuses by which requests are listed.
+/// The statuses by which requests can be filtered.
 pub(crate) struct StatusFilter;
 
 impl JsonSchema for StatusFilter {
@@ -53,16 +53,16 @@ impl JsonSchema for StatusFilter {
     }
 }
 
-/// The reach of a decision, as [`switchboard_approvals::Remember`] reads it.
+/// The scope of a decision, as [`switchboard_approvals::Remember`] parses it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct NewRemember {
-    /// The clients that it holds for.
+    /// The clients that it applies to.
     scope: Scope,
-    /// The arguments that it holds for; any, if it is left out.
+    /// The arguments that it applies to; any, if omitted.
     arguments: Option<Arguments>,
-    /// The time for which it holds; forever, if it is left out.
+    /// The time after which it expires; never, if omitted.
     #[schemars(range(min = 1))]
     expires_in_seconds: Option<u64>,
 }
@@ -247,7 +247,7 @@ impl Document {
         (kind.to_owned(), json!({ "schema": schema }))
     }
 
-    /// The parameters of a query, each a property of its type.
+    /// The parameters of a query: the properties of its type.
     fn query(&mut self, query: SchemaOf) -> Vec<Value> {
         let name = query(&mut self.read).to_value();
         let name = name["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
@@ -276,8 +276,8 @@ impl Document {
     }
 }
 
-/// Removes the peculiarities of the generator: formats of numbers, `null` for a member that is left out instead, and in
-/// answers the values that a client takes for missing members.
+/// Removes artefacts of the generator: formats of numbers, `null` for members that are omitted instead, and
+/// in answers the defaults that clients use for missing members.
 fn tidy(schema: &mut Value, is_written: bool) {
     match schema {
         Value::Array(all) => all.iter_mut().for_each(|one| tidy(one, is_written)),

@@ -10,7 +10,7 @@ use crate::{approvals::Decision, words::ApprovalStatus};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Problem {
-    /// The type, which is always `about:blank`.
+    /// The type, always `about:blank`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The name of the status.
@@ -20,10 +20,10 @@ pub struct Problem {
     pub status: u16,
     /// The error and its cause.
     pub detail: String,
-    /// Advice for the user.
+    /// A hint for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The ID of the request for approval that is decided already.
+    /// The ID of the request for approval that was already decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
     /// The code of a server's JSON-RPC error.
@@ -39,8 +39,8 @@ pub struct Problem {
     /// The message of a server's JSON-RPC error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The errors in a configuration, each with `file`, `line`, `column`, `message` and `hint`; or those in the values of a
-    /// form, each with `path` and `message`.
+    /// The problems of a configuration, each with `file`, `line`, `column`, `message` and `hint`; or the
+    /// problems of a form's values, each with `path` and `message`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<Vec<crate::openapi::Object>>"))]
     pub problems: Option<Raw>,

@@ -9,11 +9,12 @@ use crate::{
     words::{RuleAction, RuleKind, RuleSource},
 };
 
-/// The rules of the configuration and of servers, and the decisions that are remembered.
+/// The rules of the configuration and of servers, and the remembered decisions.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rules {
-    /// The rules. Those that deny come first, then those that ask; the more specific rule comes first.
+    /// The rules of the configuration, then remembered decisions, then the settings of servers and the
+    /// default. A matching `deny` wins; between `ask` and `allow`, the more specific rule wins.
     pub rules: Vec<Rule>,
 }
 
@@ -31,23 +32,23 @@ pub struct Rule {
     pub text: String,
     /// The origin.
     pub source: RuleSource,
-    /// True if it holds only for the arguments that were decided about.
+    /// True if the rule applies only to the arguments of the original decision.
     #[serde(default)]
     pub exactly: bool,
-    /// True if it has no effect, because it was approved for another server of the same name.
+    /// True if the rule has no effect, because it was approved for another server of the same name.
     #[serde(default)]
     pub inert: bool,
     /// The scope of a remembered decision: `always`, or an object that names the session or the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<Value>"))]
     pub scope: Option<Raw>,
-    /// The time at which it expires.
+    /// The time at which the rule expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
     /// The time of a remembered decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Time>,
-    /// The decider of a remembered decision.
+    /// The approver of a remembered decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
@@ -68,7 +69,7 @@ pub struct TestRule {
 pub struct TestedRule {
     /// The rule as one line.
     pub text: String,
-    /// The tools, prompts and resources that it matches, up to 200.
+    /// Up to 200 tools, prompts and resources that it matches.
     pub tools: Vec<MatchedTool>,
     /// The recent calls that it matches.
     pub calls: PastCalls,
@@ -84,9 +85,9 @@ pub struct MatchedTool {
     pub name: String,
     /// The kind.
     pub kind: RuleKind,
-    /// The action on a call now.
+    /// The current action for a call.
     pub now: RuleAction,
-    /// The action on a call if the rule were added.
+    /// The action for a call if the rule is added.
     pub then: RuleAction,
 }
 
@@ -98,7 +99,7 @@ pub struct PastCalls {
     pub looked: u64,
     /// The number of calls that match.
     pub matched: u64,
-    /// The number of calls whose record does not tell.
+    /// The number of calls whose records are insufficient to tell.
     pub unsure: u64,
     /// Up to 20 calls that match or may match.
     pub examples: Vec<PastCall>,

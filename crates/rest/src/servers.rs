@@ -9,7 +9,7 @@ use crate::{
     words::{ListRequest, ServerKind, ServerState, StartTime},
 };
 
-/// All servers, in the order of their names.
+/// All servers, sorted by name.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Servers {
@@ -27,7 +27,7 @@ pub struct Server {
     /// The health.
     #[serde(flatten)]
     pub health: Health,
-    /// True if the configuration enables it.
+    /// True if the configuration enables the server.
     pub enabled: bool,
     /// The kind.
     pub kind: ServerKind,
@@ -35,31 +35,30 @@ pub struct Server {
     pub target: String,
     /// The time at which it is started.
     pub start: StartTime,
-    /// The number of its tools, as far as they are known.
+    /// The number of its known tools.
     pub tools: u64,
     /// The number of its prompts.
     pub prompts: u64,
     /// The number of its resources and templates.
     pub resources: u64,
-    /// The revision of MCP that it spoke last.
+    /// The MCP revision of the last connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// The number of calls without a response.
+    /// The number of calls in flight.
     pub in_flight: u64,
     /// The number of calls in its queue.
     pub queued: u64,
-    /// The number of calls since the gateway was started.
+    /// The number of calls since the start of the gateway.
     pub calls: u64,
     /// The number of these calls that failed.
     pub errors: u64,
-    /// The definitions that are left out, with the reasons.
+    /// The definitions that are omitted, with the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// The lists that it failed to send when the gateway last asked for them.
+    /// The lists that the server failed to send when the gateway last requested them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed_lists: Vec<FailedList>,
-    /// The number of definitions that are repaired where several servers are shown together, since clients would reject
-    /// them.
+    /// The number of definitions that are repaired in combined views, since clients would reject them.
     #[serde(skip_serializing_if = "is_zero")]
     pub mended: u64,
 }
@@ -84,10 +83,10 @@ pub struct Health {
     /// The reason for the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Advice for the user.
+    /// A hint for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// The time of the next attempt to start it.
+    /// The time of the next attempt to start the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_try: Option<Time>,
 }
@@ -102,19 +101,19 @@ pub struct FailedList {
     pub reason: String,
 }
 
-/// A server, with its own description of itself.
+/// A server, with its self-description.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerDetail {
     /// The server.
     #[serde(flatten)]
     pub server: Server,
-    /// The description, once the server has been connected.
+    /// The self-description, once the server has been connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offers: Option<Introduction>,
 }
 
-/// The description that a server gives of itself.
+/// The self-description of a server.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -139,13 +138,13 @@ pub struct Introduction {
 pub struct NewServer {
     /// The name, of 1 to 64 characters.
     pub name: String,
-    /// The entry in `mcpServers`. Over TCP, the gateway sets `trust` to `ask` and `hold` to true, and removes `approve`
-    /// and `approvedFile`.
+    /// The entry in `mcpServers`. Over TCP, the gateway sets `trust` to `ask` and `hold` to true, and removes
+    /// `approve` and `approvedFile`.
     #[cfg_attr(test, schemars(with = "crate::openapi::Object"))]
     pub server: Value,
 }
 
-/// The part of a log that is wanted.
+/// The requested part of a log.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -158,7 +157,7 @@ pub struct LogsQuery {
     pub follow: Option<bool>,
 }
 
-/// The last lines of a log, the oldest first.
+/// The last lines of a log, oldest first.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Logs {

@@ -1,4 +1,4 @@
-//! The gateway as a whole: its status, its clients, its configuration.
+//! The gateway itself: its status, clients and configuration.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,9 +20,9 @@ pub struct Status {
     pub pid: u32,
     /// The state.
     pub state: GatewayState,
-    /// The time at which the gateway was started.
+    /// The time at which the gateway started.
     pub started_at: Time,
-    /// The address on which the gateway listens; null if it serves its socket only.
+    /// The address that the gateway listens on; null if it serves only its socket.
     pub listen: Option<String>,
     /// The number of open sessions and pipes.
     pub clients: u64,
@@ -32,16 +32,16 @@ pub struct Status {
     pub held: u64,
     /// The number of requests that wait for the user.
     pub approvals: u64,
-    /// The parts of the gateway that take time to start.
+    /// The parts of the gateway that need time to start.
     pub parts: Vec<Part>,
-    /// The servers, in the order of their names.
+    /// The servers, sorted by name.
     pub servers: Vec<Server>,
-    /// The error in the configuration file, if a change of it could not be applied.
+    /// The error in the configuration file, if a change to it could not be applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_problem: Option<String>,
 }
 
-/// A part of the gateway that takes time to start.
+/// A part of the gateway that needs time to start.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -53,7 +53,7 @@ pub struct Part {
     /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Advice for the user.
+    /// A hint for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -62,9 +62,9 @@ pub struct Part {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Readiness {
-    /// True if the gateway serves calls.
+    /// True if the gateway accepts calls.
     pub ready: bool,
-    /// The parts of the gateway without their messages. Sent to the owner only.
+    /// The parts of the gateway, without messages. Only sent to the owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Vec<Part>>,
 }
@@ -73,57 +73,57 @@ pub struct Readiness {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Shutdown {
-    /// The state, which is `stopping`.
+    /// The state, always `stopping`.
     pub state: GatewayState,
 }
 
-/// The clients that are connected.
+/// The connected clients.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Clients {
-    /// Up to 1,000 clients that have sent their name, the oldest connection first.
+    /// Up to 1,000 clients that have sent their names, oldest connection first.
     pub clients: Vec<Client>,
-    /// The number of all other clients: those beyond the first 1,000, and clients of 2026-07-28, which send their name
-    /// with each request and not when they connect.
+    /// The number of all other clients: clients beyond the first 1,000, and clients of 2026-07-28, which send
+    /// their name with each request instead of when they connect.
     pub others: u64,
-    /// The number of HTTP clients without a request or a stream for 2 minutes, which may have left. They are counted
-    /// nowhere else.
+    /// The number of HTTP clients without a request or a stream for 2 minutes. They may be gone, and are not
+    /// counted elsewhere.
     #[serde(default)]
     pub silent: u64,
 }
 
-/// A client that is connected.
+/// A connected client.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Client {
-    /// The name that it sent.
+    /// The name that the client sent.
     pub name: String,
-    /// The part of its address after `/mcp/`; empty for the view of the configuration.
+    /// The part of its URL path after `/mcp/`; empty for the configured view.
     pub view: String,
-    /// The revision of MCP.
+    /// The MCP revision.
     pub revision: String,
     /// The transport.
     pub transport: Transport,
-    /// The time at which it connected.
+    /// The time at which the client connected.
     pub connected_at: Time,
-    /// The folder in which the client works, if it is known.
+    /// The working directory of the client, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The number of its requests without a response.
+    /// The number of its requests in flight.
     pub in_flight: u64,
 }
 
-/// The configuration that is applied.
+/// The active configuration.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Config {
     /// The path of the configuration file.
     pub file: String,
-    /// The error because of which the file as it is now is not applied.
+    /// The error that prevents the current file from being applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The configuration under the keys of the file. A value that may be a secret is `(hidden)`.
+    /// The configuration, with the keys of the file. A value that may be a secret is `(hidden)`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "crate::openapi::Object"))]
     pub config: Value,

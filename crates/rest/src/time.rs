@@ -1,10 +1,10 @@
-//! Times.
+//! Timestamps.
 
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-/// A time as RFC 3339 has it, in UTC and to the millisecond. A client has to expect any text.
+/// A time in the format of RFC 3339, in UTC with milliseconds. Clients must accept any text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline, extend("format" = "date-time")))]
 #[serde(transparent)]

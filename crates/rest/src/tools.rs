@@ -1,21 +1,21 @@
-//! Tools: their list, the search for them, and calls.
+//! Tools: lists, search and calls.
 
 use serde::{Deserialize, Serialize};
 use switchboard_wire::Raw;
 
-/// The tools that are wanted.
+/// Filters for the list of tools.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ToolsQuery {
     /// Only the tools of this server.
     pub server: Option<String>,
-    /// Only this tool, as `SERVER:TOOL`. If its server is unknown so far, the gateway starts the server and waits for up
-    /// to 2 seconds. An error that would prevent a call of the tool is the error here, too.
+    /// Only this tool, as `SERVER:TOOL`. If its server is not known yet, the gateway starts the server and
+    /// waits for up to 2 seconds. An error that would prevent a call of the tool is returned here, too.
     pub name: Option<String>,
 }
 
-/// The tools that are known.
+/// The known tools.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tools {
@@ -32,11 +32,11 @@ pub struct Tools {
 pub struct Tool {
     /// The name, as `SERVER:TOOL`.
     pub name: String,
-    /// The server that offers it.
+    /// The server that has the tool.
     pub server: String,
-    /// The server's own name for it.
+    /// The server's own name for the tool.
     pub tool: String,
-    /// The name that clients of the direct view use.
+    /// The name of the tool in the direct view.
     pub exposed: String,
     /// The description.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,18 +51,19 @@ pub struct Tool {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CallTool {
-    /// The name, as `SERVER:TOOL`, or as `SERVER__TOOL` as clients see it.
+    /// The name, as `SERVER:TOOL`, or as `SERVER__TOOL`, the name that clients see.
     pub name: String,
     /// The arguments of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub arguments: Option<Raw>,
-    /// A page of the console reads the memory. Such a call is neither counted nor recorded; in all other calls this has
-    /// no effect.
+    /// Marks a read of the memory by a page of the console. Such a call is neither counted nor recorded. Has
+    /// no effect on other calls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub page: bool,
-    /// Stream the progress of the call: `progress` events with the parameters of `notifications/progress`, and at the end
-    /// one `result` event with the result or one `problem` event. The call ends if the client disconnects.
+    /// Stream the progress of the call: `progress` events with the parameters of `notifications/progress`,
+    /// and at the end one `result` event with the result or one `problem` event. The call ends if the client
+    /// disconnects.
     #[serde(default)]
     pub progress: bool,
 }
@@ -80,7 +81,7 @@ pub struct SearchQuery {
     pub limit: usize,
     /// Only the tools of this server.
     pub server: Option<String>,
-    /// Only tools that claim to change nothing.
+    /// Only tools that declare themselves read-only.
     #[serde(default)]
     pub read_only: bool,
     /// Only tools without suspicious findings.
@@ -95,16 +96,16 @@ const fn usual() -> usize {
     10
 }
 
-/// The tools that a search found, the best first.
+/// The tools that a search found, best first.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Search {
     /// The tools.
     pub tools: Vec<FoundTool>,
-    /// True if the meaning of the query was compared, false if only its words were.
+    /// True if the search compared meaning, false if it compared only words.
     pub by_meaning: bool,
-    /// The number of earlier searches that the ranking has learnt from.
+    /// The number of earlier searches that influence the ranking.
     pub learnt: u64,
 }
 
@@ -114,15 +115,15 @@ pub struct Search {
 pub struct FoundTool {
     /// The name, as `SERVER:TOOL`.
     pub name: String,
-    /// The server that offers it.
+    /// The server that has the tool.
     pub server: String,
-    /// The server's own name for it.
+    /// The server's own name for the tool.
     pub tool: String,
     /// The beginning of its description.
     pub summary: String,
     /// The score.
     pub score: f32,
-    /// The parts of the score, with `explain`.
+    /// The parts of the score; only with `explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
 }
@@ -131,26 +132,26 @@ pub struct FoundTool {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Why {
-    /// The score of the matching words.
+    /// The score for matching words.
     pub words: f32,
-    /// The score of the meaning, if it was compared.
+    /// The score for meaning, if the search compared it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meaning: Option<f32>,
     /// The score from earlier searches.
     pub learnt: f32,
-    /// The words of the query that were found.
+    /// The words of the query that matched.
     pub matches: Vec<Match>,
 }
 
-/// A word of the query that was found.
+/// A word of the query that matched.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Match {
     /// The word of the query.
     pub word: String,
-    /// The stem of the word that was found.
+    /// The stem of the word that matched.
     pub found: String,
-    /// The fields in which it was found.
+    /// The fields that contain it.
     pub fields: Vec<String>,
     /// The score of the word.
     pub score: f32,

@@ -6,14 +6,14 @@ use switchboard_wire::Raw;
 
 use crate::words::{FindingKind, HeldReason, ItemKind, Severity, TrustPolicy};
 
-/// The servers that are wanted.
+/// Filters for the trust in servers.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrustQuery {
     /// Only this server.
     pub server: Option<String>,
-    /// Leave out the contents of definitions: `omitted` is true everywhere, and `findings` and `flagged` are empty.
+    /// Omit the contents of definitions: `omitted` is always true, and `findings` and `flagged` are empty.
     #[serde(default)]
     pub brief: bool,
 }
@@ -33,7 +33,7 @@ pub struct Trust {
 pub struct ServerTrust {
     /// The name of the server.
     pub name: String,
-    /// The policy of its configuration.
+    /// The configured policy.
     pub trust: TrustPolicy,
     /// The number of approved definitions.
     pub approved: u64,
@@ -42,9 +42,9 @@ pub struct ServerTrust {
     pub start: Option<Start>,
     /// The definitions that are held back.
     pub held: Vec<HeldTool>,
-    /// The definitions that are shown and have a finding of severity `warn` or worse.
+    /// The visible definitions that have a finding of severity `warn` or higher.
     pub flagged: Vec<Flagged>,
-    /// Advice about the record of the server as a whole.
+    /// A hint about the server's record as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -60,19 +60,22 @@ impl ServerTrust {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Start {
-    /// The command line, or the image with its arguments, quoted for a shell; or the address without its credentials.
+    /// The command line, or the image with its arguments, quoted for a shell; or the address without its
+    /// credentials.
     pub program: String,
-    /// The fingerprint of every field that decides what is started or reached, with the values of variables and headers,
-    /// and of the file that the command resolves to.
+    /// The fingerprint of every field that determines what is started or connected to, including the values
+    /// of variables and headers, and of the file that the command resolves to.
     pub fingerprint: String,
-    /// The other fields that decide how the server is started, under their keys in the configuration: `cwd`, `inheritEnv`,
-    /// `engine`, `mounts` and so on. `env` and `headers` have their values; a variable with the name and the value of a
-    /// credential is null, and secrets in headers are `[redacted]`. `file` is the file that the command or the container
-    /// engine resolves to under the server's `PATH`, null if there is none. For an address that may be misread (a name
-    /// before an `@`, another spelling), `host` is the host and port that are connected to.
+    /// The other fields that determine how the server is started, with their keys in the configuration:
+    /// `cwd`, `inheritEnv`, `engine`, `mounts` and so on. `env` and `headers` have their values; a variable
+    /// with the name and the value of a credential is null, and secrets in headers are `[redacted]`. `file`
+    /// is the file that the command or the container engine resolves to under the server's `PATH`, null if
+    /// there is none. For an address that may be misread (a name before an `@`, an unusual spelling), `host`
+    /// is the host and port to connect to.
     #[serde(default)]
     pub settings: Map<String, Value>,
-    /// The secrets and variables of the gateway that the server receives, as `${secret:NAME}` and `${env:NAME}`.
+    /// The secrets and variables of the gateway that the server receives, as `${secret:NAME}` and
+    /// `${env:NAME}`.
     #[serde(default)]
     pub references: Vec<String>,
 }
@@ -82,18 +85,18 @@ pub struct Start {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct HeldTool {
-    /// The name, as `SERVER:TOOL`, `SERVER:(prompt) NAME`, `SERVER:(resource) URI`, `SERVER:(template) URI` or
-    /// `SERVER:(instructions)`.
+    /// The name, as `SERVER:TOOL`, `SERVER:(prompt) NAME`, `SERVER:(resource) URI`, `SERVER:(template) URI`
+    /// or `SERVER:(instructions)`.
     pub name: String,
     /// The kind.
     pub kind: ItemKind,
-    /// The part of the name after the server, which names the definition in decisions.
+    /// The part of the name after the server. It identifies the definition in decisions.
     pub tool: String,
     /// The reason why it is held back.
     pub why: HeldReason,
     /// The SHA-256 hash of the definition, as 64 hexadecimal digits.
     pub fingerprint: String,
-    /// The time since when it is held back, in milliseconds since 1970.
+    /// The time from which it has been held back, in milliseconds since 1970.
     pub since_ms: u64,
     /// The fields that changed since the approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,22 +104,22 @@ pub struct HeldTool {
     /// The changes as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// The suspicious parts, the most severe first.
+    /// The suspicious parts, most severe first.
     pub findings: Vec<Finding>,
-    /// The definition as the server sends it now; null if it is too large to be kept.
+    /// The current definition, as the server sent it; null if it is too large to keep.
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub definition: Option<Raw>,
-    /// The definition that was approved last.
+    /// The last approved definition.
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub approved: Option<Raw>,
-    /// True if changes, diff and definitions are left out, because `brief` was given or too many definitions of this
-    /// server are held back. `/api/v1/trust/{name}` returns them for one definition.
+    /// True if changes, diff and definitions are omitted, because `brief` was given or too many definitions
+    /// of this server are held back. `/api/v1/trust/{name}` returns them for one definition.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub omitted: bool,
 }
 
 impl HeldTool {
-    /// Tests if it waits for a decision.
+    /// Tests if the definition waits for a decision.
     pub fn is_pending(&self) -> bool {
         self.why != "rejected"
     }
@@ -128,9 +131,9 @@ impl HeldTool {
 pub struct Change {
     /// The path of the field, such as `parameters.path.type`.
     pub field: String,
-    /// The value that was approved; null if there was none.
+    /// The approved value; null if there was none.
     pub before: Option<String>,
-    /// The value now; null if there is none.
+    /// The current value; null if there is none.
     pub after: Option<String>,
 }
 
@@ -145,13 +148,13 @@ pub struct Finding {
     pub severity: Severity,
     /// The path of the field, such as `parameters.path.description`.
     pub field: String,
-    /// The text around it, with invisible characters written as ⟨U+200B⟩.
+    /// The surrounding text, with invisible characters as ⟨U+200B⟩.
     pub excerpt: String,
-    /// An explanation, whose subject is the field.
+    /// An explanation; its subject is the field.
     pub says: String,
 }
 
-/// A definition that is shown and suspicious.
+/// A visible definition that is suspicious.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Flagged {
@@ -163,11 +166,11 @@ pub struct Flagged {
     /// The part of the name after the server.
     #[serde(default)]
     pub tool: String,
-    /// The suspicious parts, the most severe first.
+    /// The suspicious parts, most severe first.
     pub findings: Vec<Finding>,
 }
 
-/// The definition that is wanted.
+/// The requested definition.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -176,7 +179,7 @@ pub struct ToolQuery {
     pub tool: String,
 }
 
-/// One definition, as it is approved and as it is held back.
+/// One definition: the approved one and the one that is held back.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolTrust {
@@ -186,12 +189,12 @@ pub struct ToolTrust {
     /// The definition that is held back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldTool>,
-    /// The definition that is approved.
+    /// The approved definition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<ApprovedTool>,
 }
 
-/// A definition that is approved.
+/// An approved definition.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
@@ -206,47 +209,47 @@ pub struct ApprovedTool {
     pub fingerprint: String,
     /// The time of the approval, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The definition; null if it is too large to be kept.
+    /// The definition; null if it is too large to keep.
     #[cfg_attr(test, schemars(with = "Option<crate::openapi::Object>"))]
     pub definition: Option<Raw>,
-    /// The suspicious parts, the most severe first.
+    /// The suspicious parts, most severe first.
     pub findings: Vec<Finding>,
 }
 
-/// A decision about definitions, or about the start of a server. Without any field, `approve` approves all definitions
-/// that are held back; `reject` needs `tool`.
+/// A decision about definitions, or about the start of a server. Without any field, `approve` approves all
+/// definitions that are held back; `reject` needs `tool`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrustDecision {
-    /// The definition that the decision is about.
+    /// The definition to decide about.
     #[serde(default, deserialize_with = "given")]
     pub tool: Option<String>,
-    /// Several definitions as the user has read them, for `approve` only. Those that have changed since stay held back, as
-    /// the answer shows.
+    /// Several definitions as the user read them, for `approve` only. Definitions that have changed since
+    /// remain held back, as the answer shows.
     #[serde(default, deserialize_with = "given")]
     pub tools: Option<Vec<SeenTool>>,
-    /// The fingerprint of the definition that the user has read. If `tool` has changed since, nothing is decided.
+    /// The fingerprint of the definition that the user read. If `tool` has changed since, nothing is decided.
     #[serde(default, deserialize_with = "given")]
     pub fingerprint: Option<String>,
-    /// The fingerprint in `start` of a server whose start waits for approval, for `approve` only. If its entry has changed
-    /// since, it is not started.
+    /// The fingerprint in `start` of a server whose start waits for approval, for `approve` only. If its
+    /// entry has changed since, the server is not started.
     #[serde(default, deserialize_with = "given")]
     pub start: Option<String>,
 }
 
-/// Refuses `null`, which must not approve all definitions.
+/// Rejects `null`, which must not approve all definitions.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
 
-/// A definition that the user has read.
+/// A definition that the user read.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SeenTool {
     /// The part of its name after the server.
     pub tool: String,
-    /// The fingerprint of the definition that the user has read.
+    /// The fingerprint of the definition that the user read.
     pub fingerprint: String,
 }

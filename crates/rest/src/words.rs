@@ -1,4 +1,4 @@
-//! Words that stand for one of several values. A word of another version is kept as it is.
+//! Enumerations as words. A word of another version is kept.
 
 use std::{borrow::Cow, fmt, ops::Deref};
 
@@ -17,7 +17,7 @@ macro_rules! words {
             /// The words of this version.
             pub const ALL: &[&str] = &[$($word),+];
 
-            /// The word that a variant without fields is serialized as.
+            /// The word that a fieldless variant serializes to.
             pub fn of(variant: &impl Serialize) -> Self {
                 match serde_json::to_value(variant) {
                     Ok(Value::String(word)) => Self(word.into()),
@@ -59,20 +59,20 @@ words! {
     GatewayState: "running", "stopping";
     /// The state of a part of the gateway.
     PartState: "initializing", "ready", "error";
-    /// The state of a server. A `retrying` server failed and is started again soon; a `parked` one failed too often, or
-    /// needs the user.
+    /// The state of a server. A `retrying` server has failed and will be restarted; a `parked` one has failed
+    /// too often, or needs the user.
     ServerState: "disabled", "idle", "starting", "ready", "retrying", "parked", "stopping";
     /// The kind of a server.
     ServerKind: "command", "remote", "container", "built-in";
-    /// The time at which a server is started: when it is first needed, with the gateway, or as the gateway decides.
+    /// The time at which a server is started: on first use, with the gateway, or as the gateway decides.
     StartTime: "lazy", "eager", "auto";
     /// A request for a list.
     ListRequest: "tools/list", "prompts/list", "resources/list", "resources/templates/list";
     /// The transport of a client.
     Transport: "stdio", "http";
-    /// The outcome of a call. `tool_error` is a result in which the tool says that it failed.
+    /// The outcome of a call. `tool_error` is a result in which the tool reports a failure.
     Outcome: "ok", "tool_error", "error", "cancelled", "timeout";
-    /// The time at which definitions of a server are shown: on first sight, after approval, or always.
+    /// The time at which definitions of a server become visible: when first seen, after approval, or always.
     TrustPolicy: "first", "ask", "always";
     /// The kind of a definition.
     ItemKind: "tool", "prompt", "resource", "template", "instructions", "server";
@@ -81,7 +81,8 @@ words! {
     /// The kind of a finding.
     FindingKind: "invisible", "direction", "control", "private-use", "look-alike", "out-of-sight", "markup", "encoded",
         "override", "secrecy", "exfiltration", "steering", "other-tools", "cut";
-    /// The severity of a finding. Definitions with a `danger` or `hidden` finding are held back on first sight.
+    /// The severity of a finding. Definitions with a `danger` or `hidden` finding are held back when first
+    /// seen.
     Severity: "note", "warn", "danger", "hidden";
     /// The kind of a request for approval.
     ApprovalKind: "sampling", "elicitation", "tool_call", "resource", "prompt", "trust";
@@ -90,17 +91,17 @@ words! {
         "cancelled", "timed_out", "withdrawn", "failed";
     /// The action of a decision.
     DecisionAction: "approve", "reject", "accept", "decline", "cancel", "respond";
-    /// The way into the gateway that a request took.
+    /// The interface through which a request arrived.
     Door: "socket", "tcp", "console";
-    /// The clients that a remembered decision holds for: this client until it disconnects, clients that work in the same
-    /// folder, or all clients.
+    /// The clients that a remembered decision applies to: this client until it disconnects, clients with the
+    /// same working directory, or all clients.
     Scope: "session", "project", "always";
-    /// The arguments that a remembered decision holds for: any, or exactly those of the call.
+    /// The arguments that a remembered decision applies to: any, or exactly those of the call.
     Arguments: "any", "exact";
     /// The origin of a rule.
     RuleSource: "config", "server", "remembered";
     /// The action of a rule.
     RuleAction: "allow", "ask", "deny";
-    /// The kind of calls that a rule is about.
+    /// The kind of calls that a rule applies to.
     RuleKind: "tool_call", "resources", "prompts";
 }

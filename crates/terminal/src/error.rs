@@ -1,10 +1,10 @@
-//! How a command ends when it does not end well: what to say, what to do next, and the exit code.
+//! Errors of commands: a message, a hint and the exit code.
 
 use std::{borrow::Cow, error, fmt, io, process::ExitCode};
 
 use switchboard_wire::with_hint;
 
-/// Why a command did not do what it was asked.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub struct Error {
     kind: Kind,
@@ -14,32 +14,32 @@ pub struct Error {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The thing asked for failed.
+    /// The requested operation failed.
     Failed,
-    /// It was asked for in a way that makes no sense.
+    /// The command line is wrong.
     Usage,
-    /// No gateway answers.
+    /// The gateway does not respond.
     Unreachable,
-    /// A person said no.
+    /// The user declined.
     Declined,
-    /// Everything has been said already.
+    /// The output already says that the command failed.
     Told,
-    /// The reader has left, as `head` does; that is no failure.
+    /// The reader of standard output left, as `head` does. This is not a failure.
     ReaderLeft,
 }
 
 impl Error {
-    /// The thing asked for failed.
+    /// Creates an error for an operation that failed.
     pub fn new(message: impl Into<String>) -> Self {
         Self::of(Kind::Failed, message)
     }
 
-    /// It was asked for wrongly.
+    /// Creates an error for a wrong command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::of(Kind::Usage, message)
     }
 
-    /// The gateway cannot be reached.
+    /// Creates an error for a gateway that cannot be reached.
     pub fn unreachable(message: impl Into<String>) -> Self {
         Self::of(Kind::Unreachable, message)
     }
@@ -49,22 +49,22 @@ impl Error {
         self.kind == Kind::Unreachable
     }
 
-    /// A person was asked, and said no.
+    /// Creates an error for a question that the user answered with no.
     pub fn declined(message: impl Into<String>) -> Self {
         Self::of(Kind::Declined, message)
     }
 
-    /// Tests if a person said no.
+    /// Tests if the user declined.
     pub(crate) fn is_declined(&self) -> bool {
         self.kind == Kind::Declined
     }
 
-    /// It failed, and what was printed says so.
+    /// Creates an error that prints nothing, because the output already says that the command failed.
     pub fn told() -> Self {
         Self::of(Kind::Told, "")
     }
 
-    /// An error with everything below it, and its advice.
+    /// Converts an error with its chain of causes, and its hint.
     pub fn from_error(error: &(dyn error::Error + 'static), hint: Option<Cow<'_, str>>) -> Self {
         let mut failure = Self::new(error.to_string());
         failure.hint = hint.map(Cow::into_owned);
@@ -75,7 +75,7 @@ impl Error {
     fn add_causes(&mut self, mut below: Option<&(dyn error::Error + 'static)>) {
         while let Some(source) = below {
             let text = source.to_string();
-            // Some errors repeat what is below them.
+            // Some errors repeat their cause.
             if !self.message.ends_with(&text) {
                 self.message = format!("{}: {text}", self.message);
             }
@@ -83,13 +83,13 @@ impl Error {
         }
     }
 
-    /// The same, as wrong usage.
+    /// Turns the error into one of usage.
     pub(crate) fn wrong_usage(mut self) -> Self {
         self.kind = Kind::Usage;
         self
     }
 
-    /// What to do next, unless that has been said.
+    /// Adds a hint, unless the error has one.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint.get_or_insert_with(|| hint.into());
@@ -101,17 +101,17 @@ impl Error {
         &self.message
     }
 
-    /// What to do about it.
+    /// The hint, if there is one.
     pub fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// The message with the advice, for a log.
+    /// The message followed by the hint, for a log.
     pub fn line(&self) -> String {
         with_hint(&self.message, self.hint.as_deref())
     }
 
-    /// Whether there is something to say.
+    /// Returns `true` if nothing is printed for this error.
     pub(crate) fn is_silent(&self) -> bool {
         matches!(self.kind, Kind::Told | Kind::ReaderLeft)
     }
@@ -141,9 +141,9 @@ impl fmt::Display for Error {
     }
 }
 
-/// Says what failed, where an error says only why.
+/// Adds the operation that failed to an error that has only the cause.
 pub trait Context<T> {
-    /// The failure of this, with the error as its cause.
+    /// Returns an error with the message `what` and this error as its cause.
     fn context(self, what: impl Into<String>) -> Result<T, Error>;
 }
 
@@ -197,7 +197,7 @@ impl From<switchboard_client_configs::Error> for Error {
     }
 }
 
-/// What went wrong when writing to standard output.
+/// An error of writing to standard output.
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         match error.kind() {

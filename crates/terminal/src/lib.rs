@@ -1,4 +1,4 @@
-//! Output on a terminal: errors with hints, tables, colours, text made safe to show.
+//! Output on a terminal: errors with hints, tables, colours, and escaping of untrusted text.
 
 pub mod error;
 pub mod print;

@@ -1,5 +1,5 @@
-//! Words to people and data to programs: messages on standard error, data on standard output,
-//! tables aligned, colour only where it helps and nobody has asked for none.
+//! Output for people and for programs: messages on standard error, data on standard output, aligned
+//! tables, and colour only on terminals unless it is turned off.
 
 pub(crate) mod fold;
 mod table;
@@ -22,34 +22,34 @@ use crate::{
     visible::{escaped, pretty},
 };
 
-/// A line for a person. It is no failure if nobody reads it.
+/// Prints a line to standard error. Write errors are ignored.
 pub fn say(message: &str) {
     let message = fitted(&io::stderr(), &clean(message), 0, 0);
     tell(&message);
 }
 
-/// A line that a person should not overlook.
+/// Prints a warning to standard error.
 pub fn warn(message: &str) {
     tell(&warning(&io::stderr(), message));
 }
 
-/// The same, for any stream.
+/// Formats a warning for a stream.
 pub fn warning(stream: &(impl IsTerminal + AsFd), message: &str) -> String {
     labelled(stream, Colour::Yellow, "warning:", message)
 }
 
-/// A warning of something that may do harm, indented.
+/// Formats an indented warning about possible harm.
 pub fn danger(stream: &(impl IsTerminal + AsFd), indent: usize, message: &str) -> String {
     indented(stream, indent, Colour::Red, "warning:", message)
 }
 
-/// What to do next.
+/// Prints a hint to standard error.
 pub fn hint(message: &str) {
     let message = labelled(&io::stderr(), Colour::Cyan, "hint:", message);
     tell(&message);
 }
 
-/// Writes lines to standard error in one piece, so that no other output comes between.
+/// Writes lines to standard error in a single write, so that other output cannot interleave.
 fn tell(lines: &str) {
     let _ = io::stderr().write_all(format!("{lines}\n").as_bytes());
 }
@@ -63,7 +63,7 @@ fn labelled(
     indented(stream, 0, colour, label, message)
 }
 
-/// A message after a label, both indented.
+/// Formats a message after a label, both indented.
 pub fn indented(
     stream: &(impl IsTerminal + AsFd),
     indent: usize,
@@ -77,7 +77,7 @@ pub fn indented(
     format!("{:indent$}{label} {message}", "")
 }
 
-/// The text in lines that fit the terminal, if it is one. See `fold`.
+/// Wraps the text to the width of the terminal, if the stream is one. See `fold`.
 pub fn fitted(stream: &impl AsFd, text: &str, taken: usize, indent: usize) -> String {
     match terminal_width(stream) {
         Some(width) => fold::fold(text, width, taken, indent),
@@ -85,7 +85,7 @@ pub fn fitted(stream: &impl AsFd, text: &str, taken: usize, indent: usize) -> St
     }
 }
 
-/// Why a command failed.
+/// Prints the error of a command.
 pub fn complain(failure: &Error) {
     if failure.is_silent() {
         return;
@@ -100,15 +100,15 @@ pub fn complain(failure: &Error) {
     }
 }
 
-/// Data, as it is.
+/// Writes data to standard output verbatim.
 pub fn data(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }
 
-/// Text from elsewhere: as it is for a program, and without what would take over a terminal for a
-/// person.
+/// Writes untrusted text to standard output: verbatim to a program, and [cleaned](clean) to a
+/// terminal.
 pub fn text(text: &str) -> Result<(), Error> {
     if is_terminal() {
         data(&clean(text))
@@ -117,28 +117,28 @@ pub fn text(text: &str) -> Result<(), Error> {
     }
 }
 
-/// A value, for programs. Characters that may not be seen are escaped, so that it takes over no terminal and stays the
-/// same JSON.
+/// Writes a value as JSON, for programs. Invisible characters are escaped, which keeps the JSON equal
+/// and cannot control a terminal.
 pub fn json(value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::new(format!("cannot write the answer as JSON: {error}")))?;
     data(&format!("{}\n", escaped(&text)))
 }
 
-/// JSON with line breaks, and every value as it was spelled, fit for a terminal as in [`json`].
+/// Writes JSON with line breaks and every value in its original spelling, escaped as in [`json`].
 pub fn json_raw(value: &Raw) -> Result<(), Error> {
     data(&format!("{}\n", pretty(value)))
 }
 
-/// JSON as it was spelled, fit for a terminal as in [`json`].
+/// Writes JSON in its original spelling, escaped as in [`json`].
 pub fn json_text(text: &str) -> Result<(), Error> {
-    // Between the parts of JSON a space is the same.
+    // Between JSON tokens a space is equivalent.
     let text = escaped(&text.replace('\r', " "));
     let end = if text.ends_with('\n') { "" } else { "\n" };
     data(&format!("{text}{end}"))
 }
 
-/// A difference between two files, with its lines in the usual colours.
+/// Prints a difference between two files in the usual colours.
 pub fn difference(diff: &str) -> Result<(), Error> {
     data(&coloured(diff, |line| match line.as_bytes().first() {
         Some(b'+') => Some(Colour::Green),
@@ -148,7 +148,7 @@ pub fn difference(diff: &str) -> Result<(), Error> {
     }))
 }
 
-/// What changed in a definition: the names of fields, and under each its lines with `-` and `+`.
+/// Colours the changes of a definition: names of fields, each followed by lines with `-` and `+`.
 pub fn changes(diff: &str) -> String {
     coloured(diff, |line| match line.as_bytes() {
         [b' ', b' ', b'+', ..] => Some(Colour::Green),
@@ -171,18 +171,18 @@ fn coloured(lines: &str, colour: impl Fn(&str) -> Option<Colour>) -> String {
     text
 }
 
-/// Whether a person reads standard output.
+/// Returns `true` if standard output is a terminal.
 pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Asks on standard error, and takes anything but a yes for a no.
+/// Asks on standard error. Only `y` and `yes` confirm.
 pub fn confirm(question: &str) -> io::Result<bool> {
     let answer = ask(&format!("{question} [y/N] "))?;
     Ok(matches!(answer.as_str(), "y" | "yes"))
 }
 
-/// Asks on standard error, and takes an empty line for a yes.
+/// Asks on standard error. `y`, `yes` and an empty line confirm.
 pub fn confirm_unless_no(question: &str) -> io::Result<bool> {
     let answer = ask(&format!("{question} [Y/n] "))?;
     Ok(matches!(answer.as_str(), "" | "y" | "yes"))
@@ -197,8 +197,8 @@ fn ask(question: &str) -> io::Result<String> {
     Ok(answer.trim().to_ascii_lowercase())
 }
 
-/// Replaces characters of foreign text that take over a terminal (controls), reorder what is shown
-/// (bidirectional marks) or are not seen at all (zero width, tags).
+/// Replaces characters of untrusted text that control a terminal, reorder text (bidirectional marks) or
+/// are invisible (zero width, tags).
 pub fn clean(text: &str) -> String {
     let allowed = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_hidden(c));
     text.chars()
@@ -240,7 +240,7 @@ fn is_hidden(c: char) -> bool {
     )
 }
 
-/// The first line of a text, clean.
+/// The first line of a text, cleaned.
 pub fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     clean(&line.replace('\t', " "))
@@ -249,19 +249,19 @@ pub fn one_line(text: &str) -> String {
 /// A colour of text on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// For failures.
+    /// Failures.
     Red,
-    /// For what works.
+    /// Success.
     Green,
-    /// For warnings.
+    /// Warnings.
     Yellow,
-    /// For hints.
+    /// Hints.
     Cyan,
-    /// What matters less.
+    /// Less important text.
     Dim,
 }
 
-/// When there is colour.
+/// The use of colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ColourChoice {
     /// On a terminal, unless `NO_COLOR` is set
@@ -285,7 +285,7 @@ impl From<ColourChoice> for clap::ColorChoice {
 
 static CHOICE: OnceLock<ColourChoice> = OnceLock::new();
 
-/// Settles when there is colour, once and for all.
+/// Sets the use of colour. Only the first call has an effect.
 pub fn choose_colour(choice: ColourChoice) {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -295,16 +295,16 @@ pub fn choose_colour(choice: ColourChoice) {
         ColourChoice::Auto if is_dumb() => ColourChoice::Never,
         choice => choice,
     };
-    // It is chosen once, at the start.
+    // The choice is made once, at the start.
     let _ = CHOICE.set(choice);
 }
 
-/// Whether the environment asks for colour in pipes, too.
+/// Tests if the environment asks for colour in pipes, too.
 fn is_forced() -> bool {
     std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Coloured, if the stream is a terminal or colour is wanted anyway.
+/// Colours a text, if the stream is a terminal or colour is forced.
 pub fn paint(stream: &impl IsTerminal, colour: Colour, text: &str) -> String {
     let is_wanted = match CHOICE.get().copied().unwrap_or_default() {
         ColourChoice::Auto => stream.is_terminal(),
@@ -324,7 +324,7 @@ pub fn paint(stream: &impl IsTerminal, colour: Colour, text: &str) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-/// How many characters a line of this terminal has, if it is one and says so.
+/// Columns of the terminal, if the stream is one and reports at least 40.
 pub fn terminal_width(of: &impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(of).ok()?;
     Some(usize::from(size.ws_col)).filter(|&columns| columns >= 40)
@@ -335,13 +335,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_takes_over_the_terminal() {
+    fn control_characters_are_replaced() {
         assert_eq!(clean("a\u{1b}[2Jb\u{9b}c\nd"), "a\u{fffd}[2Jb\u{fffd}c\nd");
         assert_eq!(clean("a\u{8e2}b\u{1d173}"), "a\u{fffd}b\u{fffd}");
     }
 
     #[test]
-    fn other_scripts_stay_as_they_are() {
+    fn other_scripts_are_kept() {
         for plain in ["grün, 日本語, العربية", "☎️", "e\u{301}"] {
             assert_eq!(clean(plain), plain);
         }

@@ -1,4 +1,4 @@
-//! What clap finds wrong with a command line, in the form of every other error.
+//! Converts clap's errors to those of the other commands.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use clap::{
 
 use crate::{error::Error, print::ColourChoice};
 
-/// What is wrong, how the command is used, and what to do.
+/// Converts an error of clap: the message, the usage of the command, and a hint.
 pub fn failure(error: &clap::Error, command: &Command, words: &[OsString]) -> Error {
     let text = error.render().to_string();
     let mut message = String::new();
@@ -40,13 +40,13 @@ fn meant(error: &clap::Error) -> Option<&str> {
     let meant = known(ContextKind::SuggestedSubcommand).or(known(ContextKind::SuggestedArg));
     match meant? {
         ContextValue::String(one) => Some(one),
-        // The best is the last.
+        // The last suggestion is the best.
         ContextValue::Strings(all) => all.last().map(String::as_str),
         _ => None,
     }
 }
 
-/// Tests if what clap has to say is what was asked for, and no complaint.
+/// Tests if clap's output is the help or the version that the user requested, not an error.
 pub fn is_help(error: &clap::Error) -> bool {
     matches!(
         error.kind(),
@@ -56,7 +56,7 @@ pub fn is_help(error: &clap::Error) -> bool {
     )
 }
 
-/// The choice of colour in a command line that is not parsed yet.
+/// Reads `--color` from a command line that is not parsed yet.
 pub fn colour(words: &[OsString]) -> Option<ColourChoice> {
     let mut words = words.iter().filter_map(|word| word.to_str());
     let mut choice = None;
@@ -79,7 +79,7 @@ fn plain(text: &str) -> String {
         .replace("invalid digit found in string", "it is not a whole number")
 }
 
-/// The words of the command that was meant; clap's own `help` has no help of its own.
+/// The words of the command in question. `help` is skipped: clap's own `help` has no help page.
 fn path(command: &Command, words: &[OsString]) -> String {
     let mut path = command.get_name().to_owned();
     let mut command = command;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_with_the_usage() {
+    fn missing_arguments_are_named_with_the_usage() {
         let failure = complaint(&["add"]);
         assert_eq!(
             failure.message(),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn tips_are_hints() {
+    fn tips_become_hints() {
         let failure = complaint(&["ad"]);
         assert!(
             failure
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_known_before_the_rest() {
+    fn colour_is_found_before_parsing() {
         let colour = |words: &[&str]| {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
             colour(&words)

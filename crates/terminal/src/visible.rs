@@ -1,12 +1,12 @@
-//! Text from servers and clients made fit to be read: nothing in it is unseen, moves the cursor or turns
-//! the direction of what follows.
+//! Makes text of servers and clients safe to read: nothing in it is invisible, moves the cursor or
+//! changes the text direction.
 
 use std::fmt::Write as _;
 
 use switchboard_wire::Raw;
 
-/// Indented JSON, as it was spelled: numbers keep their digits, and a member that is there twice is shown
-/// twice. Characters that may not be seen are escaped, so that it is the same JSON still.
+/// Formats JSON with indentation and in its original spelling: numbers keep their digits, and a
+/// duplicate member is shown twice. Invisible characters are escaped, so the JSON stays equal.
 pub fn pretty(value: &Raw) -> String {
     let mut out = String::new();
     write_value(&mut out, value, 0);
@@ -14,7 +14,7 @@ pub fn pretty(value: &Raw) -> String {
 }
 
 fn write_value(out: &mut String, value: &Raw, depth: usize) {
-    // Half a character cannot be decoded: what it is the name of stays as it was spelled.
+    // A lone surrogate cannot be decoded, so an object with one in a name keeps its original spelling.
     let is_whole = |(name, _): &(String, Raw)| !name.contains(char::REPLACEMENT_CHARACTER);
     if let Some(members) = value.members() {
         if !members.iter().all(is_whole) {
@@ -31,7 +31,7 @@ fn write_value(out: &mut String, value: &Raw, depth: usize) {
             Some(text) if !text.contains(char::REPLACEMENT_CHARACTER) => {
                 out.push_str(&quoted(&text));
             }
-            // Half a character cannot be decoded: it stays as it was spelled.
+            // A lone surrogate cannot be decoded: the value keeps its original spelling.
             _ => out.push_str(&escaped(value.as_str())),
         }
     }
@@ -66,13 +66,14 @@ fn quoted(text: &str) -> String {
     escaped(Raw::string(text).as_str())
 }
 
-/// The length in characters from which on it is said.
+/// The length, in characters, from which it is shown.
 const LONG: usize = 1_000;
 
-/// All of a text as one line: a string of JSON in which what is not seen is escaped, and long runs of blanks are counted.
-/// The length of a long one is said first, since its beginning may have left the screen.
+/// The whole text on one line: a JSON string in which invisible characters are escaped and long runs of
+/// whitespace are counted. The length of a long text comes first, since its beginning may have left the
+/// screen.
 pub fn spelled(text: &str) -> String {
-    // Nothing of the text looks like a count of blanks.
+    // The text itself must not contain what looks like such a count.
     let line = folded(&quoted(text).replace('⟨', "\\u27e8"));
     match text.chars().count() {
         length @ LONG.. => format!("({} characters) {line}", grouped(length)),
@@ -80,7 +81,7 @@ pub fn spelled(text: &str) -> String {
     }
 }
 
-/// A spelling in JSON with what is not seen escaped.
+/// Escapes the invisible characters of JSON text.
 pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -96,12 +97,12 @@ pub fn escaped(json: &str) -> String {
     out
 }
 
-/// The same as one line.
+/// Makes a text visible as in [`visible`], on one line.
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
-/// The text with every character that may not be seen written as ⟨U+200B⟩. Line ends and tabs stay.
+/// Writes each invisible character of a text as ⟨U+200B⟩. Line ends and tabs stay.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -114,11 +115,12 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// The most blanks in a row, and the most empty lines, that stay as they are.
+/// The most consecutive spaces and tabs, and the most consecutive empty lines, that are kept.
 const BLANKS: usize = 80;
 const EMPTY_LINES: usize = 8;
 
-/// The text with long runs of blanks as ⟨5,900 spaces⟩, so that they push nothing off the screen.
+/// Replaces long runs of whitespace by a count, such as ⟨5,900 spaces⟩, so that they push nothing off
+/// the screen.
 pub fn folded(text: &str) -> String {
     let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n');
     let mut out = String::with_capacity(text.len());
@@ -134,7 +136,7 @@ pub fn folded(text: &str) -> String {
     out
 }
 
-/// One run of blanks and line ends.
+/// Folds one run of whitespace.
 fn fold(out: &mut String, run: &str) {
     let lines = run.matches('\n').count();
     let last = match run.rsplit_once('\n') {
@@ -162,7 +164,7 @@ fn fold(out: &mut String, run: &str) {
     }
 }
 
-/// A number with a comma after each three digits.
+/// Formats a number with thousands separators.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -175,14 +177,13 @@ fn grouped(number: usize) -> String {
     out
 }
 
-/// Whether something is seen where this character is. What is not known to be is spelled out: once too
-/// often does no harm.
+/// Tests if a character is known to be visible. Others are escaped: escaping too many does no harm.
 fn is_seen(c: char) -> bool {
     match c {
         '\n' | '\t' | ' '..='~' => true,
-        // Letters in name only.
+        // Letters by category, but invisible.
         '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' => false,
-        // The mark by which others are spelled out, and the soft hyphen.
+        // The opening mark of an escape, and the soft hyphen.
         '⟨' | '\u{ad}' => false,
         // Punctuation, currencies, arrows, signs, pictures.
         '\u{a1}'..='\u{ff}'
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_stays_what_it_was() {
+    fn json_stays_equal() {
         let half = Raw::parse(r#"{"b":[{"a\ud800":1,"a\ud801":2}]}"#).unwrap();
         assert!(pretty(&half).contains(r#"{"a\ud800":1,"a\ud801":2}"#));
         let given = r#"{"a":1.50,"a":123456789012345678901234567890,"b\u202e":["x\u001b[2J","\ud800","ü\n"],"c":{}}"#;
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn long_runs_of_blanks_are_counted() {
+    fn long_runs_of_whitespace_are_counted() {
         let spaces = |count| " ".repeat(count);
         for (text, expected) in [
             ("a\n\n  b\tc ".to_owned(), "a\n\n  b\tc "),
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_spelled_whole() {
+    fn long_text_is_not_cut() {
         let long = format!(
             "a{}\u{1b}\n⟨9 spaces⟩{}",
             " ".repeat(100),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_known_to_be_seen_is_left() {
+    fn only_visible_characters_are_left() {
         for text in ["Straße, 北京, Москва – “ok” → 5 € 🙂", "a\n\tb"] {
             assert_eq!(visible(text), text);
         }

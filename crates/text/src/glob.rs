@@ -1,5 +1,5 @@
 //! Patterns for names: `*` for any characters, `?` for one. `[*]` and `[?]` are the characters
-//! themselves, since a server may call its tool anything.
+//! themselves, since the names of tools may contain any character.
 //!
 //! In filters of tools, only `*` is special: [`stars_match`].
 
@@ -25,7 +25,7 @@ pub enum Part {
     Many,
 }
 
-/// A measure of how narrow a pattern is: first of all an exact name, then by its literal characters.
+/// The narrowness of a pattern: an exact name ranks first, then the number of literal characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Narrowness {
     exact: bool,
@@ -33,7 +33,7 @@ pub struct Narrowness {
 }
 
 impl Glob {
-    /// Reads a pattern. `None` if it is too long.
+    /// Parses a pattern. Returns `None` if it is too long.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -46,7 +46,7 @@ impl Glob {
                 c => (Part::Literal(c), c.len_utf8()),
             };
             rest = &rest[taken..];
-            // Two in a row mean what one means, and cost more.
+            // Two in a row mean the same as one and cost more.
             if part != Part::Many || parts.last() != Some(&Part::Many) {
                 parts.push(part);
             }
@@ -59,8 +59,7 @@ impl Glob {
     /// Stands for `*` in a [marked](Self::marked) pattern.
     pub const MANY: char = '\u{e001}';
 
-    /// The pattern as text that can be changed like any other, with private characters for its
-    /// wildcards.
+    /// The pattern as ordinary text that can be edited, with private-use characters for its wildcards.
     pub fn marked(&self) -> String {
         let parts = self.parts.iter();
         parts
@@ -72,7 +71,7 @@ impl Glob {
             .collect()
     }
 
-    /// Reads a marked pattern.
+    /// Parses a marked pattern.
     pub fn from_marked(text: &str) -> Self {
         let part = |c| match c {
             Self::ONE => Part::One,
@@ -98,38 +97,38 @@ impl Glob {
         self.parts.iter().map_while(literal).collect()
     }
 
-    /// Tests if it matches in any letter case.
+    /// Tests if the pattern matches in any letter case.
     pub fn matches_in_any_case(&self, text: &str) -> bool {
         self.matches(text)
             || Self::from_marked(&self.marked().to_lowercase()).matches(&text.to_lowercase())
     }
 
-    /// Exactly this text.
+    /// A pattern that matches exactly this text.
     pub fn literal(text: &str) -> Self {
         Self {
             parts: text.chars().map(Part::Literal).collect(),
         }
     }
 
-    /// Any text.
+    /// A pattern that matches any text.
     pub fn any() -> Self {
         Self {
             parts: vec![Part::Many],
         }
     }
 
-    /// Tests if it is `*`.
+    /// Tests if the pattern is `*`.
     pub fn is_any(&self) -> bool {
         self.parts == [Part::Many]
     }
 
-    /// Tests if it is without wildcards.
+    /// Tests if the pattern has no wildcards.
     pub fn is_exact(&self) -> bool {
         let mut parts = self.parts.iter();
         parts.all(|part| matches!(part, Part::Literal(_)))
     }
 
-    /// The rank among the patterns that match one text.
+    /// The rank among all patterns that match one text.
     pub fn narrowness(&self) -> Narrowness {
         let literal = |part: &&Part| matches!(part, Part::Literal(_));
         Narrowness {
@@ -138,18 +137,18 @@ impl Glob {
         }
     }
 
-    /// Tests if it matches a text.
+    /// Tests if the pattern matches a text.
     pub fn matches(&self, text: &str) -> bool {
         matches(self.parts(), text.chars())
     }
 
-    /// Tests if it matches the text with a slash behind it.
+    /// Tests if the pattern matches the text followed by a slash.
     pub fn matches_directory(&self, text: &str) -> bool {
         matches(self.parts(), text.chars().chain(iter::once('/')))
     }
 }
 
-/// Tests if a pattern matches in which `?` and brackets are plain characters.
+/// Tests if a pattern matches, with `*` as the only wildcard: `?` and brackets are plain characters.
 pub fn stars_match(pattern: &str, text: &str) -> bool {
     let part = |c| match c {
         '*' => Part::Many,
@@ -158,14 +157,14 @@ pub fn stars_match(pattern: &str, text: &str) -> bool {
     matches(pattern.chars().map(part), text.chars())
 }
 
-/// On a mismatch only the latest `*` takes one character more, which is enough and keeps the work below the product
-/// of the two lengths.
+/// Matches a text with backtracking to the last `*` only: on a mismatch it takes one more character.
+/// That is sufficient and keeps the work below the product of the two lengths.
 fn matches<P, T>(mut pattern: P, mut text: T) -> bool
 where
     P: Iterator<Item = Part> + Clone,
     T: Iterator<Item = char> + Clone,
 {
-    // The pattern behind the last `*`, and the text that this has not taken yet.
+    // The pattern after the last `*`, and the text that the `*` has not consumed yet.
     let mut star: Option<(P, T)> = None;
     loop {
         let part = pattern.next();
@@ -204,7 +203,7 @@ impl fmt::Display for Glob {
             Part::Literal('?') => f.write_str("[?]"),
             Part::Literal(c) => write!(f, "{c}"),
             Part::One => f.write_str("?"),
-            // `[*]` would be the character.
+            // `[*]` would be the literal character.
             Part::Many if is(n.checked_sub(1), '[') && is(n.checked_add(1), ']') => {
                 f.write_str("**")
             }
@@ -219,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// Obviously right, and slow.
+    /// Reference implementation: obviously correct, and slow.
     fn naive(pattern: &[char], text: &[char]) -> bool {
         match (pattern.first(), text.first()) {
             (None, None) => true,
@@ -234,7 +233,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn matches_what_the_naive_one_matches(pattern in "[ab*?é]{0,8}", text in "[abé]{0,10}") {
+        fn agrees_with_naive_matcher(pattern in "[ab*?é]{0,8}", text in "[abé]{0,10}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
             let glob = Glob::parse(&pattern).unwrap();
             prop_assert_eq!(glob.matches(&text), naive(&chars(&pattern), &chars(&text)));
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_take_no_time() {
+    fn many_stars_do_not_slow_matching() {
         let glob = Glob::parse(&"a*".repeat(400)).unwrap();
         assert!(!glob.matches(&format!("{}b", "a".repeat(399))));
     }

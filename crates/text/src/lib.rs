@@ -1,4 +1,4 @@
-//! Small jobs on text that several crates have.
+//! Small text functions that several crates share.
 
 pub mod glob;
 pub mod hex;

@@ -1,10 +1,12 @@
-//! The name that was probably meant by a wrong one.
+//! Suggestions for misspelt names.
 
-/// The most characters of a name that are compared: a longer one is no slip, and comparing costs the square.
+/// The most characters of a name that is compared. A longer name is not a typo, and the cost of a
+/// comparison is quadratic.
 const LENGTH_MAX: usize = 64;
 
-/// The candidate with the fewest slips from `wrong`, if it is near enough to be meant. A slip is a character too many,
-/// missing, replaced, or swapped with its neighbour. Letter case and separators do not count.
+/// The candidate with the fewest slips from `wrong`, if it is close enough to be the intended name. A
+/// slip is an extra, missing or replaced character, or a swap of two neighbours. Letter case and
+/// separators do not count.
 ///
 /// ```
 /// use switchboard_text::nearest;
@@ -19,7 +21,7 @@ pub fn nearest<'c>(wrong: &str, candidates: impl IntoIterator<Item = &'c str>) -
     (slips <= allowed).then_some(candidate)
 }
 
-/// The candidate with the fewest slips from `wrong`, however many these are, and their number.
+/// The candidate with the fewest slips from `wrong` and the number of slips, which is not limited.
 pub fn closest<'c>(
     wrong: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -37,12 +39,12 @@ pub fn letters(name: &str) -> usize {
     plain(name).map_or(0, |plain| plain.chars().count())
 }
 
-/// Tests if two names differ in letter case and separators only.
+/// Tests if two names differ only in letter case and separators.
 pub fn alike(a: &str, b: &str) -> bool {
     plain(a).is_some_and(|a| plain(b).is_some_and(|b| a == b))
 }
 
-/// The letters of a name; `None` if it has none, or is too long to be compared.
+/// The letters of a name, in lower case; `None` if it has none or is too long to compare.
 fn plain(name: &str) -> Option<String> {
     if name.len() > 4 * LENGTH_MAX {
         return None;
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_names_are_not_compared() {
+    fn overlong_names_are_not_compared() {
         let endless = "a".repeat(100_000);
         assert_eq!(nearest(&endless, ["a"]), None);
         assert_eq!(nearest("a", [endless.as_str()]), None);

@@ -34,7 +34,7 @@ pub fn decode(text: &str) -> Option<Cow<'_, str>> {
     let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_hexdigit());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
-        // The decoder would leave a malformed escape as it is.
+        // The decoder would leave a malformed escape unchanged.
         if byte == b'%' && !(is_digit(bytes.next()) && is_digit(bytes.next())) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The parts of a definition that are pinned, and their [`fingerprint()`].
+//! The pinned parts of a definition, and their [`fingerprint()`].
 
 use std::borrow::Cow;
 
@@ -11,27 +11,28 @@ use crate::{
     spelled::{write, write_members},
 };
 
-/// The members of a definition that no model has to read. A gateway that describes a tool to a model
-/// leaves them out.
+/// Members of a definition that no model needs to read. A gateway that describes a tool to a model
+/// omits them.
 pub const UNREAD: [&str; 3] = ["_meta", "icons", "execution"];
 
-/// The member that says how a call is carried out.
+/// The member with the execution settings of a call.
 const EXECUTION: &str = "execution";
 
-/// The member of it that says whether a call may be a task, and its values. It decides nothing that a
-/// person or a model sees, so it is not pinned.
+/// The member of `execution` that says whether a call may be a task, and its values. It affects
+/// nothing that a user or a model sees, so it is not pinned.
 const TASKS: &str = "taskSupport";
 const TASKS_VALUES: [&str; 3] = ["forbidden", "optional", "required"];
 
-/// The members of `_meta` that are not pinned: what frameworks add about themselves. Every other member
-/// is, because hosts take from there which page to render for a tool (`ui`, `openai/outputTemplate`).
+/// A member of `_meta` that is not pinned: frameworks describe themselves in it. Every other member is
+/// pinned, because hosts take from there which page to render for a tool (`ui`,
+/// `openai/outputTemplate`).
 const META_NOISE: &str = "io.modelcontextprotocol/serverInfo";
 
-/// The members of `_meta` that are not pinned if they hold labels and versions, and no sentences.
+/// Members of `_meta` that are not pinned if they contain only labels and versions, and no sentences.
 const META_LABELS: [&str; 2] = ["fastmcp", "_fastmcp"];
 
-/// The members of `_meta` that say when something was made. They are not pinned if they are a number or
-/// a short text.
+/// Members of `_meta` with a time of creation or change. They are not pinned if they are a number or a
+/// short text.
 const META_TIMES: [&str; 5] = [
     "timestamp",
     "generatedAt",
@@ -40,21 +41,21 @@ const META_TIMES: [&str; 5] = [
     "updatedAt",
 ];
 
-/// The longest text that is taken for a time.
+/// The longest text that counts as a time, in bytes.
 const TIME_BYTES: usize = 40;
 
-/// The longest text that is taken for a label.
+/// The longest text that counts as a label, in bytes.
 const LABEL_BYTES: usize = 40;
 
-/// How a fingerprint is made. Pins on disk say by which scheme theirs was.
+/// The scheme of a fingerprint. Pins on disk record the scheme of theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub(crate) enum Scheme {
-    /// Without `_meta` and `icons`. Pins of the first version have these.
+    /// Without `_meta` and `icons`. Used by pins of the first version.
     First,
-    /// With all that decides what is shown or rendered.
+    /// With everything that affects what is shown or rendered.
     Second,
-    /// The same without noise: the order of sets, and the directories of the server.
+    /// As `Second`, but without noise: the order of sets, and the directories of the server.
     Third,
 }
 
@@ -66,7 +67,7 @@ impl Scheme {
         Self::First
     }
 
-    /// Stands before the hashed bytes, so that another scheme never makes the same fingerprint.
+    /// Prefix of the hashed bytes, so that two schemes never produce the same fingerprint.
     const fn prefix(self) -> &'static [u8] {
         match self {
             Self::First => b"switchboard tool definition 1\n",
@@ -101,17 +102,16 @@ impl TryFrom<u8> for Scheme {
 
 /// The fingerprint of a definition.
 ///
-/// It covers every member: name, title, description, schemas, annotations (a client may decide by them
-/// whether to ask before a call), `icons` and `_meta` (a host may decide by them what to render), and
-/// members that are unknown here, because a client that knows one may show it, and some clients take
-/// `Description` for `description`. It leaves out whether a call may be a task, a few members of `_meta`
-/// that are known to be noise, and of a resource its `size` and the time of its last change.
+/// It covers every member: name, title, description, schemas, annotations (a client may use them to
+/// decide about asking before a call), `icons` and `_meta` (a host may use them to decide what to
+/// render), and unknown members, because a client that knows one may show it, and some clients accept
+/// `Description` for `description`. It does not cover whether a call may be a task, a few members of
+/// `_meta` that are known noise, or the `size` and time of the last change of a resource.
 ///
-/// Two spellings of one definition have one fingerprint: the order of members, white space, escapes
-/// and how a number is written (`1`, `1.0`, `1e0`) do not matter, nor does the order of what is a set:
-/// `required`, `enum`, and a default that is a list of words. Of two members of one name some
-/// readers take the first and most the last, so both count, in their order: no text can hide behind
-/// another.
+/// Equivalent spellings of a definition have the same fingerprint: the order of members, whitespace,
+/// escapes and the format of numbers (`1`, `1.0`, `1e0`) do not matter. Neither does the order of
+/// sets: `required`, `enum`, and a default that is a list of words. Of two members with one name some
+/// parsers take the first and most the last, so both count, in order: no text can hide behind another.
 pub fn fingerprint<'a>(offer: impl Into<Offer<'a>>) -> Fingerprint {
     let Offer { kind, definition } = offer.into();
     fingerprint_of(
@@ -149,7 +149,7 @@ pub(crate) fn fingerprint_of(
     Fingerprint::of(&out)
 }
 
-/// The members of a definition that are pinned, without noise.
+/// The pinned members of a definition, without noise.
 pub(crate) fn settled<'a>(
     kind: ItemKind,
     members: &[(Text<'a>, Json<'a>)],
@@ -165,7 +165,7 @@ pub(crate) fn settled<'a>(
     pinned(kind, members).into_iter().map(settle).collect()
 }
 
-/// The members of a definition that are pinned.
+/// The pinned members of a definition.
 pub(crate) fn pinned<'v, 'a>(
     kind: ItemKind,
     members: &'v [(Text<'a>, Json<'a>)],
@@ -182,7 +182,7 @@ pub(crate) fn pinned<'v, 'a>(
                 }),
             },
             "_meta" => without(member, is_meta_noise),
-            // They tell about the content, which changes.
+            // They describe the content, which may change.
             "size" if is_resource && matches!(value, Json::Number(_)) => None,
             "annotations" if is_resource => {
                 without(member, |key, value| key == "lastModified" && is_time(value))
@@ -193,7 +193,7 @@ pub(crate) fn pinned<'v, 'a>(
     kept.collect()
 }
 
-/// A member without what is noise in its value. None if nothing is left.
+/// A member without the noise in its value; `None` if nothing is left.
 fn without<'v, 'a>(
     member: &'v (Text<'a>, Json<'a>),
     is_noise: impl Fn(&str, &Json<'_>) -> bool,
@@ -215,7 +215,7 @@ fn is_meta_noise(key: &str, value: &Json<'_>) -> bool {
         || META_TIMES.contains(&key) && is_time(value)
 }
 
-/// Whether there is nothing but short words in a value.
+/// Tests if a value contains only short words.
 fn is_label(value: &Json<'_>) -> bool {
     let is_word = |text: &Text<'_>| {
         text.text.len() <= LABEL_BYTES && !text.text.contains(char::is_whitespace)
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_differs() {
+    fn different_definitions_have_different_fingerprints() {
         let all = [
             r#"{"name":"a"}"#,
             r#"{"name":"b"}"#,
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_hides_behind_another_of_its_name() {
+    fn duplicate_member_hides_no_text() {
         let all = [
             r#"{"name":"a","description":"good"}"#,
             r#"{"name":"a","description":"evil"}"#,
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn the_meaning_is_the_same_in_every_version() {
-        // Pins on disk hold these values.
+        // Pins on disk contain these values.
         let raw = Raw::parse(
             r#"{"name":"add","icons":[],"inputSchema":{"type":"object","minimum":1.0}}"#,
         )
@@ -375,7 +375,7 @@ mod tests {
             let value = Json::read(&raw);
             fingerprint_of(scheme, ItemKind::Tool, &value, &Places::default())
         };
-        // One with all that the third scheme takes for noise.
+        // A definition with everything that the third scheme treats as noise.
         let noisy = Raw::parse(
             r#"{"name":"add","description":"Below /srv/a.","inputSchema":{"type":"object","required":["b","a"],"properties":{"a":{"type":["string","null"],"enum":["y","x"],"description":"In /tmp/b"},"b":{"default":"w,v,u"}}}}"#,
         )

@@ -1,8 +1,7 @@
-//! [`diff()`]: what changed between two definitions, for a person to read.
+//! [`diff()`]: the changes between two definitions, for the approver to read.
 //!
-//! Nothing that changed may be missing from it, however it is dressed up: characters that are not
-//! shown are spelled out, a long text is cut around what changed in it, and members that appear twice
-//! are shown both.
+//! It must show every change, including disguised ones: invisible characters are escaped, a long text
+//! is cut around its changes, and duplicate members are both shown.
 
 use std::{
     collections::HashSet,
@@ -24,19 +23,19 @@ use crate::{
 
 mod lines;
 
-/// How many changed fields are told one by one. The others are counted.
+/// The most changed fields that are listed. The others are counted.
 const CHANGES: usize = 500;
 
-/// How many characters of a value are shown.
+/// The most characters of a value to show.
 const VALUE_CHARACTERS: usize = 20_000;
 
-/// How much of what did not change is shown before what did, when a value is cut.
+/// Unchanged characters to show before the change, when a value is cut.
 const CONTEXT_CHARACTERS: usize = 200;
 
-/// The largest value that is laid out over several lines.
+/// The largest value, in bytes, that is formatted over several lines.
 const PRETTY_BYTES: usize = 4 * 1024;
 
-/// What is told first. Other members follow as they come.
+/// The members that come first. Other members follow in their original order.
 const ORDER: [&str; 6] = [
     "name",
     "title",
@@ -46,31 +45,32 @@ const ORDER: [&str; 6] = [
     "annotations",
 ];
 
-/// What changed between two definitions.
+/// The changes between two definitions.
 ///
-/// It is shown as the names of the fields with lines that begin with `-` and `+`, in which the words
-/// that changed are marked `[-so-]` and `{+so+}`. It is serialised as
+/// It is displayed as the names of fields, each followed by lines that begin with `-` and `+`, in
+/// which changed words are marked `[-old-]` and `{+new+}`. It is serialized as
 /// `[{"field":…,"before":…,"after":…}]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Diff {
-    /// One for each field that is not as it was.
+    /// The changed fields.
     pub changes: Vec<Change>,
 }
 
-/// A field that is not as it was.
+/// A changed field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Which one: `description`, `parameters.path.type`.
+    /// Path of the field: `description`, `parameters.path.type`.
     pub field: String,
-    /// What it was. None if there was no such field.
+    /// The previous value; `None` if the field did not exist.
     pub before: Option<String>,
-    /// What it is. None if there is no such field any more.
+    /// The current value; `None` if the field no longer exists.
     pub after: Option<String>,
 }
 
-/// The changes between two definitions of one kind: none exactly if they have one
-/// [`fingerprint`](crate::fingerprint()). Beside others the last one says which fields differ in their order alone.
+/// Compares two definitions of one kind. There are no changes if and only if both have the same
+/// [`fingerprint`](crate::fingerprint()). If other fields differ only in their order, the last change
+/// lists them.
 pub fn diff<'a>(approved: impl Into<Offer<'a>>, now: impl Into<Offer<'a>>) -> Diff {
     let (approved, now) = (approved.into(), now.into());
     let [before, after] = [approved, now].map(|offer| Json::read(offer.definition));
@@ -116,7 +116,7 @@ fn compare(before: &Json<'_>, after: &Json<'_>) -> Compare {
     compare
 }
 
-/// Both definitions as they are spelled, for a difference that no field shows.
+/// Both definitions in their original spelling, for a difference that no field shows.
 fn whole(approved: &Raw, now: &Raw) -> Change {
     let [before, after] = [approved, now].map(|raw| Some(show::escaped(&raw.as_str().into())));
     let (before, after) = cut(before, after);
@@ -137,7 +137,7 @@ impl fmt::Display for Diff {
     }
 }
 
-/// A definition with the members that are pinned.
+/// The pinned members of a definition.
 fn pinned<'a>(kind: ItemKind, definition: &Json<'a>) -> Json<'a> {
     match definition {
         Json::Object(members) => {
@@ -148,7 +148,7 @@ fn pinned<'a>(kind: ItemKind, definition: &Json<'a>) -> Json<'a> {
     }
 }
 
-/// The same without noise.
+/// The pinned members of a definition, without noise.
 fn settled<'a>(kind: ItemKind, definition: &Json<'a>) -> Json<'a> {
     match definition {
         Json::Object(members) => {
@@ -165,8 +165,8 @@ struct Compare {
 }
 
 impl Compare {
-    /// Takes out the fields that are the same without noise, and names them. None are taken out if there are too many
-    /// to be sure of.
+    /// Removes the fields that differ only by noise, and returns their names. Removes none if there
+    /// are too many changes to be sure.
     fn ignore(&mut self, before: &Json<'_>, after: &Json<'_>) -> Vec<String> {
         let real = compare(before, after);
         if self.more > 0 || real.more > 0 {
@@ -206,7 +206,7 @@ impl Compare {
                 ([before], [after]) => self.values(field, Some(before), Some(after)),
                 ([before], []) => self.values(field, Some(before), None),
                 ([], [after]) => self.values(field, None, Some(after)),
-                // Of two members of one name it depends on the reader which one counts.
+                // Of two members with one name, it depends on the parser which one counts.
                 (before, after) => {
                     let is_same = before.len() == after.len()
                         && before.iter().zip(after).all(|(a, b)| spelled::same(a, b));
@@ -220,7 +220,8 @@ impl Compare {
     }
 
     fn change(&mut self, field: &Field<'_>, before: Option<&Json<'_>>, after: Option<&Json<'_>>) {
-        // A text is shown as it is, unless it became something else that may look the same.
+        // A text is shown without quotes, unless it became a value of another kind that may look the
+        // same.
         let bare = [before, after]
             .iter()
             .flatten()
@@ -244,7 +245,7 @@ impl Compare {
     }
 }
 
-/// The members of two objects by name.
+/// The members of two objects, grouped by name.
 struct Names<'v>(Vec<Name<'v>>);
 
 struct Name<'v> {
@@ -254,7 +255,7 @@ struct Name<'v> {
 }
 
 impl<'v> Names<'v> {
-    /// In this order, then as they came.
+    /// Groups members in the given order; others follow in their original order.
     fn of(before: &'v Object<'v>, after: &'v Object<'v>, order: &[&str]) -> Self {
         let sides = before.iter().map(|it| (false, it));
         let sides = sides.chain(after.iter().map(|it| (true, it)));
@@ -293,7 +294,7 @@ fn same(before: Option<&Json<'_>>, after: Option<&Json<'_>>) -> bool {
     }
 }
 
-/// A value for a person; the text alone of a string that is `bare`.
+/// Formats a value for the approver; a string without quotes if it is `bare`.
 fn show_value(value: &Json<'_>, bare: bool) -> String {
     match value {
         Json::Text(text) if bare => show::escaped(text),
@@ -306,7 +307,7 @@ fn show_value(value: &Json<'_>, bare: bool) -> String {
     }
 }
 
-/// The members of one name for a person. A list of their values would be another value.
+/// Formats the members with one name for the approver. A list of their values would be another value.
 fn show_all(values: &[&Json<'_>]) -> Option<String> {
     let shown: Vec<_> = values
         .iter()
@@ -323,7 +324,7 @@ fn show_all(values: &[&Json<'_>]) -> Option<String> {
     }
 }
 
-/// About how long a value is when it is spelled.
+/// The approximate length of a value as JSON.
 fn size(value: &Json<'_>) -> usize {
     match value {
         Json::Null | Json::Bool(_) => 4,
@@ -338,8 +339,8 @@ fn size(value: &Json<'_>) -> usize {
     }
 }
 
-/// Writes JSON with characters that are not shown spelled out, so it is for reading only. `indent` is
-/// how far a new line begins to the right; none if everything is on one.
+/// Writes JSON with invisible characters escaped, for reading only. `indent` is the depth of a new
+/// line; `None` puts everything on one line.
 fn write_json(out: &mut String, value: &Json<'_>, indent: Option<usize>) {
     let deeper = indent.map(|indent| indent + 1);
     match value {
@@ -350,7 +351,7 @@ fn write_json(out: &mut String, value: &Json<'_>, indent: Option<usize>) {
         Json::Text(text) => write_string(out, text),
         Json::Unread(spelled) => out.push_str(&show::escaped(&Text::unescape(spelled))),
         Json::Array(elements) => {
-            // A list of words reads best on one line.
+            // A list of words is most readable on one line.
             let flat = !elements
                 .iter()
                 .any(|it| matches!(it, Json::Object(_) | Json::Array(_)));
@@ -407,7 +408,7 @@ fn write_string(out: &mut String, text: &Text<'_>) {
     out.push('"');
 }
 
-/// Cuts long values around what changed in them.
+/// Cuts long values around their changes.
 fn cut(before: Option<String>, after: Option<String>) -> (Option<String>, Option<String>) {
     let is_long = |text: &Option<String>| {
         text.as_ref()
@@ -431,7 +432,7 @@ fn cut(before: Option<String>, after: Option<String>) -> (Option<String>, Option
         shown.extend(text[start..].chars().take(VALUE_CHARACTERS));
         let rest = text[start..].chars().skip(VALUE_CHARACTERS).count();
         if rest > 0 {
-            // A string takes everything.
+            // Writing to a string cannot fail.
             let _ = write!(shown, "… ({rest} more characters)");
         }
         shown

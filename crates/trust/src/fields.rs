@@ -1,32 +1,32 @@
-//! The texts of a definition and where each of them stands.
+//! The texts of a definition and their fields.
 //!
-//! A field is named as a person would name it: `description`, `parameters.path.description`,
-//! `output.size.title`. `inputSchema.properties` is called `parameters`, `outputSchema.properties` is
-//! called `output`, and the `properties` of what is nested in them are not named at all.
+//! A field has a readable name: `description`, `parameters.path.description`, `output.size.title`.
+//! `inputSchema.properties` is named `parameters`, `outputSchema.properties` is named `output`, and
+//! nested `properties` are omitted.
 
 use switchboard_wire::tree::{Json, Text};
 
 use crate::show;
 
-/// How deep a field is named. What is deeper has the name of what it is in.
+/// The depth to which a field is named. Deeper fields have the name of the one that contains them.
 const NAMED_DEPTH: usize = 12;
 
-/// How many characters of a key are part of a name.
+/// The most characters of a key in a name.
 const KEY_CHARACTERS: usize = 60;
 
-/// The member that holds pictures, which are addresses or bytes.
+/// The member with pictures, which are addresses or bytes.
 const PICTURES: &str = "icons";
 
-/// What a text is within a definition.
+/// The role of a text in a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A word that the server chose: the name of the tool or of a parameter.
+    /// A word chosen by the server: the name of the tool or of a parameter.
     Name,
-    /// Anything else.
+    /// Any other text.
     Value,
 }
 
-/// Shows each text of a definition: its field, what it is, and the text.
+/// Visits each text of a definition, with its field and role.
 pub(crate) fn each<'v>(value: &'v Json<'v>, show: &mut dyn FnMut(&Field<'v>, Role, &Text<'_>)) {
     let Json::Object(members) = value else {
         walk(value, &mut Field::default(), show);
@@ -49,7 +49,7 @@ pub(crate) fn each<'v>(value: &'v Json<'v>, show: &mut dyn FnMut(&Field<'v>, Rol
     }
 }
 
-/// The place of a value: the keys that lead to it.
+/// The position of a value: the keys that lead to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Field<'v>(Vec<&'v str>);
 
@@ -62,12 +62,12 @@ impl<'v> Field<'v> {
         self.0.pop();
     }
 
-    /// Whether it is the name of the tool, prompt or resource itself.
+    /// Tests if it is the name of the tool, prompt or resource itself.
     pub(crate) fn is_item_name(&self) -> bool {
         self.0.as_slice() == ["name"]
     }
 
-    /// Whether it is the name or the URI of a resource or a template.
+    /// Tests if it is the name, title or URI of a resource or a template.
     pub(crate) fn is_item_name_or_uri(&self) -> bool {
         matches!(
             self.0.as_slice(),
@@ -75,7 +75,7 @@ impl<'v> Field<'v> {
         )
     }
 
-    /// Whether it is a text about the item as a whole.
+    /// Tests if it is a text about the item as a whole.
     pub(crate) fn is_head(&self) -> bool {
         matches!(
             self.0.as_slice(),
@@ -83,7 +83,7 @@ impl<'v> Field<'v> {
         )
     }
 
-    /// Whether its value is a word of the language of schemas, or names that stand elsewhere too.
+    /// Tests if its value is a keyword of JSON Schema, or a name that also occurs elsewhere.
     pub(crate) fn is_keyword(&self) -> bool {
         matches!(
             self.0.last(),
@@ -91,7 +91,7 @@ impl<'v> Field<'v> {
         )
     }
 
-    /// What a person calls it.
+    /// The readable name.
     pub(crate) fn name(&self) -> String {
         let (head, rest) = match self.0.as_slice() {
             ["inputSchema", "properties", rest @ ..] => ("parameters", rest),
@@ -100,7 +100,7 @@ impl<'v> Field<'v> {
             [] => ("definition", &[][..]),
         };
         let mut name = cut(head);
-        // The keyword is left out where a name follows it; a parameter may be called like it.
+        // The keyword is omitted before a name. A parameter may have the same name as the keyword.
         let mut is_name = matches!(head, "parameters" | "output");
         for (n, key) in rest.iter().enumerate().take(NAMED_DEPTH) {
             if *key == "properties" && !is_name && n + 1 < rest.len() {
@@ -122,7 +122,7 @@ fn walk<'v>(
 ) {
     match value {
         Json::Text(text) => show(field, Role::Value, text),
-        // A reader that looks for words sees all of it as one text.
+        // The scan treats all of it as one text.
         Json::Unread(spelled) => show(field, Role::Value, &Text::unescape(spelled)),
         Json::Array(elements) => {
             for element in elements {

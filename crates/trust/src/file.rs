@@ -1,4 +1,4 @@
-//! Pins as a file: one JSON document that a person can read.
+//! Pins as a file: one human-readable JSON document.
 //!
 //! ```text
 //! {"version":3,"checksum":"8d0e…","server":"math","identity":"33ab…","loss":null,"items":{
@@ -8,13 +8,13 @@
 //! }}
 //! ```
 //!
-//! The first version had tools and instructions only, under `tools`, and fingerprints of the first
-//! scheme. The second had all kinds and fingerprints of the second scheme. Both are read, and written in
-//! the third version from then on, which programs that know only the others refuse by its number.
+//! Version 1 had only tools and instructions, under `tools`, and fingerprints of the first scheme.
+//! Version 2 had all kinds and fingerprints of the second scheme. Both can be read, and are written
+//! back as version 3, which older programs reject by its number.
 //!
-//! The checksum is the SHA-256 of the version and of what follows the checksum, in the first two versions of
-//! what follows it alone. It tells damage, not forgery: who may write the file
-//! may also write the sum, just as they may write the configuration.
+//! The checksum is the SHA-256 of the version and of everything after the checksum; in versions 1 and
+//! 2 it does not cover the version. It detects damage, not forgery: an attacker who can write the file
+//! can also write the checksum, or the configuration.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, io, path::PathBuf, sync::Arc};
 
@@ -40,30 +40,30 @@ const AFTER: &str = "\",";
 const ITEMS: &str = ",\"items\":{";
 const CLOSE: &str = "\n}}\n";
 
-/// Why pins cannot be read or written. What was approved is not known then, so their place is taken by
-/// [`Pins::damaged`], which holds every tool.
+/// The reason why pins cannot be read or written. The approved definitions are unknown then, so the
+/// caller uses [`Pins::damaged`] instead, which holds every tool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PinsError {
-    /// The file is something else.
+    /// The file is not a file of pins.
     #[error("not a record of approved tools, so every tool of the server is held for approval")]
     NotPins,
     /// The file was written by another version of this program.
     #[error("a record of approved tools of version {0}, which this program does not read")]
     Version(u64),
-    /// The file is not what was written: cut off, or changed.
+    /// The file was truncated or changed.
     #[error(
         "the record of approved tools is damaged, so every tool of the server is held until it is \
          approved again"
     )]
     Damaged,
-    /// The checksum is right, yet the content is not what this program writes.
+    /// The checksum is correct, but the content is invalid.
     #[error(
         "the record of approved tools cannot be understood, so every tool of the server is held until \
          it is approved again"
     )]
     Content(#[source] serde_json::Error),
-    /// More than [`limits::PINS_BYTES`].
+    /// The file is larger than [`limits::PINS_BYTES`].
     #[error(
         "{0} bytes are too many for a record of approved tools (at most {max})",
         max = limits::PINS_BYTES
@@ -72,26 +72,26 @@ pub enum PinsError {
     /// The file has the name of another server's pins.
     #[error("the record of the tools of {server:?} is in a file that is not called {expected:?}")]
     Misplaced {
-        /// Whose pins they are.
+        /// The server whose pins they are.
         server: String,
-        /// What its file would be called.
+        /// The name that its file should have.
         expected: String,
     },
     /// The file or folder cannot be read or written.
     #[error("cannot {what} {path:?}")]
     Io {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why it failed.
+        /// The underlying I/O error.
         #[source]
         source: io::Error,
     },
 }
 
 impl PinsError {
-    /// Advice for the user, apart from the message.
+    /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::NotPins => "remove it or put it right".into(),
@@ -105,7 +105,7 @@ impl PinsError {
 }
 
 impl Pins {
-    /// Spells the pins as a file.
+    /// Encodes the pins as a file.
     pub fn encode(&self) -> Vec<u8> {
         let head = Head {
             server: &self.server,
@@ -114,7 +114,7 @@ impl Pins {
             tools_only: self.tools_only,
         };
         let mut body = Vec::new();
-        // Structs of strings, numbers and valid JSON have no way to fail on a vector.
+        // Serializing structs of strings, numbers and valid JSON to a vector cannot fail.
         let _ = serde_json::to_writer(&mut body, &head);
         // The members of the head are the first ones of the document.
         body.pop();
@@ -129,7 +129,8 @@ impl Pins {
         Self::seal(VERSION, body.get(1..).unwrap_or_default())
     }
 
-    /// The file of a version with these members after the checksum, which is right whatever they are.
+    /// Creates a file of a version with these members after the checksum, which is correct for any of
+    /// them.
     pub fn seal(version: u64, members: &[u8]) -> Vec<u8> {
         let rest = [AFTER.as_bytes(), members].concat();
         let sum = checksum(version, &rest);
@@ -138,7 +139,7 @@ impl Pins {
         out
     }
 
-    /// Reads a file.
+    /// Decodes a file.
     pub fn decode(file: &[u8]) -> Result<Self, PinsError> {
         if file.len() > limits::PINS_BYTES {
             return Err(PinsError::TooLarge(file.len() as u64));
@@ -155,7 +156,8 @@ impl Pins {
     }
 }
 
-/// The checksum of a file. Since there are several versions with one content it covers which one this is.
+/// The checksum of a file. Since several versions have the same content, it covers the version as
+/// well.
 fn checksum(version: u64, rest: &[u8]) -> Fingerprint {
     let version = if version > LAST_UNSUMMED_VERSION {
         version.to_string()
@@ -165,7 +167,7 @@ fn checksum(version: u64, rest: &[u8]) -> Fingerprint {
     Fingerprint::of_all([version.as_bytes(), rest])
 }
 
-/// The version of the file, if it is one that is read and the file is what the checksum was made of.
+/// Checks the version and the checksum of a file, and returns the version.
 fn check(file: &[u8]) -> Result<u64, PinsError> {
     let rest = file
         .strip_prefix(OPEN.as_bytes())
@@ -220,7 +222,7 @@ struct Document {
     items: Records,
 }
 
-/// The records, none twice and none beyond the limits.
+/// The records, without duplicates and within the limits.
 struct Records(BTreeMap<Arc<str>, Record>);
 
 impl<'de> Deserialize<'de> for Records {
@@ -294,7 +296,7 @@ mod tests {
         }
     }
 
-    /// An older program refuses a newer version by its number, and names the program that wrote it.
+    /// Older programs reject a newer version by its number, and name the program that wrote it.
     #[test]
     fn versions_up_to_this_one_are_read() {
         let members = format!(
@@ -306,12 +308,12 @@ mod tests {
             assert_eq!(pins.tools_only, version == FIRST_VERSION);
             assert!(pins.encode().starts_with(br#"{"version":3,"#));
         }
-        // A program that does not know the scheme must not take the file for a damaged one.
+        // A program that does not know the scheme must not treat the file as damaged.
         assert_eq!((VERSION, u8::from(Scheme::NOW)), (3, 3));
     }
 
     #[test]
-    fn other_files_are_told_from_other_versions() {
+    fn other_files_and_other_versions_are_distinguished() {
         let cases: [(&[u8], &str); 5] = [
             (b"", "not a record"),
             (b"{}", "not a record"),

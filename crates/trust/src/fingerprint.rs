@@ -1,4 +1,4 @@
-//! [`Fingerprint`]: what a definition says, in 32 bytes.
+//! [`Fingerprint`]: the hash of a definition.
 
 use std::{fmt, str::FromStr};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use switchboard_text::hex;
 
-/// What a definition says, in 32 bytes (SHA-256). It is written as 64 hexadecimal digits.
+/// The hash (SHA-256) of a definition's content. It is written as 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
 
-/// Why a text is no [`Fingerprint`].
+/// The error for a text that is not a [`Fingerprint`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no fingerprint, which has 64 hexadecimal digits")]
 pub struct BadFingerprint(String);
@@ -21,7 +21,7 @@ impl Fingerprint {
         Self::of_all([bytes])
     }
 
-    /// The SHA-256 of these bytes, one after the other.
+    /// The SHA-256 of these parts, concatenated.
     pub(crate) fn of_all<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let hash = parts.into_iter().fold(Sha256::new(), Sha256::chain_update);
         Self(hash.finalize().into())

@@ -1,4 +1,4 @@
-//! The folder of pins: one file for each server.
+//! The folder of pins: one file per server.
 
 use std::{
     fs, io,
@@ -9,11 +9,11 @@ use switchboard_files::{Links, Mode, create_dir, folder, replace};
 
 use crate::{Fingerprint, Pins, PinsError, limits};
 
-/// How many digits of a hash stand for a name that is not plain.
+/// Digits of the hash in a file name that is not plain.
 const HASH_DIGITS: usize = 16;
 
-/// Reads the pins of every server in a folder, in the order of the servers' names; and which files could not be
-/// read, and why. A folder that does not exist is empty.
+/// Reads the pins of all servers in a folder, sorted by server name, and returns the files that could
+/// not be read with their errors. A folder that does not exist is empty.
 pub fn load_all(dir: &Path) -> (Vec<Pins>, Vec<(PathBuf, PinsError)>) {
     let mut all = Vec::new();
     let (paths, error) = folder::list(dir, limits::PINS_FILES);
@@ -30,8 +30,8 @@ pub fn load_all(dir: &Path) -> (Vec<Pins>, Vec<(PathBuf, PinsError)>) {
     (all, failed)
 }
 
-/// Reads the pins of a server. None if there is no file, so nothing was ever agreed to. After an
-/// error [`Pins::damaged`] are the ones to go on with, because what was agreed to is not known.
+/// Reads the pins of a server. Returns `None` if there is no file, so nothing was ever approved. After
+/// an error, continue with [`Pins::damaged`], because the approved definitions are unknown.
 pub fn load(dir: &Path, server: &str) -> Result<Option<Pins>, PinsError> {
     match read(&dir.join(file_name(server))) {
         Ok(pins) => Ok(Some(pins)),
@@ -40,8 +40,8 @@ pub fn load(dir: &Path, server: &str) -> Result<Option<Pins>, PinsError> {
     }
 }
 
-/// Writes the pins of a server in place of the file before, readable by its owner alone. Who reads
-/// meanwhile, or after the power failed, finds the old file or the new one, whole.
+/// Writes the pins of a server atomically, readable only by the owner. A reader sees the old file or
+/// the new one, complete, even after a loss of power.
 pub fn write(dir: &Path, pins: &Pins) -> Result<(), PinsError> {
     let file = pins.encode();
     let path = dir.join(file_name(pins.server()));

@@ -1,4 +1,4 @@
-//! [`Offer`]: one definition that a server offers, and the key of its record.
+//! [`Offer`]: a definition that a server offers, and the key of its record.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use switchboard_wire::{Raw, tree::Json};
 
 use crate::{Fingerprint, limits};
 
-/// The kinds of definitions that are judged.
+/// The kinds of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemKind {
@@ -15,41 +15,41 @@ pub enum ItemKind {
     Tool,
     /// A prompt.
     Prompt,
-    /// A resource that is listed.
+    /// A listed resource.
     Resource,
     /// A template of resource URIs.
     Template,
-    /// The text that the server gives to models in its handshake.
+    /// The instructions for models in the server's handshake.
     Instructions,
-    /// The server as a whole, if it offers nothing else to be approved.
+    /// The server as a whole, if nothing else of it needs approval.
     Server,
 }
 
-/// One definition that a server offers. A plain [`Raw`] is a tool.
+/// A definition that a server offers. A plain [`Raw`] is a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
     /// The kind.
     pub kind: ItemKind,
-    /// The definition, as the server spells it.
+    /// The definition, in the server's spelling.
     pub definition: &'a Raw,
 }
 
-/// Why a tool cannot be judged. The words go after "it".
+/// The reason why a tool cannot be judged. Its text follows "it".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeftOut {
-    /// There is no name, more than one, or none that is text.
+    /// It has no name, more than one, or one that is not text.
     #[error("has no name that can be read")]
     Unnamed,
-    /// More than [`limits::NAME_BYTES`].
+    /// Its name is longer than [`limits::NAME_BYTES`].
     #[error("has a name of more than {} bytes", limits::NAME_BYTES)]
     LongName,
-    /// A tool has a name that stands for an item of another kind, such as `(prompt) greet`.
+    /// It is a tool with a name that is reserved for another kind, such as `(prompt) greet`.
     #[error("has a name that is reserved")]
     Reserved,
-    /// One before it in the list has the same name.
+    /// An earlier item of the list has the same name.
     #[error("has the same name as one before it")]
     Twice,
-    /// More than [`limits::TOOLS`].
+    /// The list has more than [`limits::TOOLS`] items.
     #[error("comes after {} others", limits::TOOLS)]
     TooMany,
 }
@@ -61,7 +61,7 @@ impl<'a> From<&'a Raw> for Offer<'a> {
     }
 }
 
-/// The tags that set the keys of other kinds apart from the names of tools.
+/// Tags that distinguish the keys of other kinds from the names of tools.
 const TAGS: [(&str, ItemKind); 5] = [
     ("(prompt) ", ItemKind::Prompt),
     ("(resource) ", ItemKind::Resource),
@@ -73,7 +73,7 @@ const TAGS: [(&str, ItemKind); 5] = [
 const INSTRUCTIONS: &str = "(instructions)";
 const SERVER: &str = "(server)";
 
-/// How much of a long URI is part of its key. The rest is a hash.
+/// The bytes of a long URI that are part of its key. The rest is a hash.
 const LONG_URI_BYTES: usize = 120;
 
 impl ItemKind {
@@ -89,8 +89,8 @@ impl ItemKind {
         }
     }
 
-    /// The key of an item's record: the name of a tool as it is, `(prompt) NAME`, `(resource) URI`,
-    /// `(template) URI`. A URI longer than [`limits::NAME_BYTES`] is cut and ends in its hash.
+    /// The key of an item's record: the name of a tool, `(prompt) NAME`, `(resource) URI` or
+    /// `(template) URI`. A URI longer than [`limits::NAME_BYTES`] is cut and ends with its hash.
     pub fn key(self, name: &str) -> Cow<'_, str> {
         let long = name.len() > limits::NAME_BYTES;
         Cow::Owned(match self {
@@ -129,7 +129,7 @@ impl ItemKind {
         }
     }
 
-    /// The key of a definition, read as the catalogue reads its name.
+    /// The key of a definition, parsed as the catalogue parses its name.
     pub(crate) fn read_key(self, definition: &Json<'_>) -> Result<String, LeftOut> {
         let Json::Object(members) = definition else {
             return Err(LeftOut::Unnamed);
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_tell_their_kind() {
+    fn keys_contain_their_kind() {
         let long = "file:///".to_owned() + &"é".repeat(300);
         let longer = long.clone() + "é";
         let kinds = [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template];
@@ -168,7 +168,7 @@ mod tests {
             let key = kind.key(&long);
             assert!(key.len() <= limits::KEY_BYTES, "{}", key.len());
             assert_ne!(key, kind.key(&longer));
-            // No short URI takes the key of a long one.
+            // No short URI has the key of a long one.
             let tail = key.split_once(") ").unwrap().1;
             assert_ne!(kind.key(tail), key);
         }

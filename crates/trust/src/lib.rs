@@ -1,12 +1,12 @@
-//! Which tool definitions a person agreed to.
+//! Pins of the definitions that the user approved.
 //!
-//! A server may change what its tools say about themselves at any time, and a model believes what it
-//! reads. So each definition is pinned by its [`Fingerprint`] when it is approved. The [`Pins`] of a
-//! server judge what the server offers now: what was approved passes, what has changed is held back
-//! until a person has looked at the [`diff()`] and decided. [`scan()`] tells what is suspicious about a
-//! definition, such as instructions to the model or characters that nobody can see.
+//! A server may change the descriptions of its tools at any time, and a model trusts what it reads. So
+//! each definition is pinned by its [`Fingerprint`] when it is approved. The [`Pins`] of a server
+//! judge its current definitions: approved ones pass, and changed ones are held back until the
+//! approver has seen the [`diff()`] and decided. [`scan()`] finds suspicious parts of a definition,
+//! such as instructions to the model or invisible characters.
 //!
-//! Nothing here opens a socket or reads a clock; only [`folder`] touches files.
+//! This crate opens no sockets and reads no clock; only [`folder`] accesses files.
 //!
 //! ```
 //! use switchboard_trust::{Pins, Policy, Verdict, Why};

@@ -1,8 +1,8 @@
-//! Differences that make no other definition of one: the order of a set, and where the server runs.
+//! Differences that do not count as changes: the order of a set, and the directories of the server.
 //!
-//! This is a boundary of trust, so it is narrow. Lists that are sets by the rules of JSON Schema may come in any order,
-//! and so may a default that is a list of words; a description may name the server's own directories, which the
-//! gateway knows. Every other character counts: numbers, versions, other paths.
+//! This is a trust boundary, so it is narrow. Lists that are sets in JSON Schema may have any order,
+//! and so may a default that is a list of words. A description may name the server's own directories,
+//! which the gateway knows. Every other character counts: numbers, versions, other paths.
 
 use std::{borrow::Cow, path::Path};
 
@@ -10,11 +10,11 @@ use switchboard_wire::tree::{Json, Text};
 
 use crate::{ItemKind, spelled::spelled};
 
-/// The directories of a server that its descriptions may name, wherever they are at present.
+/// The directories of a server that its descriptions may name, at their current locations.
 #[derive(Clone, Debug, Default)]
 pub struct Places(Vec<(Place, String)>);
 
-/// What a directory is to the server. One is never taken for another.
+/// The role of a directory. One never counts as another.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     WorkingDirectory = 1,
@@ -22,13 +22,14 @@ enum Place {
     Temporary = 3,
 }
 
-/// The longest path that is looked for.
+/// The longest path to search for, in bytes.
 const PLACE_BYTES: usize = 4096;
 
-/// So many words in a default are a list. Two may be a pair, in which the order has a meaning.
+/// The fewest words of a default that is a list. Two may be a pair, in which the order has a meaning.
 const LIST_WORDS: usize = 3;
 
-/// The keywords beside which the order of an `enum` means nothing. Beside others, such as a list of labels, it may.
+/// The keywords beside which the order of an `enum` has no meaning. Beside others, such as a list of
+/// labels, it may have one.
 const PLAIN: [&str; 9] = [
     "type",
     "title",
@@ -42,8 +43,8 @@ const PLAIN: [&str; 9] = [
 ];
 
 impl Places {
-    /// The directory that the server runs in, the home of the user, and the directory for temporary files. A path that
-    /// is relative or has no name in it is not looked for.
+    /// The working directory of the server, the home directory of the user, and the directory for
+    /// temporary files. Relative paths and the root directory are ignored.
     pub fn new(
         working_directory: Option<&Path>,
         home: Option<&Path>,
@@ -60,13 +61,13 @@ impl Places {
             is_one.then(|| (place, path.to_owned()))
         });
         let mut known: Vec<_> = known.collect();
-        // One within another is the one that is meant.
+        // Of nested directories, the innermost one is meant.
         known.sort_by_key(|(_, path)| std::cmp::Reverse(path.len()));
         Self(known)
     }
 
-    /// The text with a mark in the place of each of the directories. A mark is an odd half of a surrogate pair, which
-    /// no text can spell.
+    /// Replaces each of the directories in a text with a mark. A mark is a lone surrogate, which no
+    /// valid text contains.
     fn settle<'a>(&self, text: &Text<'a>) -> Text<'a> {
         if !text.halves.is_empty() {
             return text.clone();
@@ -92,7 +93,7 @@ impl Places {
         }
     }
 
-    /// The directory that a text names here, and where its name ends.
+    /// The directory that a text names at this position, and the end of its path.
     fn named_at(&self, text: &str, start: usize) -> Option<(Place, usize)> {
         let (before, rest) = text.split_at(start);
         if before.chars().next_back().is_some_and(is_of_a_path) {
@@ -105,12 +106,12 @@ impl Places {
     }
 }
 
-/// Whether a path may go on, or have begun before, with this character.
+/// Tests if this character can be part of a path.
 fn is_of_a_path(c: char) -> bool {
     c.is_alphanumeric() || !c.is_ascii() || "/_-.~+@%\\".contains(c)
 }
 
-/// Whether the last name of a path ends where this text begins.
+/// Tests if the last component of a path ends before this text.
 fn ends_a_name(after: &str) -> bool {
     let mut rest = after.chars();
     match rest.next() {
@@ -121,7 +122,7 @@ fn ends_a_name(after: &str) -> bool {
     }
 }
 
-/// The value of a member of a definition, in the form that all that differ in noise have.
+/// The canonical form of a member's value: values that differ only by noise have the same one.
 pub(crate) fn settled<'a>(
     kind: ItemKind,
     name: &str,
@@ -150,7 +151,8 @@ fn schema<'a>(value: &Json<'a>, places: &Places) -> Json<'a> {
     Json::Object(settled.collect())
 }
 
-/// The value of a keyword. Within a default or a list of allowed values there are no keywords.
+/// The canonical form of a keyword's value. A default or a list of allowed values contains no
+/// keywords.
 fn keyword<'a>(name: &str, value: &Json<'a>, places: &Places) -> Json<'a> {
     let is_text = |value: &Json<'_>| matches!(value, Json::Text(_));
     match (name, value) {
@@ -197,7 +199,7 @@ fn sorted<'a>(elements: &[Json<'a>]) -> Json<'a> {
     Json::Array(elements)
 }
 
-/// The text with its words in one order, if it is a list of different words and nothing else.
+/// Sorts the words of a text, if it is a list of distinct words and nothing else.
 fn sorted_words<'a>(text: &Text<'a>) -> Text<'a> {
     let between = if text.text.contains(", ") { ", " } else { "," };
     let mut words: Vec<&str> = text.text.split(between).collect();
@@ -214,7 +216,7 @@ fn sorted_words<'a>(text: &Text<'a>) -> Text<'a> {
     Cow::<str>::Owned(words.join(between)).into()
 }
 
-/// Whether this is a name, as fields have one, and no number.
+/// Tests if a text is an identifier, such as the name of a field, and not a number.
 fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_named_by_whole_paths() {
+    fn only_whole_paths_are_replaced() {
         assert_eq!(settle("in /users/u/work."), ("in .".into(), vec![(3, 1)]));
         assert_eq!(
             settle("`/users/u/work/a` or /users/u/b, (/tmp)"),
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn root_is_no_directory_to_look_for() {
+    fn root_and_relative_paths_are_ignored() {
         let places = Places::new(Some(Path::new("/")), Some(Path::new("a/b")), None);
         assert!(places.0.is_empty(), "{places:?}");
     }

@@ -1,4 +1,4 @@
-//! [`Pins`]: the definitions of one server that were agreed to.
+//! [`Pins`]: the approved definitions of one server.
 
 use std::{
     borrow::Cow,
@@ -16,29 +16,29 @@ use crate::{
     limits, scan,
 };
 
-/// Why a decision of a person could not be carried out.
+/// The reason why a decision could not be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionError {
-    /// There is nothing to decide.
+    /// The tool is not held.
     #[error("the tool {tool:?} is not held")]
     NotHeld {
-        /// Which one was asked for.
+        /// The tool of the decision.
         tool: String,
     },
-    /// The definition is not the one that the person looked at.
+    /// The definition has changed since the approver saw it.
     #[error("the tool {tool:?} has changed since you looked at it")]
     Changed {
-        /// Which tool.
+        /// The tool.
         tool: String,
-        /// What the person decided about.
+        /// The fingerprint that the approver saw.
         seen: Fingerprint,
-        /// What is held.
+        /// The fingerprint that is held now.
         now: Fingerprint,
     },
 }
 
 impl DecisionError {
-    /// Advice for the user, apart from the message.
+    /// A hint for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::NotHeld { .. } => "`switchboard trust` shows what is held back".into(),
@@ -47,44 +47,43 @@ impl DecisionError {
     }
 }
 
-/// Which definitions of one server's tools somebody agreed to, and which are held back.
+/// The approved and the held definitions of one server.
 ///
-/// They belong to a server *as it is configured*: its identity is what starts it or where it is.
-/// When a person changes that, another server answers, and its pins are new.
+/// They belong to a server *as configured*: its identity is its command or its address. If the user
+/// changes that, it is another server, and its pins are new.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pins {
     pub(crate) server: String,
-    /// The hash of the identity: a command or an address may hold secrets.
+    /// Hash of the identity, since a command or an address may contain secrets.
     pub(crate) identity: Fingerprint,
     pub(crate) loss: Option<Loss>,
-    /// Whether only tools and instructions have been judged so far, as programs did that knew no other
-    /// kinds.
+    /// Only tools and instructions have been judged so far, by programs that knew no other kinds.
     pub(crate) tools_only: bool,
-    /// By key: see [`ItemKind::key`].
+    /// Records by key: see [`ItemKind::key`].
     pub(crate) records: BTreeMap<Arc<str>, Record>,
 }
 
-/// Why first sight cannot be told from return.
+/// The reason why a new item cannot be distinguished from one that returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Loss {
-    /// The pins before these could not be read.
+    /// The previous pins could not be read.
     Damaged,
     /// There were more than [`limits::PINS`] items, and the oldest were forgotten.
     Full,
 }
 
-/// What is known of one tool.
+/// The record of one tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) approved: Option<Approval>,
-    /// The definitions that a person said no to, the latest last: each as it was judged, and word for word if that is
-    /// another fingerprint because it names a place.
+    /// Fingerprints of rejected definitions, the latest last: each as judged, and in addition word for
+    /// word if that differs because the definition names a place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rejected: Vec<Fingerprint>,
-    /// Since when the server does not offer it.
+    /// The time at which the server stopped offering it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) vanished_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +111,7 @@ pub(crate) struct Pending {
 }
 
 impl Pins {
-    /// The pins of a server that has none yet. Only the hash of the identity is kept.
+    /// Creates the pins of a new server. Only a hash of the identity is kept.
     pub fn new(server: impl Into<String>, identity: &str) -> Self {
         Self {
             server: server.into(),
@@ -123,8 +122,8 @@ impl Pins {
         }
     }
 
-    /// The pins of a server whose file cannot be read. Whatever the policy, every tool is held until
-    /// it is approved; [`approve_all`](Self::approve_all) ends that.
+    /// Creates the pins of a server whose file cannot be read. With every policy, each tool is held
+    /// until it is approved; [`approve_all`](Self::approve_all) ends that.
     pub fn damaged(server: impl Into<String>, identity: &str) -> Self {
         Self {
             loss: Some(Loss::Damaged),
@@ -132,7 +131,7 @@ impl Pins {
         }
     }
 
-    /// Judges the definitions that the server offers now, those of all kinds.
+    /// Judges the definitions of all kinds that the server offers now.
     pub fn judge<'a>(
         &mut self,
         policy: Policy,
@@ -142,7 +141,8 @@ impl Pins {
         self.judge_at(&Places::default(), policy, offers, at_ms)
     }
 
-    /// The same of a server that runs at these places, which its descriptions may name.
+    /// Judges definitions as [`judge`](Self::judge) does, for a server that runs at these places,
+    /// which its descriptions may name.
     pub fn judge_at<'a>(
         &mut self,
         places: &Places,
@@ -157,9 +157,9 @@ impl Pins {
             places,
             policy,
             loss: self.loss,
-            // A known server that offers more now is looked at more closely.
+            // Additions of a known server are checked more strictly.
             is_late: !self.records.is_empty(),
-            // It has shown everything of other kinds, if a person let it show anything.
+            // If anything of the server was approved, its items of other kinds were already shown.
             was_shown: self.tools_only && self.records.values().any(|it| it.approved.is_some()),
             at_ms,
         };
@@ -196,8 +196,8 @@ impl Pins {
         Verdicts { items, changed }
     }
 
-    /// Approves a tool as it was held at the last judgement. With the fingerprint of what the person
-    /// looked at, nothing else is approved.
+    /// Approves a tool as held at the last judgement. `seen` is the fingerprint that the approver saw:
+    /// if the definition has changed since, it is not approved.
     pub fn approve(
         &mut self,
         tool: &str,
@@ -209,16 +209,16 @@ impl Pins {
         Ok(())
     }
 
-    /// Says no to a tool as it was held at the last judgement. It stays held, and nobody is asked
-    /// about it again until it changes.
+    /// Rejects a tool as held at the last judgement. It stays held, and the user is not asked again
+    /// until it changes.
     pub fn reject(&mut self, tool: &str, seen: Option<Fingerprint>) -> Result<(), DecisionError> {
         let kind = ItemKind::of_key(tool);
         self.held_as(tool, seen)?.reject_held(kind);
         Ok(())
     }
 
-    /// Approves all tools that a person is asked about, and returns which those were. What was
-    /// rejected stays so. Pins that replaced damaged ones go by the policy from now on.
+    /// Approves all tools that wait for a decision, and returns their names. Rejected tools stay
+    /// rejected. Pins that replaced damaged ones follow the policy from now on.
     pub fn approve_all(&mut self, at_ms: u64) -> Vec<String> {
         self.loss = None;
         let mut approved = Vec::new();
@@ -237,13 +237,13 @@ impl Pins {
         &self.server
     }
 
-    /// Whether these are the pins of a server of this identity. If they are not, the configuration was
-    /// changed, and new pins are due.
+    /// Tests if these pins belong to a server with this identity. If not, the configuration has
+    /// changed and the server needs new pins.
     pub fn is_of(&self, identity: &str) -> bool {
         self.identity == Fingerprint::of(identity.as_bytes())
     }
 
-    /// The tools that were held at the last judgement, by name; those that were rejected too.
+    /// The tools that were held at the last judgement, by name, including rejected ones.
     pub fn held(&self) -> impl Iterator<Item = Held> {
         self.records.iter().filter_map(|(tool, record)| {
             let held = record.held.as_ref()?;
@@ -260,7 +260,7 @@ impl Pins {
         })
     }
 
-    /// The definitions that somebody agreed to, by name; those of vanished tools too.
+    /// The approved definitions, by name, including those of vanished tools.
     pub fn approved(&self) -> impl Iterator<Item = Pin> {
         self.records.iter().filter_map(|(tool, record)| {
             let approved = record.approved.as_ref()?;
@@ -276,7 +276,7 @@ impl Pins {
         })
     }
 
-    /// What a person should know about the pins as a whole.
+    /// A note for the user about the pins as a whole.
     pub fn note(&self) -> Option<&'static str> {
         match self.loss? {
             Loss::Damaged => Some(
@@ -290,7 +290,7 @@ impl Pins {
         }
     }
 
-    /// Judges one definition; and whether its record is another than before.
+    /// Judges one definition. The second value is `true` if its record has changed.
     fn judge_one(
         &mut self,
         sight: &Sight<'_>,
@@ -329,7 +329,7 @@ impl Pins {
         }
     }
 
-    /// Notes which tools are not offered any more; whether there are any that were before.
+    /// Records which tools are no longer offered. Returns `true` if this changed any record.
     fn miss(&mut self, seen: &HashSet<Arc<str>>, at_ms: u64) -> bool {
         let mut changed = false;
         self.records.retain(|tool, record| {
@@ -338,7 +338,7 @@ impl Pins {
             }
             changed |= record.held.take().is_some() || record.vanished_ms.is_none();
             record.vanished_ms.get_or_insert(at_ms);
-            // Of a tool that was only ever held there is nothing to remember.
+            // A tool that was only ever held has nothing to remember.
             record.approved.is_some() || !record.rejected.is_empty()
         });
         changed
@@ -346,7 +346,7 @@ impl Pins {
 
     fn keep_within_limits(&mut self) {
         let is_resource = |key: &str| ItemKind::of_key(key) == ItemKind::Resource;
-        // One that returns is judged as new, and new resources are shown if nothing speaks against it.
+        // One that returns is judged as new, and new resources are shown unless they are suspicious.
         self.forget_vanished(limits::RESOURCES, is_resource);
         if self.forget_vanished(limits::PINS, |key| !is_resource(key)) > 0 {
             self.loss.get_or_insert(Loss::Full);
@@ -357,7 +357,7 @@ impl Pins {
         }
         let gone = self.vanished(|_| true);
         let rest: Vec<_> = self.records.keys().rev().cloned().collect();
-        // What a person is to decide about goes last.
+        // Definitions that wait for a decision are dropped last.
         for (drop_held, tool) in (gone
             .into_iter()
             .chain(rest.iter().cloned())
@@ -373,8 +373,8 @@ impl Pins {
         }
     }
 
-    /// Forgets those of these records that vanished first, until there are at most so many; how many
-    /// were forgotten.
+    /// Forgets the first of these records that vanished, until at most `most` are left. Returns the
+    /// number of forgotten records.
     fn forget_vanished(&mut self, most: usize, which: impl Fn(&str) -> bool) -> usize {
         let count = self.records.keys().filter(|key| which(key)).count();
         let excess = count.saturating_sub(most);
@@ -389,8 +389,8 @@ impl Pins {
         gone.len()
     }
 
-    /// Those of these items that the server does not offer any more, the first to vanish first; what
-    /// a person rejected last.
+    /// The keys of these items that the server no longer offers, in the order in which they vanished,
+    /// but with rejected ones last.
     fn vanished(&self, which: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
         let records = self.records.iter().filter(|(key, _)| which(key));
         let mut vanished: Vec<_> = records
@@ -403,7 +403,7 @@ impl Pins {
         vanished.into_iter().map(|(_, _, key)| key).collect()
     }
 
-    /// The record of a tool that is held, if it is held as the person saw it.
+    /// The record of a held tool, if it is held as the approver saw it.
     fn held_as(
         &mut self,
         tool: &str,
@@ -427,7 +427,8 @@ impl Pins {
 }
 
 impl Record {
-    /// Brings fingerprints of older schemes up to date, if they are of this definition. Whether there were any.
+    /// Updates fingerprints of older schemes that match this definition. Returns `true` if there were
+    /// any.
     fn renew(
         &mut self,
         places: &Places,
@@ -446,13 +447,13 @@ impl Record {
         let mut renewed = false;
         if let Some(approved) = approved {
             if approved.fingerprint == by(approved.scheme, value) {
-                // The pin may not have covered all of it, and covers it from now on.
+                // The old scheme may not have covered all of it; the new one does.
                 approved.definition = kept(definition);
                 renewed = true;
             } else if approved.scheme == Scheme::Second
                 && let Some(known) = &approved.definition
             {
-                // It may differ in what did not count as noise then.
+                // The difference may have become noise only with the new scheme.
                 let known = Json::read(known);
                 renewed = by(Scheme::Second, &known) == approved.fingerprint
                     && by(Scheme::NOW, &known) == now;
@@ -476,14 +477,15 @@ impl Record {
         renewed
     }
 
-    /// Whether this is the text that was approved. The places of the server may be others than they were then.
+    /// Tests if this is exactly the approved text, in which the places of the server may be outdated.
     fn is_word_for_word(&self, exact: Fingerprint, kind: ItemKind) -> bool {
         let approved = self.approved.as_ref();
         let known = approved.and_then(|approved| approved.definition.as_ref());
         known.is_some_and(|known| exact_of(kind, known) == exact)
     }
 
-    /// Whether words that do not count as changed, such as a list in another order, now read like an attack.
+    /// Tests if differences that do not count as changes, such as a list in another order, now read
+    /// like an attack.
     fn reads_worse(&self, kind: ItemKind, definition: &Raw, value: &Json<'_>) -> bool {
         let approved = self.approved.as_ref();
         let Some(known) = approved.and_then(|approved| approved.definition.as_ref()) else {
@@ -496,8 +498,9 @@ impl Record {
         now.is_some() && now > scan::worst(kind, &Json::read(known))
     }
 
-    /// Keeps the approved definition as the server spells it now, if it names other places than before. It is judged
-    /// word for word when the server has been moved again. Whether it was kept.
+    /// Stores the approved definition in its current spelling, if it names other places than before,
+    /// because it is judged word for word when the server moves again. Returns `true` if it was
+    /// stored.
     fn follow(&mut self, kind: ItemKind, definition: &Raw, now: Fingerprint) -> bool {
         let approved = self.approved.as_mut();
         let Some(approved) = approved.filter(|it| it.fingerprint == now) else {
@@ -565,7 +568,7 @@ impl Record {
         texts.map(|text| text.as_bytes().len()).sum()
     }
 
-    /// Forgets the text of the approved definition, or of the held one; how many bytes that were.
+    /// Drops the text of the approved definition, or of the held one. Returns its length in bytes.
     fn drop_definition(&mut self, drop_held: bool) -> usize {
         let dropped = if drop_held {
             self.held.as_mut().and_then(|held| held.definition.take())
@@ -578,14 +581,14 @@ impl Record {
 }
 
 enum Decision {
-    /// It is the approved definition.
+    /// It matches the approved definition.
     Approved,
     /// It becomes the approved definition.
     Approve(By),
     Hold(Why),
 }
 
-/// What a judgement goes by.
+/// The parameters of a judgement.
 struct Sight<'p> {
     places: &'p Places,
     policy: Policy,
@@ -625,7 +628,7 @@ fn decide(
     if approved.is_some() {
         return Decision::Hold(Why::Changed);
     }
-    // Prompts and resources that were shown before their kinds were judged count as seen first then.
+    // Prompts and resources that were shown before their kinds were judged count as seen.
     let was_shown = sight.was_shown
         && matches!(
             kind,
@@ -637,18 +640,18 @@ fn decide(
     match scan::worst(kind, value) {
         Some(Severity::Hidden) => Decision::Hold(Why::Hidden),
         Some(Severity::Danger) => Decision::Hold(Why::Dangerous),
-        // A server that changes what it offers, and offers that, is not seen for the first time.
+        // If a known server adds suspicious text later, that is not first sight.
         Some(Severity::Warn) if sight.is_late && !was_shown => Decision::Hold(Why::New),
         Some(Severity::Warn | Severity::Note) | None => Decision::Approve(By::First),
     }
 }
 
-/// The fingerprint of a definition in which the places of a server count as any other text.
+/// The fingerprint of a definition in which the places of a server count like any other text.
 fn exact_of(kind: ItemKind, definition: &Raw) -> Fingerprint {
     fingerprint(Offer { kind, definition })
 }
 
-/// What is kept of a definition: a copy that keeps no larger buffer in memory.
+/// The text of a definition to keep: a copy, so that no larger buffer stays in memory.
 fn kept(definition: &Raw) -> Option<Raw> {
     (definition.as_bytes().len() <= limits::DEFINITION_BYTES).then(|| definition.detached())
 }
@@ -664,7 +667,7 @@ mod tests {
         Raw::object([("name", Raw::string("search")), ("inputSchema", schema)])
     }
 
-    /// Pins that a program wrote that knew no noise.
+    /// Pins of a program that did not ignore noise yet.
     fn old(approved: &Raw, rejected: &Raw) -> Pins {
         let mut pins = Pins::new("s", "i");
         let by = |raw: &Raw| {
@@ -687,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn pins_of_older_schemes_stay_good() {
+    fn pins_of_older_schemes_stay_valid() {
         let (known, other) = (tool("a,b,c"), tool("a,b,d"));
         let verdict = |pins: &mut Pins, tool: &Raw| {
             let verdicts = pins.judge(Policy::First, std::slice::from_ref(tool), 2);

@@ -1,11 +1,11 @@
-//! [`scan()`]: what is suspicious about a definition.
+//! [`scan()`]: finds suspicious parts of a definition.
 //!
-//! Everything that a client may show a model is looked at: names, titles, descriptions, enums, defaults,
-//! examples, of parameters and of results. It is a reader's aid and no proof. What it finds deserves a
-//! look; a text in which it finds nothing may still be an attack, in words that nobody thought of.
+//! It examines everything that a client may show to a model: names, titles, descriptions, enums,
+//! defaults and examples, of parameters and of results. It is an aid for the reader, not a proof:
+//! findings deserve a look, but a text without findings may still be an attack in words that no rule
+//! covers.
 //!
-//! The same definition always has the same findings. The time it takes grows with the length of the
-//! text and with nothing else.
+//! The scan is deterministic, and its time depends only on the length of the text.
 
 use std::{cmp::Reverse, collections::HashSet};
 
@@ -36,80 +36,80 @@ use words::Words;
 
 const COMMAND: &str = "it has a command that runs code from elsewhere or sends data away";
 
-/// How many texts within texts are followed: base64 of base64.
+/// The depth to which encoded texts are decoded: base64 of base64.
 const LAYERS: usize = 2;
 
-/// Encoded text of so many words is worth knowing of, whatever it says.
+/// Encoded text with at least this many words is always reported.
 const ENCODED_WORDS: usize = 4;
 
-/// A name that is longer is a text.
+/// The longest name, in bytes. A longer one is scanned as text.
 const NAME_BYTES: usize = 64;
 
-/// Something suspicious about a definition.
+/// A suspicious part of a definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What kind of thing it is.
+    /// The kind.
     pub kind: Kind,
-    /// How bad that is.
+    /// The severity.
     pub severity: Severity,
-    /// Where it is: `description`, `parameters.path.description`.
+    /// Path of the field: `description`, `parameters.path.description`.
     pub field: String,
-    /// The text around it, cut, with characters that nobody sees written as ⟨U+200B⟩.
+    /// The surrounding text, cut, with invisible characters as ⟨U+200B⟩.
     pub excerpt: String,
-    /// What it means, in one sentence for a person; "it" is the field.
+    /// An explanation in one sentence, whose subject "it" is the field.
     pub says: String,
 }
 
-/// How bad a [`Finding`] is.
+/// The severity of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing.
+    /// For information.
     Note,
-    /// A person should read the text before they agree to it.
+    /// The approver should read the text before approving it.
     Warn,
-    /// No honest definition says this. It is held at first sight, unless everything is trusted.
+    /// No honest definition says this. It is held on first sight, unless the policy trusts everything.
     Danger,
-    /// A model reads what no person can see.
+    /// Text that a model reads and a person cannot see.
     Hidden,
 }
 
-/// What kind of thing a [`Finding`] is.
+/// The kind of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// Characters that are not shown.
+    /// Invisible characters.
     Invisible,
-    /// Marks that turn the direction of the text.
+    /// Marks that change the direction of the text.
     Direction,
-    /// Control characters and the sequences by which a terminal is steered.
+    /// Control characters and escape sequences of terminals.
     Control,
-    /// Characters that mean what two sides agreed on.
+    /// Private-use characters, which mean what two parties have agreed on.
     PrivateUse,
-    /// Letters of one script that pass for those of another.
+    /// Letters of one script that look like those of another.
     LookAlike,
-    /// Text that is pushed out of sight with white space.
+    /// Text that is pushed out of sight with whitespace.
     OutOfSight,
-    /// Comments, made-up tags, the marks of a model's prompt.
+    /// Comments, made-up tags and the delimiters of a model's prompt.
     Markup,
-    /// Text within text: base64, escapes, letters in reverse.
+    /// Encoded text: base64, escapes, reversed letters.
     Encoded,
-    /// The model is to drop its instructions, or to give them away.
+    /// Tells the model to drop or reveal its instructions.
     Override,
-    /// The user is not to know.
+    /// Keeps something from the user.
     Secrecy,
-    /// Keys, files, conversations or messages are to go somewhere.
+    /// Sends keys, files, conversations or messages elsewhere.
     Exfiltration,
-    /// The tool wants to be used where nobody asked for it.
+    /// Makes the model use the tool when the user did not ask for it.
     Steering,
-    /// It speaks of the tools of other servers.
+    /// Mentions the tools of other servers.
     OtherTools,
-    /// The definition is too long to be looked at as a whole.
+    /// The definition is too long to be scanned completely.
     Cut,
 }
 
-/// What is suspicious about a definition, the worst first.
+/// Finds suspicious parts of a definition, most severe first.
 pub fn scan<'a>(offer: impl Into<Offer<'a>>, others: &Others) -> Vec<Finding> {
     let Offer { kind, definition } = offer.into();
     let mut findings = Scan::of(kind, &Json::read(definition), others).findings;
@@ -118,12 +118,12 @@ pub fn scan<'a>(offer: impl Into<Offer<'a>>, others: &Others) -> Vec<Finding> {
     findings
 }
 
-/// The worst that is found in a definition, if anything is.
+/// The highest severity of a definition's findings, if there are any.
 pub(crate) fn worst(kind: ItemKind, value: &Json<'_>) -> Option<Severity> {
     Scan::of(kind, value, &Others::default()).worst
 }
 
-/// Whether a name is one that nobody would call a name: it is a text.
+/// Tests if a name has three words or more, and so is prose.
 fn is_phrase(name: &str) -> bool {
     name.split_whitespace().nth(2).is_some()
 }
@@ -131,14 +131,14 @@ fn is_phrase(name: &str) -> bool {
 struct Scan<'o> {
     kind: ItemKind,
     others: &'o Others,
-    /// The names that the definition gives to its own parts. To speak of them is to speak of itself.
+    /// Names that the definition gives to its own parts. Mentioning them is not suspicious.
     own: HashSet<String>,
     findings: Vec<Finding>,
-    /// The worst of all findings, those that are not kept included.
+    /// The highest severity of all findings, kept or not.
     worst: Option<Severity>,
-    /// How many bytes may still be looked at.
+    /// Bytes that may still be scanned.
     left: usize,
-    /// Whether they were too few, which is told once.
+    /// The limit was exceeded, which is reported once.
     cut: bool,
 }
 
@@ -198,7 +198,7 @@ impl<'o> Scan<'o> {
             });
             return;
         }
-        // Keywords of schemas and short values are most texts, and there is nothing to say in them.
+        // Keywords of schemas and short values are most of the texts, and nothing can hide in them.
         if text.len() < 4 {
             return;
         }
@@ -216,7 +216,7 @@ impl<'o> Scan<'o> {
         let is_word = text.len() < encoded::RUN && text.bytes().all(|byte| byte.is_ascii_graphic());
         let is_name = role == Role::Name && text.len() <= NAME_BYTES && !is_phrase(text);
         if is_word || is_name {
-            // A file may be called by any name, and to list it asks for nothing.
+            // A file may have any name, and listing it requests nothing.
             let is_resource = matches!(self.kind, ItemKind::Resource | ItemKind::Template);
             if is_resource && field.is_item_name_or_uri() {
                 return;
@@ -303,7 +303,7 @@ impl<'o> Scan<'o> {
         self.layers(field, text, LAYERS);
     }
 
-    /// Looks into texts within the text.
+    /// Scans the encoded texts within a text.
     fn layers(&mut self, field: &Field<'_>, text: &str, layers: usize) {
         for decoded in encoded::find(text) {
             let words = Words::of(&decoded.text);
@@ -362,7 +362,7 @@ impl<'o> Scan<'o> {
         excerpt: impl FnOnce() -> String,
     ) {
         self.worst = self.worst.max(Some(severity));
-        // Twice the limit, so that a flood of notes leaves room for what is worse.
+        // Notes stop at twice the limit, so that a flood of them leaves room for more severe findings.
         if self.findings.len() >= 2 * limits::FINDINGS && severity == Severity::Note
             || self.findings.len() >= 8 * limits::FINDINGS
         {

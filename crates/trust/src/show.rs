@@ -1,22 +1,21 @@
-//! Text for a person: cut to a length, and nothing in it that cannot be seen.
+//! Text for people: shortened, and without invisible characters.
 
 use std::fmt::Write as _;
 
 use switchboard_wire::tree::Text;
 
-/// How many characters of a name or of a piece of text are shown.
+/// The most characters of a name or excerpt to show.
 pub(crate) const EXCERPT_CHARACTERS: usize = 120;
 
-/// The text with every character that is not shown, or that does something to a terminal, written as
-/// ⟨U+200B⟩. Line ends and tabs stay. Two texts that differ are never shown alike, but for letters
-/// that look like others.
+/// Writes each character of a text that is invisible, or that controls a terminal, as ⟨U+200B⟩. Line
+/// ends and tabs stay. Two different texts never look the same, except for look-alike letters.
 pub(crate) fn escaped(text: &Text<'_>) -> String {
     let mut halves = text.halves.iter().peekable();
     let mut out = String::with_capacity(text.text.len());
     for (at, c) in text.text.char_indices() {
         match halves.next_if(|(half, _)| *half == at) {
             Some((_, unit)) => spell(&mut out, u32::from(*unit)),
-            // The bracket itself, and spaces that look like the usual one.
+            // The bracket itself, and spaces that look like an ordinary one.
             None if c == '⟨' || c == '\r' || c.is_whitespace() && !c.is_ascii() => {
                 spell(&mut out, u32::from(c));
             }
@@ -26,7 +25,7 @@ pub(crate) fn escaped(text: &Text<'_>) -> String {
     out
 }
 
-/// The text on one line, cut at both ends so that what is at `at` stands in the middle.
+/// The text on one line, cut at both ends so that position `at` is in the middle.
 pub(crate) fn excerpt(text: &str, at: usize) -> String {
     let at = text.floor_char_boundary(at);
     let before = text[..at].char_indices().rev();
@@ -58,17 +57,17 @@ pub(crate) fn excerpt(text: &str, at: usize) -> String {
     out
 }
 
-/// Whether a reader sees something where this character is.
+/// Tests if a character is visible.
 pub(crate) fn is_shown(c: char) -> bool {
     match u32::from(c) {
-        // The white space that every text has.
+        // Ordinary whitespace.
         0x09 | 0x0A | 0x0D => true,
         0x00..=0x1F | 0x7F..=0x9F => false,
         0xAD | 0x034F | 0x061C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F => false,
         0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164 => false,
         0xE000..=0xF8FF | 0xFDD0..=0xFDEF | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 => false,
         0xFFF0..=0xFFFB | 0x13430..=0x1343F | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A => false,
-        // Tags, selectors, and what has no character or is for private use.
+        // Tags, selectors, unassigned and private-use characters.
         0xE0000.. => false,
         other => other & 0xFFFE != 0xFFFE,
     }
@@ -83,7 +82,7 @@ fn push(out: &mut String, c: char) {
 }
 
 fn spell(out: &mut String, code: u32) {
-    // A string takes everything.
+    // Writing to a string cannot fail.
     let _ = write!(out, "⟨U+{code:04X}⟩");
 }
 
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_seen_is_spelled_out() {
+    fn invisible_characters_are_escaped() {
         let shown = |text: &'static str, halves: &[(usize, u16)]| {
             escaped(&Text {
                 text: text.into(),
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn excerpts_are_short_and_show_their_place() {
+    fn excerpts_are_short_and_contain_their_position() {
         let text = format!("{}  \n here {}", "é".repeat(300), "x".repeat(300));
         let shown = excerpt(&text, text.find("here").unwrap());
         assert!(shown.starts_with("…é") && shown.contains("é here x") && shown.ends_with("x…"));

@@ -1,21 +1,21 @@
-//! A value in bytes, for fingerprints and comparisons.
+//! The canonical encoding of a value as bytes, for fingerprints and comparisons.
 
 use switchboard_wire::tree::{Json, Text, canonical_number};
 
-/// Whether two values say the same.
+/// Tests if two values are equal.
 pub(crate) fn same(a: &Json<'_>, b: &Json<'_>) -> bool {
     spelled(a) == spelled(b)
 }
 
-/// A value in bytes that no other value has.
+/// The unique encoding of a value.
 pub(crate) fn spelled(value: &Json<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut out, value);
     out
 }
 
-/// Writes a value so that two that differ are never written alike: each kind has a letter, and what
-/// has a length says it first.
+/// Encodes a value so that different values never have the same encoding: each kind has a letter, and
+/// lengths come first.
 pub(crate) fn write(out: &mut Vec<u8>, value: &Json<'_>) {
     match value {
         Json::Null => out.push(b'n'),
@@ -43,7 +43,8 @@ pub(crate) fn write(out: &mut Vec<u8>, value: &Json<'_>) {
     }
 }
 
-/// Writes members by name. The order of those of one name stays: it says which one a reader takes.
+/// Encodes members sorted by name. Members with the same name keep their order, which determines the
+/// one that a parser takes.
 pub(crate) fn write_members(out: &mut Vec<u8>, mut members: Vec<&(Text<'_>, Json<'_>)>) {
     members.sort_by(|(a, _), (b, _)| a.text.cmp(&b.text));
     out.push(b'{');

@@ -1,4 +1,4 @@
-//! What is said of tools: policies, verdicts, and what is held and pinned.
+//! Policies, verdicts, and held and pinned definitions.
 
 use std::{fmt, sync::Arc};
 
@@ -7,35 +7,35 @@ use switchboard_wire::Raw;
 
 use crate::{Diff, Finding, Fingerprint, ItemKind, LeftOut, Offer, Others, diff, scan};
 
-/// When tools of a server are approved without asking.
+/// The conditions under which definitions of a server are approved without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// A definition is approved on first sight, unless the scan finds something dangerous or hidden
-    /// in it; later changes are held.
+    /// A definition is approved on first sight, unless the scan finds dangerous or hidden text in it;
+    /// later changes are held.
     First,
-    /// Everything new and every change is held until a person approves it.
+    /// Everything new and every change is held until the user approves it.
     Ask,
-    /// Nothing is held: a developer's own server. The pins are kept up to date.
+    /// Nothing is held, as for a developer's own server. The pins are kept up to date.
     Always,
 }
 
-/// Why a tool is held.
+/// The reason why a tool is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Why {
-    /// Its definition is not the one that was approved.
+    /// Its definition differs from the approved one.
     Changed,
-    /// Nobody has approved it so far.
+    /// It has not been approved so far.
     New,
-    /// It is new and holds text that nobody can see, so nobody can have agreed to it.
+    /// It is new and contains invisible text, which no approver can have read.
     Hidden,
-    /// It is new, and the scan finds something in it that no honest definition says.
+    /// It is new, and the scan found something that no honest definition says.
     Dangerous,
-    /// A person said no to exactly this definition.
+    /// The user rejected exactly this definition.
     Rejected,
 }
 
-/// Who approved a definition.
+/// The party that approved a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -43,7 +43,7 @@ pub enum By {
     First,
     /// [`Policy::Always`].
     Always,
-    /// A person.
+    /// The user.
     Person,
 }
 
@@ -54,25 +54,25 @@ pub struct Held {
     pub kind: ItemKind,
     /// The key of its record: the name of a tool, `(prompt) NAME` and so on.
     pub tool: Arc<str>,
-    /// Why it is held.
+    /// The reason.
     pub why: Why,
-    /// The definition as it is now. None if it is too large to be kept.
+    /// The current definition; `None` if it is too large to keep.
     pub definition: Option<Raw>,
-    /// The definition as it was approved. None if it never was, or was too large to be kept.
+    /// The approved definition; `None` if there is none, or if it was too large to keep.
     pub approved: Option<Raw>,
-    /// Of the definition as it is now.
+    /// Fingerprint of the current definition.
     pub fingerprint: Fingerprint,
-    /// Since when it is held as it is now, in milliseconds since 1970.
+    /// The time from which it has been held in this form, in milliseconds since 1970.
     pub since_ms: u64,
 }
 
 impl Held {
-    /// Whether a person is asked about it: not if the answer was no.
+    /// Tests if it waits for a decision, which is not the case after a rejection.
     pub fn is_pending(&self) -> bool {
         self.why != Why::Rejected
     }
 
-    /// What is suspicious about the definition as it is now.
+    /// The suspicious parts of the current definition.
     pub fn findings(&self, others: &Others) -> Vec<Finding> {
         let kind = self.kind;
         let definition = self.definition.as_ref();
@@ -81,7 +81,7 @@ impl Held {
         })
     }
 
-    /// What changed since it was approved. None if either text is not kept.
+    /// The changes since the approval; `None` if either text was not kept.
     pub fn diff(&self) -> Option<Diff> {
         let kind = self.kind;
         let (approved, now) = (self.approved.as_ref()?, self.definition.as_ref()?);
@@ -90,47 +90,48 @@ impl Held {
     }
 }
 
-/// A definition that somebody agreed to.
+/// An approved definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
     /// The kind.
     pub kind: ItemKind,
     /// The key of its record: the name of a tool, `(prompt) NAME` and so on.
     pub tool: Arc<str>,
-    /// Of the approved definition.
+    /// Fingerprint of the approved definition.
     pub fingerprint: Fingerprint,
-    /// The approved definition. None if it is too large to be kept.
+    /// The approved definition; `None` if it is too large to keep.
     pub definition: Option<Raw>,
-    /// Who approved it.
+    /// The party that approved it.
     pub by: By,
-    /// When, in milliseconds since 1970.
+    /// The time of the approval, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Since when the server does not offer the tool, if it does not.
+    /// The time at which the server stopped offering the tool, in milliseconds since 1970; `None` if
+    /// it offers it.
     pub vanished_ms: Option<u64>,
 }
 
-/// What was said of one tool of a list.
+/// The verdict on one definition of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It may be shown and called.
     Approved,
     /// It is held back.
     Held(Why),
-    /// It cannot be judged, and so is neither shown nor asked about.
+    /// It cannot be judged, so it is neither shown nor put to the approver.
     LeftOut(LeftOut),
 }
 
-/// What was said of each tool of a list.
+/// The verdicts on all definitions of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdicts {
-    /// One for each definition, in the order of the list.
+    /// One verdict per definition, in the order of the list.
     pub items: Vec<Verdict>,
-    /// Whether the pins are others than before, and so have to be written.
+    /// `true` if the pins have changed and must be written.
     pub changed: bool,
 }
 
 impl Verdicts {
-    /// Those tools of the judged list that may be shown.
+    /// The tools of the judged list that may be shown.
     pub fn approved<'a>(&self, tools: &'a [Raw]) -> impl Iterator<Item = &'a Raw> {
         let verdicts = self.items.iter();
         let each = tools.iter().zip(verdicts);
@@ -138,7 +139,7 @@ impl Verdicts {
             .map(|(tool, _)| tool)
     }
 
-    /// Whether every tool may be shown.
+    /// Tests if every tool may be shown.
     pub fn all_approved(&self) -> bool {
         let mut verdicts = self.items.iter();
         verdicts.all(|verdict| *verdict == Verdict::Approved)

@@ -1,4 +1,4 @@
-//! Writing with a backup, and taking it back.
+//! Writing with a backup, and undoing it.
 
 use switchboard_client_configs::{Client, Error, ErrorKind, How, Which, apply, undo};
 
@@ -7,7 +7,7 @@ use super::{Machine, text};
 const BEFORE: &str = "{\n  // mine\n  \"mcpServers\": { \"a\": {\"command\": \"a\"} }\n}";
 
 #[test]
-fn undoing_restores_every_client_to_the_byte() {
+fn undo_restores_every_byte_for_every_client() {
     for client in Client::ALL {
         let machine = Machine::new();
         let before = match client {
@@ -28,7 +28,7 @@ fn undoing_restores_every_client_to_the_byte() {
 }
 
 #[test]
-fn a_file_made_for_the_gateway_goes_again() {
+fn undo_deletes_file_created_for_the_gateway() {
     let machine = Machine::new();
     let applied = machine.apply(&machine.connect(Client::Zed));
     assert_eq!(applied.backup, None);
@@ -38,7 +38,7 @@ fn a_file_made_for_the_gateway_goes_again() {
 }
 
 #[test]
-fn changes_of_others_outlive_undoing() {
+fn undo_keeps_other_changes() {
     let machine = Machine::new();
     let file = machine.write(Client::Cursor, "{\n  \"mcpServers\": {}\n}\n");
     machine.apply(&machine.connect(Client::Cursor));
@@ -57,7 +57,7 @@ fn changes_of_others_outlive_undoing() {
 }
 
 #[test]
-fn what_is_gone_already_needs_no_undoing() {
+fn undo_accepts_entry_that_is_gone() {
     let machine = Machine::new();
     let file = machine.write(Client::Cursor, BEFORE);
     machine.apply(&machine.connect(Client::Cursor));
@@ -74,7 +74,7 @@ fn what_is_gone_already_needs_no_undoing() {
 }
 
 #[test]
-fn an_entry_that_became_somebody_elses_is_not_taken_out() {
+fn undo_keeps_entry_of_another_server() {
     let machine = Machine::new();
     let file = machine.write(Client::Cursor, "{}");
     machine.apply(&machine.connect(Client::Cursor));
@@ -86,7 +86,7 @@ fn an_entry_that_became_somebody_elses_is_not_taken_out() {
 }
 
 #[test]
-fn changes_are_taken_back_one_by_one_from_the_last() {
+fn changes_are_undone_from_last_to_first() {
     let machine = Machine::new();
     let cursor = machine.write(Client::Cursor, BEFORE);
     let zed = machine.write(Client::Zed, "{}");
@@ -109,7 +109,7 @@ fn changes_are_taken_back_one_by_one_from_the_last() {
 }
 
 #[test]
-fn a_disconnection_is_not_undone_over_others_changes() {
+fn disconnect_is_not_undone_over_other_changes() {
     let machine = Machine::new();
     let file = machine.write(Client::Cursor, BEFORE);
     machine.apply(&machine.connect(Client::Cursor));
@@ -124,7 +124,7 @@ fn a_disconnection_is_not_undone_over_others_changes() {
 }
 
 #[test]
-fn a_file_that_changed_since_the_plan_is_not_written() {
+fn file_changed_since_plan_is_not_written() {
     let machine = Machine::new();
     for (before, meanwhile) in [(Some("{}"), "{ }"), (None, "{}")] {
         let file = machine.file(Client::Cursor);
@@ -142,7 +142,7 @@ fn a_file_that_changed_since_the_plan_is_not_written() {
 }
 
 #[test]
-fn a_note_that_points_elsewhere_is_not_followed() {
+fn manifest_cannot_point_outside_the_backups() {
     let machine = Machine::new();
     machine.write(Client::Cursor, "{}");
     machine.apply(&machine.connect(Client::Cursor));
@@ -193,14 +193,14 @@ mod unix {
     }
 
     #[test]
-    fn links_stay_links_and_what_they_lead_to_is_changed() {
+    fn links_are_kept_and_their_targets_changed() {
         let machine = Machine::new();
         let link = machine.file(Client::Cursor);
         let real = machine.folder.path().join("dotfiles").join("cursor.json");
         std::fs::create_dir_all(link.parent().unwrap()).unwrap();
         symlink("../../dotfiles/cursor.json", &link).unwrap();
 
-        // At first it leads to nothing.
+        // The target does not exist yet.
         machine.apply(&machine.connect(Client::Cursor));
         assert!(link.is_symlink());
         assert!(text(&real).contains("switchboard"));
@@ -217,12 +217,12 @@ mod unix {
     }
 
     #[test]
-    fn nothing_is_left_lying_about_when_writing_fails() {
+    fn failed_write_leaves_no_files() {
         let machine = Machine::new();
         let file = machine.write(Client::Cursor, BEFORE);
         let plan = machine.connect(Client::Cursor);
         let folder = file.parent().unwrap();
-        // Folders under every name that a draft could have are in the way, even of root.
+        // Directories with every possible name of a draft make the write fail, even for root.
         let taken = 300;
         for count in 0..taken {
             let draft = format!(".mcp.json.{}.{count}.new", std::process::id());

@@ -1,4 +1,4 @@
-//! Putting the gateway in and taking it out, with everything else untouched.
+//! Adding and removing the gateway, with everything else unchanged.
 
 use serde_json::json;
 use switchboard_client_configs::{
@@ -7,8 +7,8 @@ use switchboard_client_configs::{
 
 use super::{Machine, gateway, text};
 
-/// Connects, and checks the text, that a second time changes nothing, and that the way back leads
-/// to where it began, or to `back`.
+/// Connects and checks the text, that a second connect changes nothing, and that a disconnect restores
+/// the text, or gives `back`.
 fn check(client: Client, before: &str, after: &str, back: Option<&str>) {
     let machine = Machine::new();
     let file = machine.write(client, before);
@@ -106,7 +106,7 @@ fn vscode_with_tabs_comments_and_trailing_commas() {
 }
 
 #[test]
-fn windsurf_with_a_comment_behind_the_last_and_windows_lines() {
+fn windsurf_with_trailing_comment_and_windows_lines() {
     check(
         Client::Windsurf,
         "\u{feff}{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"} // last, so far\r\n  }\r\n}\r\n",
@@ -168,7 +168,7 @@ fn gemini_with_null_where_the_servers_belong() {
 }
 
 #[test]
-fn every_client_starts_from_nothing_and_reads_back_what_was_written() {
+fn every_client_reads_back_its_new_file() {
     for client in Client::ALL {
         for before in [None, Some(""), Some(" \n")] {
             let machine = Machine::new();
@@ -191,7 +191,7 @@ fn every_client_starts_from_nothing_and_reads_back_what_was_written() {
 }
 
 #[test]
-fn the_difference_is_a_unified_one() {
+fn diff_is_unified() {
     let machine = Machine::new();
     let file = machine.write(Client::Cursor, "{\n  \"mcpServers\": {\n  }\n}\n");
     let name = file.display();
@@ -204,7 +204,7 @@ fn the_difference_is_a_unified_one() {
 }
 
 #[test]
-fn an_older_entry_is_brought_up_to_date_and_keeps_what_was_added_to_it() {
+fn older_entry_is_updated_and_keeps_additions() {
     let machine = Machine::new();
     for (client, before, after) in [
         (
@@ -259,7 +259,7 @@ fn timeout_of_the_user_is_kept() {
 }
 
 #[test]
-fn a_name_that_somebody_else_has_is_left_to_them() {
+fn name_of_another_server_is_refused() {
     let machine = Machine::new();
     let before = r#"{"mcpServers": {"switchboard": {"url": "https://x/mcp?key=1"}}}"#;
     let file = machine.write(Client::Cursor, before);
@@ -275,7 +275,7 @@ fn a_name_that_somebody_else_has_is_left_to_them() {
 }
 
 #[test]
-fn a_gateway_under_another_name_is_told() {
+fn gateway_under_another_name_is_noted() {
     let machine = Machine::new();
     machine.write(
         Client::Cursor,
@@ -287,7 +287,7 @@ fn a_gateway_under_another_name_is_told() {
 }
 
 #[test]
-fn a_program_by_another_name_is_known_by_its_path() {
+fn renamed_program_is_recognised_by_its_path() {
     let machine = Machine::new();
     let gateway = GatewayEntry::new("hub", "/opt/bin/sb-2");
     let plan = plan_connect(Client::Zed, &machine.dirs, &gateway).unwrap();
@@ -299,12 +299,12 @@ fn a_program_by_another_name_is_known_by_its_path() {
 }
 
 #[test]
-fn the_file_that_is_there_is_the_one_that_is_changed() {
+fn existing_file_of_the_user_is_changed() {
     let machine = Machine::new();
     let second = &Client::OpenCode.config_files(&machine.dirs)[1];
     super::write(second, "{\n  // mine\n}\n");
     assert_eq!(machine.connect(Client::OpenCode).file, *second);
-    // A project's file is for everybody who has the project, so it is never the one.
+    // The file of a project is shared by its users, so it is never changed.
     let project = machine.dirs.cwd.join(".cursor/mcp.json");
     super::write(&project, "{}");
     assert_eq!(
@@ -317,7 +317,7 @@ fn the_file_that_is_there_is_the_one_that_is_changed() {
 }
 
 #[test]
-fn what_cannot_be_entered_is_refused() {
+fn invalid_gateway_entry_is_refused() {
     let machine = Machine::new();
     for gateway in [
         GatewayEntry::new("", "/bin/x"),
@@ -331,7 +331,7 @@ fn what_cannot_be_entered_is_refused() {
 }
 
 #[test]
-fn a_key_given_twice_counts_as_the_last() {
+fn last_of_duplicate_keys_counts() {
     check(
         Client::Cursor,
         "{\n  \"mcpServers\": {\n    \"lost\": {}\n  },\n  \"mcpServers\": {\n    \"a\": {}\n  }\n}\n",
@@ -341,7 +341,7 @@ fn a_key_given_twice_counts_as_the_last() {
 }
 
 #[test]
-fn taking_it_out_leaves_comments_and_braces_where_they_mean_the_same() {
+fn disconnect_keeps_comments_and_braces() {
     let entry = r#""switchboard": {"command": "/opt/bin/switchboard", "args": ["stdio"]}"#;
     for (before, after) in [
         (

@@ -1,4 +1,4 @@
-//! Files that nobody should have written.
+//! Malformed and hostile files.
 
 use proptest::prelude::*;
 use switchboard_client_configs::{Client, Error, ErrorKind, plan_connect, read, read_file};
@@ -6,7 +6,7 @@ use switchboard_client_configs::{Client, Error, ErrorKind, plan_connect, read, r
 use super::{Machine, gateway, text};
 
 #[test]
-fn what_is_wrong_is_named_with_its_place_and_nothing_is_written() {
+fn syntax_errors_have_positions_and_nothing_is_written() {
     for (client, broken, place) in [
         (
             Client::Cursor,
@@ -49,7 +49,7 @@ fn what_is_wrong_is_named_with_its_place_and_nothing_is_written() {
 }
 
 #[test]
-fn files_that_are_too_large_or_no_text_are_refused() {
+fn oversized_and_binary_files_are_refused() {
     let machine = Machine::new();
     let file = machine.write(Client::Cursor, "");
     let check = |expected: &str| {
@@ -73,7 +73,7 @@ fn files_that_are_too_large_or_no_text_are_refused() {
 
 #[cfg(unix)]
 #[test]
-fn devices_and_circles_are_not_waited_for() {
+fn devices_and_link_loops_are_refused() {
     let machine = Machine::new();
     let file = machine.file(Client::Cursor);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -87,7 +87,7 @@ fn devices_and_circles_are_not_waited_for() {
 }
 
 #[test]
-fn depth_and_number_have_bounds() {
+fn depth_and_number_are_bounded() {
     let machine = Machine::new();
     let deep = format!(
         "{{\"mcpServers\": {}{}}}",
@@ -114,7 +114,7 @@ fn depth_and_number_have_bounds() {
 }
 
 #[test]
-fn odd_entries_are_left_out_and_told() {
+fn odd_entries_are_skipped_with_a_note() {
     let machine = Machine::new();
     let found = machine.found(
         "odd.json",
@@ -132,9 +132,9 @@ fn odd_entries_are_left_out_and_told() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Whatever a file says, there is an answer and no panic.
+    /// No file content causes a panic.
     #[test]
-    fn nothing_makes_it_panic(
+    fn no_text_causes_a_panic(
         pieces in prop::collection::vec(prop::sample::select(vec![
             "{", "}", "[", "]", ":", ",", "\"", "\"a\"", "\"mcpServers\"", "\"mcp\"", "\"servers\"",
             "\"switchboard\"", "\"command\"", "\"args\"", "null", "1", "//", "/*", "*/", "\n", "\r\n",

@@ -1,11 +1,11 @@
-//! Taking servers over, in every form there is.
+//! Imports, in every format.
 
 use serde_json::{Value, json};
 use switchboard_client_configs::{Client, ErrorKind, Found, read, read_file, read_project};
 
 use super::{Machine, entries};
 
-/// What a client's usual file gives.
+/// Checks the import of a client's usual file.
 fn check(client: Client, text: &str, expected: &[(&str, Value)]) -> Vec<String> {
     let machine = Machine::new();
     let file = machine.write(client, text);
@@ -59,7 +59,7 @@ fn claude_desktop() {
 }
 
 #[test]
-fn settings_of_another_shape_are_named() {
+fn settings_of_wrong_type_are_noted() {
     let notes = check(
         Client::ClaudeDesktop,
         r#"{
@@ -192,7 +192,7 @@ fn windsurf() {
 }
 
 #[test]
-fn zed_in_both_ages() {
+fn zed_in_both_formats() {
     let notes = check(
         Client::Zed,
         r#"{
@@ -327,7 +327,7 @@ fn gemini() {
 }
 
 #[test]
-fn names_that_cannot_be_used_are_changed_and_told() {
+fn invalid_names_are_changed_with_a_note() {
     let notes = check(
         Client::Cursor,
         r#"{"mcpServers": {
@@ -368,7 +368,7 @@ fn project_files_are_read_on_demand_only() {
 }
 
 #[test]
-fn a_client_without_a_file_is_named_with_the_places() {
+fn client_without_a_file_lists_the_locations() {
     let machine = Machine::new();
     let error = read(Client::Codex, &machine.dirs).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
@@ -378,7 +378,7 @@ fn a_client_without_a_file_is_named_with_the_places() {
 }
 
 #[test]
-fn the_form_of_any_file_is_seen_from_what_it_says() {
+fn format_is_detected_from_the_content() {
     let machine = Machine::new();
     let entry = r#"{"a": {"command": "x"}}"#;
     for (name, text, client) in [
@@ -453,7 +453,7 @@ fn the_form_of_any_file_is_seen_from_what_it_says() {
 }
 
 #[test]
-fn a_file_without_servers_is_told_apart_from_one_without_sense() {
+fn files_without_servers_name_the_reason() {
     let machine = Machine::new();
     let file = machine.folder.path().join("x.json");
     for (text, message) in [

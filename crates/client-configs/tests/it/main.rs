@@ -1,4 +1,4 @@
-//! The crate at its public surface, on real files.
+//! Tests of the public interface, on real files.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -19,7 +19,7 @@ use serde_json::Value;
 use switchboard_client_configs::{Client, Dirs, Found, GatewayEntry, Os, Plan, read_file};
 use tempfile::TempDir;
 
-/// A machine with nothing on it.
+/// A machine without any configurations.
 struct Machine {
     folder: TempDir,
     dirs: Dirs,
@@ -36,7 +36,7 @@ impl Machine {
         Self { folder, dirs }
     }
 
-    /// The file that a client's servers are usually in.
+    /// The usual file of a client's servers.
     fn file(&self, client: Client) -> PathBuf {
         client.config_files(&self.dirs)[0].clone()
     }
@@ -63,7 +63,7 @@ impl Machine {
         switchboard_client_configs::apply(plan, &self.backups()).unwrap()
     }
 
-    /// What a text says when it is in a file of this name.
+    /// Reads a text as a file with this name.
     fn found(&self, name: &str, text: &str) -> Found {
         let file = self.folder.path().join(name);
         write(&file, text);

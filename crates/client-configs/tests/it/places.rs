@@ -1,4 +1,4 @@
-//! Where the files are, for each system.
+//! Locations of the files on each system.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ fn check(client: Client, os: Os, expected: &[&str]) {
 }
 
 #[test]
-fn every_client_is_looked_for_where_it_is() {
+fn every_client_has_its_default_locations() {
     use Client::{
         ClaudeCode, ClaudeDesktop, Codex, Cursor, GeminiCli, OpenCode, VsCode, Windsurf, Zed,
     };
@@ -80,7 +80,7 @@ fn every_client_is_looked_for_where_it_is() {
 }
 
 #[test]
-fn what_was_moved_is_found() {
+fn moved_locations_are_found() {
     let dirs = Dirs {
         config: "/xdg".into(),
         codex_home: Some("/codex".into()),
@@ -95,7 +95,7 @@ fn what_was_moved_is_found() {
     );
     assert_eq!(first(Client::Codex), Path::new("/codex/config.toml"));
     assert_eq!(first(Client::ClaudeCode), Path::new("/claude/.claude.json"));
-    // At home, the user's and the project's are one.
+    // In the home directory, the user's file and the project's are the same.
     assert_eq!(
         Client::Cursor.config_files(&dirs),
         [Path::new("/h/.cursor/mcp.json")]

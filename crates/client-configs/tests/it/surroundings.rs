@@ -1,4 +1,4 @@
-//! Whatever stands around the gateway's entry stays, for files of any content and layout.
+//! Everything around the gateway's entry stays, in files of any content and layout.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -6,12 +6,12 @@ use switchboard_client_configs::{Client, How, Which, undo};
 
 use super::{Machine, text};
 
-/// A way to lay out a file.
+/// The layout of a file.
 #[derive(Debug, Clone)]
 struct Style {
     newline: &'static str,
     indent: &'static str,
-    /// What stands before a value, after a value, and before a closing brace, in turn.
+    /// Fillers before a value, after a value and before a closing brace, in turn.
     filler: Vec<&'static str>,
     trailing_comma: bool,
     one_line: bool,
@@ -50,7 +50,7 @@ fn styles() -> impl Strategy<Value = Style> {
         )
 }
 
-/// Writes a value in a style, with comments wherever they may be.
+/// Writes a value in a style, with comments at every allowed position.
 struct Writer<'a> {
     style: &'a Style,
     text: String,
@@ -125,7 +125,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A file's value with its servers, if it has a place for them.
+/// The content of a file with its servers, if it has an object for them.
 fn files() -> impl Strategy<Value = (Map<String, Value>, Option<Map<String, Value>>)> {
     let members = || {
         prop::collection::btree_map("[a-zä\"]{1,5}", values(), 0..4)
@@ -134,7 +134,7 @@ fn files() -> impl Strategy<Value = (Map<String, Value>, Option<Map<String, Valu
     (members(), prop::option::of(members()))
 }
 
-/// What a text says, by another reader than the crate's.
+/// Parses a text, with a parser other than that of the crate.
 fn meaning(text: &str) -> Value {
     let mut plain = String::new();
     let mut rest = text.trim_start_matches('\u{feff}');
@@ -180,14 +180,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn everything_else_stays((root, servers) in files(), style in styles()) {
+    fn connect_changes_only_its_entry((root, servers) in files(), style in styles()) {
         let machine = Machine::new();
         let before_value = whole(&root, servers.as_ref());
         let before = written(&before_value, &style);
         prop_assert_eq!(&meaning(&before), &before_value, "{}", before);
         machine.write(Client::Cursor, &before);
 
-        // The entry is there, and all the rest means what it did.
+        // The entry is there, and the rest has the same meaning.
         let connected = machine.connect(Client::Cursor).after;
         machine.write(Client::Cursor, &connected);
         let mut expected = before_value.clone();
@@ -198,7 +198,7 @@ proptest! {
         prop_assert_eq!(&meaning(&connected), &expected, "{}", connected);
         prop_assert!(!machine.connect(Client::Cursor).changed);
 
-        // Every comment is there too, and every line ends as it did.
+        // All comments and line ends are kept.
         for mark in ["/*", "//", "*/"] {
             prop_assert_eq!(before.matches(mark).count(), connected.matches(mark).count());
         }
@@ -207,7 +207,7 @@ proptest! {
             prop_assert!(!others.trim_end().contains('\n'), "{:?}", connected);
         }
 
-        // Taking it out again leads back, to the byte where there were servers before.
+        // Removal restores every byte, if the file had servers before.
         let disconnected = machine.disconnect(Client::Cursor).after;
         if servers.is_some_and(|servers| !servers.is_empty()) {
             prop_assert_eq!(disconnected, before);
@@ -216,11 +216,11 @@ proptest! {
 }
 
 proptest! {
-    // Each waits for the disk several times.
+    // Each case waits for the disk several times.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn undoing_leads_back_to_the_byte((root, servers) in files(), style in styles()) {
+    fn undo_restores_every_byte((root, servers) in files(), style in styles()) {
         let machine = Machine::new();
         let before = written(&whole(&root, servers.as_ref()), &style);
         let file = machine.write(Client::Cursor, &before);

@@ -1,12 +1,12 @@
-//! The keys of one entry of `mcpServers`, with those that other programs write into it.
+//! The keys of an entry of `mcpServers`, including those of other programs.
 
 use super::{MS, RESULT_BYTES, RESULT_TOKENS, bare, key};
 use crate::shape::{Key, Keys, Shape};
 
-/// The most calls at a time, or waiting, that can be given.
+/// The highest limit for calls in flight, and for calls in the queue.
 const CALLS_MAX: u64 = 65_536;
 
-/// The revisions of the protocol.
+/// The protocol revisions.
 const REVISIONS: &[&str] = &[
     "2024-11-05",
     "2025-03-26",
@@ -15,7 +15,7 @@ const REVISIONS: &[&str] = &[
     "2026-07-28",
 ];
 
-/// A key of other programs' files that changes nothing here.
+/// A key of other programs that has no effect here.
 const fn ignored(name: &'static str) -> Key {
     bare(
         name,
@@ -271,10 +271,10 @@ pub(crate) const SERVER: Keys = Keys {
     one_of: &[WAYS],
 };
 
-/// The keys that say how a server is reached.
+/// The keys that set how a server is reached.
 pub(crate) const WAYS: &[&str] = &["command", "url", "serverUrl", "httpUrl", "image"];
 
-/// What programs write for `type`; Cline, Roo and VS Code each spell Streamable HTTP their way.
+/// Values of `type` that programs write. Cline, Roo and VS Code spell Streamable HTTP differently.
 const TYPES: &[&str] = &[
     "stdio",
     "local",

@@ -1,4 +1,4 @@
-//! What the configuration says about asking a person, and about a model that answers.
+//! The configuration of approvals and of sampling.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,26 +7,26 @@ use serde_json::Value;
 
 use super::{Hidden, Url};
 
-/// Asking a human.
+/// Requests for human approval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Approvals {
-    /// After this long a request becomes louder.
+    /// Time after which a request escalates.
     pub short_timeout: Duration,
-    /// After this much longer it times out.
+    /// Further time after which it expires.
     pub long_timeout: Duration,
-    /// Who answers.
+    /// The party that answers servers' questions.
     pub route: Route,
-    /// Which calls of tools are asked about where no rule says otherwise.
+    /// The tool calls that need approval if no rule matches.
     pub tools: Guard,
-    /// Rules as they are written; the approvals part reads them.
+    /// The rules as written; the approvals crate parses them.
     pub rules: Vec<Value>,
-    /// Who is told over HTTP.
+    /// The webhook for notifications.
     pub webhook: Option<Webhook>,
-    /// Whether the desktop shows a request that became louder.
+    /// Desktop notifications of escalated requests.
     pub notify: Notify,
-    /// The most questions of a server in one call.
+    /// The most questions of a server during one call.
     pub questions_per_call: u64,
-    /// The most questions of a server in a minute.
+    /// The most questions of a server per minute.
     pub questions_per_minute: u64,
 }
 
@@ -46,34 +46,34 @@ impl Default for Approvals {
     }
 }
 
-/// Who answers what servers ask.
+/// The party that answers servers' questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Route {
-    /// The client where it can, else the person.
+    /// The client if it can, otherwise the user.
     #[default]
     Auto,
     /// The client.
     Client,
-    /// The person at the console or the command line.
+    /// The user, at the console or the command line.
     Human,
 }
 
-/// Which calls of tools are asked about where no rule says otherwise.
+/// The tool calls that need approval if no rule matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Guard {
-    /// Those that a rule names; `"rules"` for all servers, `"never"` for one.
+    /// Only calls that match a rule; `"rules"` for all servers, `"never"` for one.
     #[default]
     Rules,
-    /// Those that may destroy something.
+    /// Calls that may destroy something.
     Destructive,
-    /// Those that may change something.
+    /// Calls that may change something.
     Writes,
-    /// All.
+    /// All calls.
     All,
 }
 
 impl Guard {
-    /// As it is written for all servers.
+    /// The value in the global configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Rules => "rules",
@@ -83,7 +83,7 @@ impl Guard {
         }
     }
 
-    /// The guard that is written so, for all servers or for one.
+    /// Parses the value, in the global configuration or that of a server.
     pub(crate) fn read(written: &str) -> Self {
         match written {
             "destructive" => Self::Destructive,
@@ -94,24 +94,24 @@ impl Guard {
     }
 }
 
-/// Whether the desktop shows a request that became louder.
+/// Desktop notifications of escalated requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notify {
-    /// Where there is a desktop.
+    /// If there is a desktop.
     #[default]
     Auto,
     /// Never.
     Off,
 }
 
-/// An address that is told about requests.
+/// A webhook that is notified of requests.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// Where it is; may hold references.
+    /// The address; may contain references.
     pub url: String,
-    /// What the messages are signed with, usually a `${secret:…}`.
+    /// The secret for the signatures of messages, usually a `${secret:…}`.
     pub secret: String,
-    /// What it is told about: kinds of `approval.` events, without that beginning.
+    /// The events to send: kinds of `approval.` events, without that prefix.
     pub on: Vec<String>,
 }
 
@@ -125,35 +125,35 @@ impl fmt::Debug for Webhook {
     }
 }
 
-/// Generating for servers that ask for a model's answer.
+/// Models for servers that request sampling.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampling {
-    /// Who generates.
+    /// The provider of the model.
     pub provider: Option<Provider>,
-    /// Whether a person sees the answer before the server does.
+    /// `true` if the user reviews the answer before the server gets it.
     pub review: bool,
-    /// The limits of each server for answers that a rule allows without a person.
+    /// The limits of each server for answers that a rule allows without approval.
     pub budget: Budget,
 }
 
-/// The limits of each server for answers of a model that a rule allows without a person.
+/// The limits of each server for a model's answers that a rule allows without approval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// Requests in one call.
+    /// The most requests during one call.
     pub requests_per_call: u64,
-    /// Requests in an hour.
+    /// The most requests per hour.
     pub requests_per_hour: u64,
-    /// Requests in a day.
+    /// The most requests per day.
     pub requests_per_day: u64,
-    /// Tokens read and written in an hour.
+    /// The most input and output tokens per hour.
     pub tokens_per_hour: u64,
-    /// Tokens read and written in a day.
+    /// The most input and output tokens per day.
     pub tokens_per_day: u64,
-    /// The cost of a day, in the currency of the prices; no limit unless given.
+    /// The highest cost per day, in the currency of the prices; unlimited if absent.
     pub cost_per_day: Option<f64>,
-    /// The length of a request, in bytes.
+    /// The longest request, in bytes.
     pub prompt_bytes: u64,
-    /// Requests at a time; more wait.
+    /// The most concurrent requests; more of them wait.
     pub concurrent: usize,
 }
 
@@ -175,21 +175,21 @@ impl Default for Budget {
 /// A model behind an HTTP interface.
 #[derive(Clone, PartialEq)]
 pub struct Provider {
-    /// The interface it speaks.
+    /// The kind of interface.
     pub kind: ProviderKind,
-    /// Where it is; absent means the kind's own public address.
+    /// Address; `None` means the public address of the kind.
     pub base_url: Option<String>,
-    /// The model to ask for.
+    /// The default model.
     pub model: String,
-    /// Further models that may be asked for.
+    /// Other models that servers may request.
     pub models: Vec<String>,
-    /// The key to show, usually a `${secret:…}`.
+    /// The API key, usually a `${secret:…}`.
     pub api_key: Option<String>,
-    /// The most tokens of an answer, whatever is asked for.
+    /// The most tokens of an answer, an upper bound for requests.
     pub max_tokens: u64,
-    /// How long an answer may take.
+    /// Timeout of an answer.
     pub timeout: Duration,
-    /// What tokens cost.
+    /// Prices of tokens.
     pub prices: Option<Prices>,
 }
 
@@ -208,19 +208,19 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// What a million tokens cost, in any one currency.
+/// Prices of a million tokens, in any one currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
-    /// Of the request.
+    /// Price of input tokens.
     pub input: f64,
-    /// Of the answer.
+    /// Price of output tokens.
     pub output: f64,
 }
 
-/// The interface of a model provider.
+/// The kind of interface of a model provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProviderKind {
-    /// Chat completions as `OpenAI` defined them, which most local servers speak too.
+    /// Chat completions as defined by `OpenAI`, which most local servers support too.
     OpenAi,
     /// Anthropic's messages.
     Anthropic,

@@ -1,4 +1,4 @@
-//! Edits that leave alone what they are not about.
+//! Edits that leave everything else unchanged.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use switchboard_config::{add_server, parse, release_server, remove_server, set_e
 
 use super::config;
 
-/// A text that people would write, with a comment in every place where one can be.
+/// A typical text, with a comment at every possible position.
 const COMMENTED: &str = r#"// The gateway at home.
 {
   "view": "direct", // all of it
@@ -35,7 +35,7 @@ fn add(text: &str) -> String {
 }
 
 #[test]
-fn a_server_is_added_behind_the_last_in_its_style() {
+fn server_is_added_last_in_matching_style() {
     for (before, after) in [
         (
             "",
@@ -89,7 +89,7 @@ fn a_server_is_added_behind_the_last_in_its_style() {
 }
 
 #[test]
-fn a_commented_text_keeps_its_comments() {
+fn comments_are_kept() {
     let added = add(COMMENTED);
     let new = "    } // after boxed\n";
     let (front, back) = COMMENTED.split_once(new).unwrap();
@@ -102,7 +102,7 @@ fn a_commented_text_keeps_its_comments() {
 }
 
 #[test]
-fn a_server_is_removed_with_its_line() {
+fn server_is_removed_with_its_line() {
     for (name, gone, instead) in [
         (
             "files",
@@ -173,7 +173,7 @@ fn a_server_is_removed_with_its_line() {
 }
 
 #[test]
-fn a_server_is_switched_where_it_says_so() {
+fn existing_switch_of_a_server_is_changed() {
     for (before, enabled, after) in [
         (r#"{"command": "a"}"#, true, r#"{"command": "a"}"#),
         (
@@ -250,7 +250,7 @@ fn released_server_keeps_its_file() {
 }
 
 #[test]
-fn refusals_say_what_to_do() {
+fn errors_have_hints() {
     let text = r#"{"mcpServers": {"files": {"command": "a"}, "odd": 1}}"#;
     let entry = json!({"command": "b"});
     let told = |result: Result<String, switchboard_config::EditError>| {
@@ -320,7 +320,7 @@ fn refusals_say_what_to_do() {
             ""
         )
     );
-    // A result that could not be read again is no result.
+    // A result that does not parse is an error.
     let full = format!(
         "{{\"mcpServers\": {{}}}}{}",
         " ".repeat(4 * 1024 * 1024 - 20)
@@ -368,7 +368,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
     prop::collection::vec(edit, 1..20)
 }
 
-/// Space and comments.
+/// Whitespace and comments.
 fn trivia() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         " ",
@@ -385,7 +385,7 @@ fn trivia() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..4).prop_map(|pieces| pieces.concat())
 }
 
-/// A configuration with comments anywhere.
+/// A configuration with comments at any position.
 fn text() -> impl Strategy<Value = String> {
     let entry = prop::sample::select(vec![
         "{\"command\": \"a\"}",
@@ -420,7 +420,7 @@ fn text() -> impl Strategy<Value = String> {
         })
 }
 
-/// How many of the comments that can be told from anything else are in a text.
+/// The number of comments that are unambiguous in a text.
 fn comments(text: &str) -> usize {
     text.matches("// c").count() + text.matches("/* \n , { */").count()
 }
@@ -429,7 +429,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn edits_do_what_they_say_and_nothing_else(text in text(), edits in edits()) {
+    fn edits_change_only_their_server(text in text(), edits in edits()) {
         let mut text = text;
         let mut model = config(&text);
         for edit in edits {
@@ -469,14 +469,14 @@ proptest! {
     }
 }
 
-/// A server as it is written, from its key to its closing brace.
+/// The source of a server, from its key to its closing brace.
 fn written(text: &str, name: &str) -> String {
     let key = Value::from(name).to_string();
     let mut from = 0;
     loop {
         let start = from + text[from..].find(&key).unwrap();
-        // A quote with a backslash is inside a string, and a key is followed by comments and a
-        // colon; whatever else looks like one is not.
+        // A quote after a backslash is inside a string. A key is followed by comments and a colon; other
+        // matches are not keys.
         let escaped = text[..start].ends_with('\\');
         if let Some(end) = entry_end(text, start + key.len()).filter(|_| !escaped) {
             return text[start..end].to_owned();

@@ -32,14 +32,14 @@ fn load_error(content: &[u8]) -> String {
 }
 
 #[test]
-fn a_missing_file_is_an_empty_configuration() {
+fn missing_file_is_an_empty_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none/switchboard.json");
     assert_eq!(Config::load(&path).unwrap(), Config::default());
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
+fn unreadable_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let error = Config::load(folder.path()).unwrap_err();
     assert!(
@@ -58,7 +58,7 @@ fn problems_name_the_file() {
 }
 
 #[test]
-fn bytes_that_are_no_text_have_a_place() {
+fn invalid_utf8_is_reported_with_its_position() {
     assert_eq!(
         load_error(b"{\n  // gr\xfc\xdfe\n}"),
         "FILE:2:8: the byte FC is not UTF-8 text; save the file as UTF-8"
@@ -70,7 +70,7 @@ fn bytes_that_are_no_text_have_a_place() {
 }
 
 #[test]
-fn a_huge_file_is_refused() {
+fn huge_file_is_refused() {
     let huge = vec![b' '; 4 * 1024 * 1024 + 10];
     assert_eq!(
         load_error(&huge),
@@ -83,7 +83,7 @@ fn a_huge_file_is_refused() {
 }
 
 #[test]
-fn a_new_file_is_for_its_owner_and_an_old_one_keeps_its_mode() {
+fn new_file_is_private_old_keeps_mode() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switchboard.json");
     write(&path, "{}").unwrap();
@@ -111,7 +111,7 @@ fn links_are_followed_and_stay() {
     );
     symlink("real/x.json", &link).unwrap();
     symlink(&link, &second).unwrap();
-    // The first write goes through a link that leads to nothing yet.
+    // The first write goes through a link without a target.
     for text in ["{}", "{ }"] {
         write(&second, text).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
@@ -123,7 +123,7 @@ fn links_are_followed_and_stay() {
 }
 
 #[test]
-fn a_failed_write_leaves_everything_as_it_was() {
+fn failed_write_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("taken");
     fs::create_dir_all(target.join("inside")).unwrap();
@@ -134,7 +134,7 @@ fn a_failed_write_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_reader_never_sees_a_part() {
+fn reader_never_sees_a_partial_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switchboard.json");
     let texts = ["a".repeat(100_000), "b".repeat(200_000)];
@@ -193,7 +193,7 @@ fn concurrent_edits_are_all_kept() {
 }
 
 #[test]
-fn file_that_others_may_change_is_refused() {
+fn file_writable_by_others_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switchboard.json");
     fs::write(&path, "{}").unwrap();
@@ -218,7 +218,7 @@ fn file_of_another_user_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("switchboard.json");
     fs::write(&path, "{}").unwrap();
-    // Only root can give a file away.
+    // Only root can change the owner of a file.
     if let Err(error) = std::os::unix::fs::chown(&path, Some(65_534), None) {
         return lacks(Lack::Root, &error.to_string());
     }
@@ -248,7 +248,7 @@ fn every_link_on_the_way_is_checked() {
     );
     fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
     Config::load(&own.join("switchboard.json")).unwrap();
-    // Only root can give a link away.
+    // Only root can change the owner of a link.
     if std::os::unix::fs::lchown(open.join("link"), Some(65_534), None).is_ok() {
         let error = Config::load(&own.join("switchboard.json")).unwrap_err();
         assert!(error.to_string().contains("another user"), "{error}");
@@ -268,7 +268,7 @@ fn configuration_may_come_through_a_pipe() {
 }
 
 #[test]
-fn removal_spares_the_link() {
+fn removal_keeps_the_link() {
     let folder = tempfile::tempdir().unwrap();
     let (file, link) = (folder.path().join("real"), folder.path().join("link"));
     fs::write(&file, "{}").unwrap();

@@ -1,4 +1,4 @@
-//! Folders on a real file system.
+//! Directories on a real file system.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -48,7 +48,7 @@ fn relative_paths_become_absolute() {
 }
 
 #[test]
-fn a_name_of_a_server_cannot_leave_the_logs() {
+fn server_name_cannot_leave_the_logs() {
     let home = Home::locate(Some(Path::new("/h")), None).unwrap();
     let names = [
         "files", "Files", "a b", "a%20b", "..", ".", ".a", "a.b", "../../x", "a/b", "a\\b", "a:b",
@@ -152,7 +152,7 @@ fn linked_directory_of_a_server_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_made_is_named() {
+fn failed_directory_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();

@@ -1,4 +1,4 @@
-//! Texts that nobody means well with.
+//! Hostile texts.
 
 use proptest::prelude::*;
 use switchboard_config::{add_server, parse, remove_server, set_enabled};
@@ -53,7 +53,7 @@ fn many_of_everything() {
 }
 
 #[test]
-fn long_names_are_not_repeated_at_length() {
+fn long_names_are_shortened_in_messages() {
     let long = "x".repeat(1_000_000);
     for text in [
         format!("{{\"{long}\": 1}}"),
@@ -80,7 +80,7 @@ fn zero_bytes() {
     );
 }
 
-/// Text that looks like a configuration from afar.
+/// Text that resembles a configuration.
 fn nearly() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "{",
@@ -173,7 +173,7 @@ proptest! {
     }
 }
 
-/// Any JSON, with keys that the parser looks for.
+/// Any JSON, with keys that the parser knows.
 fn json(levels: u32) -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),

@@ -1,6 +1,6 @@
-//! Every documented key reaches the model, and every documented default is the one in force.
+//! Every documented key reaches the model, and every documented default is correct.
 //!
-//! The keys are taken from the schema, so a new one fails here until a sample shows what it changes.
+//! The keys come from the schema, so a new one fails here until it has a sample that changes the model.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use switchboard_config::{Config, parse, schema};
 
 const IGNORED: &str = "Accepted from other programs' files and ignored.";
 
-/// For each key a value that is not its default.
+/// A value for each key that is not its default.
 const SAMPLES: &[(&str, &str)] = &[
     ("listen", r#""127.0.0.1:1""#),
     ("view", r#""direct""#),
@@ -102,7 +102,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("search.learn", "false"),
 ];
 
-/// Configurations to try a key on: one for each way to reach a server.
+/// Base configurations to try a key on: one for each kind of server.
 fn bases() -> [Value; 3] {
     let base = |server: Value| {
         json!({
@@ -118,7 +118,7 @@ fn bases() -> [Value; 3] {
     ]
 }
 
-/// Every property in a schema, with its path; `*` stands for the name of a server.
+/// Collects every property of a schema with its path; `*` stands for the name of a server.
 fn properties(schema: &Value, path: &str, found: &mut BTreeMap<String, Value>) {
     let join = |name: &str| match path {
         "" => name.to_owned(),
@@ -136,7 +136,7 @@ fn properties(schema: &Value, path: &str, found: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// Sets the value at a path and takes away other ways to reach the server.
+/// Sets the value at a path, and removes other ways to reach the server.
 fn set(base: &Value, path: &str, value: &Value) -> Value {
     let mut changed = base.clone();
     let mut place = &mut changed;
@@ -194,7 +194,7 @@ fn every_key_changes_the_model() {
 }
 
 #[test]
-fn an_ignored_key_changes_nothing() {
+fn ignored_key_changes_nothing() {
     let base = &bases()[0];
     let ignored: Vec<_> = all()
         .into_iter()
@@ -208,7 +208,7 @@ fn an_ignored_key_changes_nothing() {
 }
 
 #[test]
-fn a_documented_default_is_the_default() {
+fn documented_defaults_are_correct() {
     let mut checked = 0;
     for (path, property) in all() {
         let Some(default) = property.get("default").filter(|_| path != "mcpServers") else {

@@ -1,4 +1,4 @@
-//! The configuration from the outside: texts and files in, a model or a message out.
+//! Tests of the public interface: texts and files in, a model or messages out.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -18,7 +18,7 @@ mod schema;
 
 use switchboard_config::{Config, Server, parse};
 
-/// The configuration in a text that is right.
+/// Parses a valid configuration.
 fn config(text: &str) -> Config {
     parse(text, "switchboard.json").unwrap_or_else(|problems| {
         let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
@@ -26,12 +26,12 @@ fn config(text: &str) -> Config {
     })
 }
 
-/// The server in an entry that is right.
+/// Parses a valid entry of a server.
 fn server(entry: &str) -> Server {
     config(&format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#)).servers["s"].clone()
 }
 
-/// Everything that is wrong with a text, a line each.
+/// The problems of a text, one line each.
 fn problems(text: &str) -> Vec<String> {
     match parse(text, "switchboard.json") {
         Ok(_) => Vec::new(),

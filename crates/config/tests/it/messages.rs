@@ -1,4 +1,4 @@
-//! What a person reads when something is wrong: place, fault and remedy, word for word.
+//! The exact messages for invalid configurations: position, problem and hint.
 
 use super::{config, problems};
 
@@ -12,7 +12,7 @@ fn check(text: &str, expected: &[&str]) {
     assert_eq!(problems(text), expected, "{text}");
 }
 
-/// An entry on line 2, from column 8.
+/// Checks an entry on line 2, from column 8.
 fn check_entry(entry: &str, expected: &[&str]) {
     check(
         &format!("{{\"mcpServers\": {{\n  \"s\": {entry}\n}}}}"),
@@ -128,7 +128,7 @@ fn columns_count_characters_and_lines_count_line_ends() {
 }
 
 #[test]
-fn all_problems_at_once_in_the_order_of_the_text() {
+fn all_problems_are_reported_in_order() {
     check(
         r#"{
   "veiw": "auto",
@@ -162,7 +162,7 @@ fn all_problems_at_once_in_the_order_of_the_text() {
 }
 
 #[test]
-fn how_a_server_is_reached() {
+fn transport_problems_are_reported() {
     for (entry, expected) in [
         (
             "{}",
@@ -260,7 +260,7 @@ fn how_a_server_is_reached() {
 }
 
 #[test]
-fn word_or_flag() {
+fn trust_is_a_word_or_a_flag() {
     check_entry(
         r#"{"command": "a", "trust": "alwys"}"#,
         &[
@@ -270,7 +270,7 @@ fn word_or_flag() {
 }
 
 #[test]
-fn values_of_a_server() {
+fn invalid_values_of_a_server_are_reported() {
     for (entry, expected) in [
         (
             r#"{"command": "a", "enabled": true, "disabled": true}"#,
@@ -374,7 +374,7 @@ fn values_of_a_server() {
 }
 
 #[test]
-fn an_address_that_others_could_reach_is_refused_with_the_reason() {
+fn address_reachable_by_others_is_refused() {
     check(
         r#"{"listen": "0.0.0.0:7777"}"#,
         &[
@@ -390,7 +390,7 @@ fn an_address_that_others_could_reach_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_provider_needs_a_kind_and_a_model() {
+fn provider_needs_kind_and_model() {
     check(
         r#"{"sampling": {"provider": {"apiKey": "${KEY}"}}}"#,
         &[
@@ -402,7 +402,7 @@ fn a_provider_needs_a_kind_and_a_model() {
 }
 
 #[test]
-fn what_is_asked_about_and_who_is_told() {
+fn problems_of_approvals_are_reported() {
     check(
         r#"{"approvals": {"tools": "never", "rules": ["ask", {"action": "aks"}, 1e999]}}"#,
         &[
@@ -433,7 +433,7 @@ fn what_is_asked_about_and_who_is_told() {
 }
 
 #[test]
-fn what_a_model_costs() {
+fn problems_of_prices_are_reported() {
     check(
         r#"{"sampling": {"provider": {"kind": "openai", "model": "m", "maxTokens": 0, "prices": {"input": -1}}}}"#,
         &[
@@ -459,7 +459,7 @@ fn no_message_repeats_a_secret() {
 }
 
 #[test]
-fn a_long_report_is_cut() {
+fn long_report_is_truncated() {
     let keys: Vec<_> = (0..500).map(|at| format!("\"key {at}\": 1")).collect();
     let problems = problems(&format!("{{{}}}", keys.join(",\n")));
     assert_eq!(problems.len(), 101);
@@ -470,7 +470,7 @@ fn a_long_report_is_cut() {
 }
 
 #[test]
-fn comments_commas_and_nothing_at_all() {
+fn comments_commas_and_empty_texts_are_valid() {
     for text in [
         "",
         " \n",
@@ -490,7 +490,7 @@ fn comments_commas_and_nothing_at_all() {
 }
 
 #[test]
-fn inherited_variables_are_names_of_a_program() {
+fn inherited_variables_are_checked() {
     check_entry(
         r#"{"command": "x", "inheritEnv": ["AWS_*", ""]}"#,
         &[

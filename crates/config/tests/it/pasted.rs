@@ -1,4 +1,4 @@
-//! Blocks as other programs write them, pasted in unchanged.
+//! Configurations of other programs, pasted unchanged.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn kind(entry: &str) -> RemoteKind {
 }
 
 #[test]
-fn the_example_of_the_contract() {
+fn documented_example_is_parsed() {
     let config = config(
         r#"{
   "$schema": "https://example.com/schema.json",
@@ -54,7 +54,7 @@ fn the_example_of_the_contract() {
 }
 
 #[test]
-fn spellings_of_the_transport() {
+fn all_spellings_of_the_transport_are_parsed() {
     for entry in [
         r#"{"url": "http://a/mcp"}"#,
         r#"{"url": "http://a/mcp", "type": "http"}"#,
@@ -90,7 +90,7 @@ fn spellings_of_the_transport() {
 }
 
 #[test]
-fn what_changes_nothing() {
+fn foreign_and_empty_keys_change_nothing() {
     let plain = server(r#"{"command": "npx"}"#);
     assert_eq!(
         server(
@@ -117,7 +117,7 @@ fn disabled_is_the_opposite_of_enabled() {
 }
 
 #[test]
-fn a_timeout_is_read_by_its_size() {
+fn unit_of_timeout_depends_on_its_size() {
     let timeout = |text: &str| server(&format!(r#"{{"command": "a", {text}}}"#)).request_timeout;
     assert_eq!(timeout(r#""timeout": 60"#), Duration::from_mins(1));
     assert_eq!(timeout(r#""timeout": 999"#), Duration::from_secs(999));

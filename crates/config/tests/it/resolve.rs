@@ -1,4 +1,4 @@
-//! References: what they stand for, and what a person reads when they stand for nothing.
+//! Resolution of references, and the messages if it fails.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -125,7 +125,7 @@ fn a_webhook() {
 }
 
 #[test]
-fn a_value_in_the_place_of_a_name_is_not_told() {
+fn pasted_value_is_not_shown() {
     let folder = tempfile::tempdir().unwrap();
     let key = "sk-ant-api03-AbCdEfGhIjKlMnOp0123";
     for kind in ["env", "secret"] {
@@ -147,7 +147,7 @@ fn a_value_in_the_place_of_a_name_is_not_told() {
 }
 
 #[test]
-fn what_stands_for_nothing() {
+fn failed_references_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     secret(path, "open", "s3cret", 0o640);
@@ -205,7 +205,7 @@ fn what_stands_for_nothing() {
 fn secret_of_another_user_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     secret(folder.path(), "key", "s3cret", 0o600);
-    // Only root can give a file away, and read it then.
+    // Only root can change the owner of a file, and still read it.
     let given = std::os::unix::fs::chown(folder.path().join("key"), Some(65_534), None);
     if let Err(error) = given {
         return lacks(Lack::Root, &error.to_string());
@@ -218,7 +218,7 @@ fn secret_of_another_user_is_refused() {
 }
 
 #[test]
-fn a_reference_that_the_parser_never_saw() {
+fn unparsed_reference_is_checked() {
     let mut made = server(r#"{"command": "a"}"#);
     let Transport::Command(line) = &mut made.transport else {
         panic!("not a command")
@@ -231,7 +231,7 @@ fn a_reference_that_the_parser_never_saw() {
     );
 }
 
-/// The message and the advice, which every error here has.
+/// The message and the hint, which every error here has.
 fn told(error: &ResolveError) -> String {
     format!("{error}; {}", error.hint().unwrap())
 }

@@ -1,9 +1,10 @@
-//! The schema says what the parser does.
+//! The schema matches the parser.
 
 use serde_json::{Value, json};
 use switchboard_config::{parse, schema};
 
-/// Every schema of an object with named keys, and a configuration around such an object.
+/// Collects the schemas of all objects with named keys, each with a configuration that contains such an
+/// object with an unknown key.
 fn objects(schema: &Value, wrap: &dyn Fn(Value) -> Value, found: &mut Vec<(Value, Value)>) {
     if schema["properties"].is_object() {
         found.push((schema.clone(), wrap(json!({"no such key": 1}))));
@@ -24,7 +25,7 @@ fn objects(schema: &Value, wrap: &dyn Fn(Value) -> Value, found: &mut Vec<(Value
 }
 
 #[test]
-fn where_the_schema_is_closed_the_parser_is_too() {
+fn unknown_keys_fail_in_schema_and_parser() {
     let mut found = Vec::new();
     objects(&schema(), &|inner| inner, &mut found);
     assert_eq!(found.len(), 16);
@@ -53,7 +54,7 @@ fn every_key_is_described() {
 }
 
 #[test]
-fn bounds_of_the_schema_are_those_of_the_parser() {
+fn bounds_of_schema_and_parser_match() {
     let server = &schema()["properties"]["mcpServers"]["additionalProperties"]["properties"];
     let mut checked = 0;
     for (name, property) in server.as_object().unwrap() {
@@ -77,7 +78,7 @@ fn bounds_of_the_schema_are_those_of_the_parser() {
 }
 
 #[test]
-fn exactly_one_way_to_reach_a_server() {
+fn schema_requires_exactly_one_transport() {
     let server = &schema()["properties"]["mcpServers"]["additionalProperties"];
     let ways: Vec<_> = server["allOf"][0]["oneOf"]
         .as_array()

@@ -7,7 +7,7 @@ use switchboard_files::private_dir;
 use crate::{mode, set_mode};
 
 #[test]
-fn directory_is_made_or_closed() {
+fn directory_is_created_or_made_private() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a/b");
     private_dir(&path).unwrap();
@@ -31,7 +31,7 @@ fn linked_directory_is_refused_and_untouched() {
 
 #[test]
 fn directory_of_another_user_is_refused() {
-    // A directory of root for everybody else; root makes one of another user.
+    // A directory of root. If the test runs as root, a directory of another user.
     let dir = tempfile::tempdir().unwrap();
     let path = if is_root() {
         let path = dir.path().join("a");

@@ -1,4 +1,4 @@
-//! The crate from outside, on a real file system.
+//! Tests of the public interface, on a real file system.
 #![allow(
     clippy::expect_used,
     clippy::panic,

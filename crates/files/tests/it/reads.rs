@@ -52,7 +52,7 @@ fn pipe_and_directory_are_refused_without_waiting() {
 }
 
 #[test]
-fn pipe_without_a_writer_is_given_up() {
+fn pipe_without_a_writer_times_out() {
     let dir = tempfile::tempdir().unwrap();
     let file = open_any(&pipe(dir.path())).unwrap();
     let refused = read_within(&file, 9, Duration::from_millis(50)).unwrap_err();
@@ -60,13 +60,13 @@ fn pipe_without_a_writer_is_given_up() {
 }
 
 #[test]
-fn pipe_is_read_to_its_end_or_bound() {
+fn pipe_is_read_to_end_or_limit() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = pipe(dir.path());
     let text = "x".repeat(200_000);
     for most in [300_000, 150_000] {
         thread::scope(|scope| {
-            // A reader that has enough leaves the writer with a broken pipe.
+            // The writer gets a broken pipe when the reader stops at its limit.
             scope.spawn(|| fs::write(&pipe, &text));
             let file = open_any(&pipe).unwrap();
             let bytes = read_within(&file, most, Duration::from_secs(10)).unwrap();

@@ -1,4 +1,4 @@
-//! Replacing files in one step.
+//! Atomic replacement of files.
 
 use std::{fs, io, io::Write as _, os::unix::fs::symlink};
 

@@ -1,4 +1,4 @@
-//! Drafts that killed processes left behind.
+//! Drafts of processes that were killed.
 
 use std::{
     fs::{self, File},

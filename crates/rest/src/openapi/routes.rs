@@ -15,7 +15,7 @@ use crate::{
     trust::{ServerTrust, ToolQuery, ToolTrust, Trust, TrustDecision, TrustQuery},
 };
 
-/// Errors that several routes have. A route refers to one as `#NAME`.
+/// Errors that several routes share. A route refers to one as `#NAME`.
 pub(super) const SHARED: &[(&str, &str)] = &[
     (
         "BadBody",
@@ -68,7 +68,7 @@ pub(super) const SHARED: &[(&str, &str)] = &[
 pub(super) enum Access {
     Token,
     Open,
-    /// More is told with the token.
+    /// Open, with more details for requests that have the token.
     Either,
 }
 
@@ -87,10 +87,10 @@ pub(super) struct Route {
     pub(super) description: Option<&'static str>,
     pub(super) access: Access,
     pub(super) query: Option<SchemaOf>,
-    /// The body, and true if it is required.
+    /// The body, and `true` if it is required.
     pub(super) body: Option<(SchemaOf, bool)>,
     pub(super) answers: Vec<(u16, &'static str, Vec<Content>)>,
-    /// The errors of this route alone.
+    /// Errors of this route only.
     own_errors: Vec<(u16, &'static str)>,
     /// Some errors have a `Retry-After` header.
     pub(super) retries: bool,
@@ -173,7 +173,7 @@ impl Route {
         self
     }
 
-    /// All errors: its own, and after them those of every route like it.
+    /// All errors: its own, followed by the common ones of similar routes.
     pub(super) fn errors(&self) -> Vec<(u16, &'static str)> {
         let mut errors = self.own_errors.clone();
         if self.query.is_some() {

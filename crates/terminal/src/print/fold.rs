@@ -1,10 +1,10 @@
-//! Text in lines that fit a terminal. Words stay whole, and so do commands in backquotes: both can be copied.
+//! Word wrapping for terminals. Words and commands in backquotes are never split, so both can be copied.
 
-/// The usual indentation of the further lines of a paragraph.
+/// The usual indentation of continuation lines.
 pub(crate) const HANGING: usize = 2;
 
-/// Folds a text into lines of at most `width` characters. On the first line, `taken` of them are used already. Further
-/// lines of a paragraph get its own indentation and `indent` more.
+/// Wraps a text into lines of at most `width` characters. The first line already has `taken` of them.
+/// Continuation lines of a paragraph get its own indentation plus `indent`.
 pub(crate) fn fold(text: &str, width: usize, taken: usize, indent: usize) -> String {
     let mut lines = Vec::new();
     for (n, paragraph) in text.split('\n').enumerate() {
@@ -26,7 +26,7 @@ fn fold_paragraph(
     lines: &mut Vec<String>,
 ) {
     let text = paragraph.trim_start_matches(' ');
-    // Indentation that leaves no room is not kept: a server could make a line of every word of it.
+    // Deep indentation is reduced: otherwise a server could force one word per line.
     let own = (paragraph.len() - text.len()).min(width / 4);
     let more = " ".repeat((own + indent).min(width / 2));
     let mut line = " ".repeat(own);
@@ -50,12 +50,12 @@ fn fold_paragraph(
     lines.push(line);
 }
 
-/// Splits a text into words and quoted commands, each with the number of blanks before it.
+/// Splits a text into words and quoted commands, each with the number of spaces before it.
 fn pieces(text: &str) -> Vec<(usize, &str)> {
     let mut pieces = Vec::new();
     let (mut start, mut blanks) = (0, 0);
     let mut is_quoted = false;
-    // Where the last backquote is, so that one alone holds nothing together.
+    // Position of the last backquote; an unpaired one does not quote.
     let last = text.rfind('`');
     for (at, c) in text.char_indices() {
         match c {
@@ -89,17 +89,17 @@ mod tests {
             "one\n  two three\n  four\n  five six\n    seven"
         );
         assert_eq!(fold("short", 12, 0, 0), "short");
-        // Nothing is lost of a word that has no room.
+        // A word longer than the line is kept whole.
         assert_eq!(fold("a/very/long/path x", 8, 0, 0), "a/very/long/path\nx");
     }
 
     #[test]
-    fn blanks_within_a_line_stay() {
+    fn spaces_within_a_line_are_kept() {
         assert_eq!(fold("a  b\tc   d e", 8, 0, 0), "a  b\tc\nd e");
     }
 
     #[test]
-    fn indentation_costs_no_more_than_lines() {
+    fn deep_indentation_does_not_inflate_output() {
         let deep = format!("{}{}", " ".repeat(10_000), "a ".repeat(10_000));
         let folded = fold(&deep, 80, 0, HANGING);
         assert!(folded.len() < 2 * deep.len(), "{}", folded.len());
@@ -107,12 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn commands_stay_whole() {
+    fn quoted_commands_are_not_split() {
         assert_eq!(
             fold("then run `switchboard restart a` once", 24, 0, 0),
             "then run\n`switchboard restart a`\nonce"
         );
-        // One quote alone holds nothing together.
+        // An unpaired backquote does not quote.
         assert_eq!(fold("a ` b c", 4, 0, 0), "a `\nb c");
     }
 }

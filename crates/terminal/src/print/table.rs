@@ -1,40 +1,40 @@
-//! Tables that fit the terminal: a row is one line, and what does not fit is cut where it costs the least.
+//! Tables that fit the terminal: each row is one line, and the least useful parts are cut.
 
 use std::{borrow::Cow, io};
 
 use super::{Colour, clean, data, fold::fold, one_line, paint, terminal_width};
 use crate::error::Error;
 
-/// The longest cell, in characters: servers have a say in some.
+/// The longest cell, in characters. Some texts come from servers.
 const CELL: usize = 500;
-/// No column is cut below this many characters.
+/// The narrowest that a column is cut to, in characters.
 const NARROWEST: usize = 8;
-/// So much is enough to tell what stands there.
+/// Enough characters to recognise a value.
 const COMFORTABLE: usize = 24;
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
-/// Notes stand a little to the right of their row.
+/// Indentation of notes under their row.
 const INDENT: &str = "    ";
 
-/// Rows under a heading, and notes under rows.
+/// A table: a heading, rows, and notes under rows.
 #[derive(Debug)]
 pub struct Table {
     heading: Vec<Cell>,
     lines: Vec<Line>,
-    /// The column that is cut first; the last one unless told otherwise.
+    /// The column that is cut first. Default: the last one.
     cut_first: usize,
-    /// Columns of which both ends are telling: they are cut in the middle.
+    /// Columns that are cut in the middle, because both ends are informative.
     paths: Vec<usize>,
 }
 
 #[derive(Debug)]
 enum Line {
     Row(Vec<Cell>),
-    /// Stands under a row and in no column. It is folded, never cut.
+    /// A line under a row, outside the columns. It is wrapped, never cut.
     Note(String),
 }
 
-/// One value in a row.
+/// A value in a row.
 #[derive(Debug)]
 pub struct Cell {
     text: String,
@@ -42,7 +42,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell whose text has this colour, if any.
+    /// A cell with this text and colour.
     pub fn coloured(text: &str, colour: Option<Colour>) -> Self {
         Self {
             text: short(&one_line(text)),
@@ -75,7 +75,7 @@ impl Table {
         }
     }
 
-    /// Cuts this column first, and in the middle: it has paths or names that begin alike.
+    /// Cuts this column first, in the middle: its values are paths, or names with a common prefix.
     #[must_use]
     pub fn cut_path(mut self, column: usize) -> Self {
         self.cut_first = column;
@@ -94,7 +94,7 @@ impl Table {
         self.lines.push(Line::Note(short(&clean(text))));
     }
 
-    /// Prints the table, fitted to the terminal.
+    /// Prints the table, fitted to the width of the terminal.
     pub fn print(&self) -> Result<(), Error> {
         let width = terminal_width(&io::stdout());
         data(&self.render(width))
@@ -108,7 +108,7 @@ impl Table {
         std::iter::once(&self.heading).chain(rows)
     }
 
-    /// The table, in lines of at most this many characters.
+    /// Renders the table in lines of at most this many characters.
     fn render(&self, width: Option<usize>) -> String {
         let widths = self.widths(width);
         let mut text = String::new();
@@ -129,7 +129,7 @@ impl Table {
         text
     }
 
-    /// How wide each column is: as wide as its widest cell, if there is room for that.
+    /// The width of each column: that of its widest cell, if there is room.
     fn widths(&self, width: Option<usize>) -> Vec<usize> {
         let mut widths: Vec<usize> = (0..self.heading.len())
             .map(|column| {
@@ -149,7 +149,7 @@ impl Table {
         if self.cut_first < widths.len() {
             shrink(&mut widths, self.cut_first, COMFORTABLE);
         }
-        // One long name must not take the room of everything else.
+        // A long value must not take the space of the other columns.
         for column in 0..widths.len() {
             if column != self.cut_first {
                 shrink(&mut widths, column, COMFORTABLE.max(width / 3));
@@ -158,7 +158,7 @@ impl Table {
         if let Some(heading) = self.heading.get(self.cut_first) {
             shrink(&mut widths, self.cut_first, heading.width().max(NARROWEST));
         }
-        // Then the widest of all, as long as there is one.
+        // Then the widest column, until everything fits.
         while excess(&widths) > 0 {
             let widest = widths.iter_mut().max();
             match widest {
@@ -176,7 +176,7 @@ impl Table {
                 gap += width + GAP;
                 continue;
             }
-            // Of a name, the end is as telling as the beginning.
+            // The end of a name is as informative as its beginning.
             let is_name = !cell.text.contains(' ');
             let shown = if is_name || self.paths.contains(&column) {
                 cut_middle(&cell.text, *width)
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_under_each_other() {
+    fn columns_are_aligned() {
         let heading = ["NAME", "STATE", "NOTE"];
         let rows = [
             ["a-long-name", "ready", ""],
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_telling_stays() {
+    fn informative_parts_of_cells_are_kept() {
         let rows = [
             [
                 "files",
@@ -263,7 +263,7 @@ mod tests {
             table.render(Some(34)),
             "NAME   TARGET               STATE\nfiles  /opt/venv…ilesystem  parked\nb      x                    ready\n"
         );
-        // There is no room for all that would be wanted; nothing is wider than the terminal.
+        // Not everything fits; no line is wider than the terminal.
         for width in 40..80 {
             let text = table.render(Some(width));
             assert!(
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn note_is_folded_under_its_row() {
+    fn note_is_wrapped_under_its_row() {
         let mut table = Table::new(&["NAME", "TEXT"]);
         table.row([
             "a".to_owned(),

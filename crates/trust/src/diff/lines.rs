@@ -1,4 +1,4 @@
-//! A changed text as lines with `-` and `+`, the words that changed in them marked.
+//! A changed text as lines with `-` and `+`, with the changed words marked.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use similar::{
 
 use super::Change;
 
-/// How many pairs of lines or words are compared for one diff. Texts that need more are shown whole.
+/// The most pairs of lines or words to compare for one diff. Texts that need more are shown whole.
 const PAIRS: usize = 4_000_000;
 
-/// How many lines that did not change are shown before and after those that did.
+/// Unchanged lines to show before and after changed ones.
 const AROUND: usize = 1;
 
-/// How many pairs may still be compared.
+/// The number of pairs that may still be compared.
 pub(super) struct Effort(usize);
 
 impl Default for Effort {
@@ -25,8 +25,8 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// The steps from one text to the other that keep the most pieces. If finding them takes more effort than there is
-    /// left, only the common start and end are kept.
+    /// The edit steps from one text to the other that keep the most pieces. If the remaining effort is
+    /// too small to find them, only the common prefix and suffix are kept.
     fn compare(&mut self, before: &[&str], after: &[&str]) -> Vec<DiffOp> {
         let start = before.iter().zip(after).take_while(|(a, b)| a == b).count();
         let ends = before[start..]
@@ -58,7 +58,7 @@ impl Effort {
     }
 }
 
-/// Writes what changed in a field.
+/// Writes the changes of a field.
 pub(super) fn write(
     f: &mut fmt::Formatter<'_>,
     effort: &mut Effort,
@@ -106,7 +106,7 @@ fn write_changed(
     let kept: usize = (steps.iter().filter(|step| is_kept(step)))
         .map(|step| step.old_range().len())
         .sum();
-    // Texts that have hardly a word in common are easier to read whole.
+    // Texts with hardly a word in common are more readable whole.
     let is_alike = 3 * kept >= old.len().max(new.len());
     let is_marked = |step: &DiffOp| is_alike && !is_kept(step);
     if !before.is_empty() {
@@ -129,7 +129,7 @@ fn write_side(f: &mut fmt::Formatter<'_>, sign: &str, text: &str) -> fmt::Result
     lines.try_for_each(|line| writeln!(f, "  {sign} {line}"))
 }
 
-/// The words put together again, with marks around those that changed.
+/// Joins the words, with marks around the changed ones.
 fn marked<'a>(
     steps: impl Iterator<Item = (bool, &'a [&'a str])>,
     [open, close]: [&str; 2],
@@ -138,7 +138,7 @@ fn marked<'a>(
     let mut is_open = false;
     for (is_marked, words) in steps {
         for word in words {
-            // A mark does not reach over the end of a line.
+            // A mark never spans the end of a line.
             let marks = is_marked && *word != "\n";
             if marks != is_open {
                 out.push_str(if marks { open } else { close });
@@ -153,7 +153,7 @@ fn marked<'a>(
     out
 }
 
-/// The words, spaces, line ends and other characters of a text.
+/// Splits a text into words, spaces, line ends and other characters.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -165,7 +165,7 @@ fn words(text: &str) -> Vec<&str> {
         } else if is_space(first) {
             rest.find(|c| !is_space(c))
         } else if first == '⟨' {
-            // A character that is not shown, spelled out.
+            // An escaped invisible character.
             rest.find('⟩').map(|end| end + '⟩'.len_utf8())
         } else {
             Some(first.len_utf8())

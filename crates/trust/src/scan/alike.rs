@@ -1,23 +1,24 @@
-//! Letters that look like other letters.
+//! Look-alike letters of other scripts.
 
 const CAPITALS: &str = "вкмнт";
 
-/// Letters of other scripts and what they look like, those that are used to pass for Latin ones.
+/// Letters of other scripts that are used in place of Latin ones, with the Latin letters that they
+/// look like.
 const ALIKE: [(&str, &str); 5] = [
     // Cyrillic.
     ("аеорсухіѕјԁԛԝһӏгѵь", "aeopcyxisjdqwhlrvb"),
-    // Cyrillic that is alike as a capital only.
+    // Cyrillic letters that look alike only as capitals.
     (CAPITALS, "bkmht"),
     // Greek.
     ("οναρτυικχ", "ovaptuikx"),
     // Armenian.
     ("օսոհցԁղ", "ounhgdn"),
-    // Cherokee and others, in small letters.
+    // Other small letters.
     ("ɡɑıǀ", "gail"),
 ];
 
-/// A letter that stands for a plain one without being made of it: small capitals, letters in boxes,
-/// letters with strokes.
+/// The plain letter for a variant without a decomposition: small capitals, letters in boxes, letters
+/// with strokes.
 pub(super) fn plain(c: char) -> Option<&'static str> {
     const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
     let from = |start: u32| {
@@ -60,8 +61,8 @@ pub(super) fn plain(c: char) -> Option<&'static str> {
     }
 }
 
-/// Puts what a word looks like in its place: look-alikes beside Latin letters, or alone in a Latin
-/// text, and digits between letters.
+/// Replaces disguised letters of a word: look-alikes in a word with Latin letters, or in a word of
+/// look-alikes alone in a Latin text, and digits that stand for letters.
 pub(super) fn unmask(word: &mut [char], latin_text: bool) {
     let has_latin = word.iter().any(char::is_ascii_alphabetic);
     let all_alike = word.iter().all(|c| c.is_ascii() || latin(*c).is_some());
@@ -86,7 +87,8 @@ pub(super) fn unmask(word: &mut [char], latin_text: bool) {
     }
 }
 
-/// Whether a text has Latin letters, and no letters of the scripts with look-alikes that are none.
+/// Tests if a text has Latin letters, and from the scripts with look-alikes only letters that are
+/// look-alikes.
 pub(super) fn is_latin(text: &str) -> bool {
     let is_other = |c: char| matches!(c, '\u{370}'..='\u{58F}') && c.is_alphabetic();
     let is_alike = |c: char| c.to_lowercase().all(|c| latin(c).is_some());
@@ -95,8 +97,7 @@ pub(super) fn is_latin(text: &str) -> bool {
             && !text.chars().any(|c| is_other(c) && !is_alike(c))
 }
 
-/// Where a word begins that mixes Latin letters with look-alikes of another script, so that it is not
-/// what it seems to be.
+/// The start of a word that mixes Latin letters with look-alikes of another script.
 pub(super) fn find_mixed(text: &str) -> Option<usize> {
     if text.is_ascii() {
         return None;
@@ -115,7 +116,8 @@ pub(super) fn find_mixed(text: &str) -> Option<usize> {
     word.is_masked().then_some(word.start)
 }
 
-/// Whether a name passes for a Latin one: it has Latin letters beside look-alikes, or look-alikes only.
+/// Tests if a name is disguised as a Latin one: it has Latin letters and look-alikes, or only
+/// look-alikes.
 pub(super) fn is_masked_name(name: &str) -> bool {
     if name.is_ascii() {
         return false;
@@ -127,7 +129,7 @@ pub(super) fn is_masked_name(name: &str) -> bool {
     word.alike > 0 && word.other == 0 && word.latin + word.alike > 1
 }
 
-/// What letters a word has.
+/// Counts of the letters of a word.
 #[derive(Default)]
 struct Mixed {
     start: usize,
@@ -151,14 +153,15 @@ impl Mixed {
         }
     }
 
-    /// A formula such as `xα` is no mask, nor is a foreign word with a Latin letter in it.
+    /// Tests if the word is disguised. A formula such as `xα` is not, nor is a foreign word with a
+    /// Latin letter.
     fn is_masked(&self) -> bool {
         self.latin > 0 && self.alike > 0 && self.other == 0 && self.latin + self.alike > 3
     }
 }
 
 fn latin(c: char) -> Option<char> {
-    // Few scripts have any.
+    // Look-alikes occur only in this range.
     if !matches!(c, '\u{131}'..='\u{58F}') {
         return None;
     }
@@ -173,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_letter_has_its_like() {
+    fn look_alike_tables_have_equal_lengths() {
         for (alike, latin) in ALIKE {
             assert_eq!(alike.chars().count(), latin.chars().count(), "{alike}");
             assert!(latin.is_ascii());
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_pass_for_others_are_masks() {
+    fn disguised_names_are_found() {
         for name in ["аdd", "rеаd_file", "сору", "send_еmail"] {
             assert!(is_masked_name(name), "{name}");
         }
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_are_told_from_formulas_and_foreign_words() {
+    fn formulas_and_foreign_words_are_not_disguised() {
         assert_eq!(find_mixed("the file раsswd"), Some(9));
         assert_eq!(find_mixed("rеаd_filе"), Some(0));
         for fine in [

@@ -1,8 +1,9 @@
-//! Commands in clear text that load code from elsewhere and run it, or that send data away.
+//! Shell commands that download and run code, or that send data away.
 
 use super::Severity;
 
-/// How far before a sign the rest of its command, or the word that has it run, is looked for.
+/// The distance, in bytes, within which the rest of a command, or the word that orders it, is
+/// searched.
 const NEAR: usize = 240;
 
 const SHELLS: [&str; 10] = [
@@ -13,12 +14,13 @@ const LOADERS: [&str; 5] = ["curl ", "wget ", "iwr ", "irm ", "invoke-webrequest
 
 const SENDERS: [&str; 3] = ["nc", "ncat", "netcat"];
 
-/// Words that have a command run, when they stand before it.
+/// Verbs before a command that tell the model to run it.
 const ORDERS: [&str; 8] = [
     "run", "execute", "invoke", "paste", "type", "enter", "evaluate", "call",
 ];
 
-/// Where such a command is, and how bad it is: to name a way to install something is not to have it run.
+/// The position and severity of such a command. Describing how to install something is less severe
+/// than an order to run it.
 pub(super) fn find(text: &str) -> Option<(usize, Severity)> {
     if !text.contains(['|', '/']) {
         return None;
@@ -69,7 +71,7 @@ pub(super) fn find(text: &str) -> Option<(usize, Severity)> {
         .max_by_key(|found| found.1)
 }
 
-/// How bad a command is that stands after these words.
+/// The severity of a command after these words.
 fn severity(before: &str) -> Severity {
     let words = before.split(|c: char| !c.is_ascii_alphabetic());
     let mut near = words.rev().filter(|word| !word.is_empty()).take(4);
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_and_plain_requests_are_let_be() {
+    fn tables_and_plain_requests_are_ignored() {
         for text in [
             "| shell | file |\n| sh | a |\n| bash | b |\n| nc | c | 9 |",
             "Options: a | b | sh",

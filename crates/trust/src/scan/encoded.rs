@@ -1,36 +1,36 @@
-//! Text within text: base64, hexadecimal and binary digits, escapes, turned and shifted letters.
+//! Encoded text: base64, hexadecimal and binary digits, escapes, reversed and shifted letters.
 
 use super::words::Words;
 
-/// The shortest run of base64 or of digits that is looked at. Less has no room for an instruction.
+/// The shortest run of base64 or digits to decode. A shorter one has no room for an instruction.
 pub(super) const RUN: usize = 24;
 
-/// How many escapes make a text that somebody did not want to be read.
+/// The fewest escapes of a text that was obfuscated on purpose.
 const ESCAPES: usize = 6;
 
-/// How a text is called that is spelled in escapes.
+/// Name of the encoding with escapes.
 pub(super) const ESCAPED: &str = "escapes";
 
-/// How a text is called that is spelled in noughts and ones, which no example is.
+/// Name of the encoding in zeros and ones, which no example uses.
 pub(super) const BINARY: &str = "binary digits";
 
-/// A text that was found in another.
+/// A text decoded from another.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Decoded {
     pub(super) text: String,
-    /// Where it begins in the other.
+    /// Offset of its encoding in the other text.
     pub(super) at: usize,
     pub(super) how: &'static str,
 }
 
-/// The readable texts within a text.
+/// Finds the encoded texts within a text.
 pub(super) fn find(text: &str) -> Vec<Decoded> {
     let mut found = Vec::new();
     runs(text, is_base64, &mut |at, run| {
         let hex = unhex(run)
             .and_then(readable)
             .map(|text| (text, "hexadecimal digits"));
-        // What is encoded twice is no word yet.
+        // Text that is encoded twice is not readable yet.
         let base64 =
             || unbase64(run).and_then(|bytes| readable(bytes.clone()).or_else(|| again(bytes)));
         if let Some((text, how)) = hex.or_else(|| base64().map(|text| (text, "base64"))) {
@@ -60,7 +60,7 @@ pub(super) fn find(text: &str) -> Vec<Decoded> {
     found
 }
 
-/// Whether a text is a command for a shell, which has no place in base64.
+/// Tests if a text is a shell command, which has no place in base64.
 pub(super) fn is_command(text: &str) -> bool {
     const SIGNS: [&str; 14] = [
         "| sh",
@@ -82,7 +82,7 @@ pub(super) fn is_command(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
 }
 
-/// The words of a text, read in the ways that people turn letters.
+/// The words of a text with their letters shifted (ROT13) or reversed.
 pub(super) fn turned(text: &str, words: &Words) -> [(Words, &'static str); 2] {
     let shifted = words.map(|word, out| {
         out.extend(word.chars().map(|c| match c {
@@ -98,7 +98,7 @@ pub(super) fn turned(text: &str, words: &Words) -> [(Words, &'static str); 2] {
     ]
 }
 
-/// Shows the long runs of such characters.
+/// Visits the long runs of characters that `is` accepts.
 fn runs(text: &str, is: fn(char) -> bool, show: &mut dyn FnMut(usize, &str)) {
     let mut at = 0;
     for run in text.split(|c| !is(c)) {
@@ -115,7 +115,7 @@ fn is_base64(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_')
 }
 
-/// The text that bytes are, if it has the look of words.
+/// Decodes bytes to a text, if it looks like words.
 fn readable(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let all = text.chars().count();
@@ -126,7 +126,7 @@ fn readable(bytes: Vec<u8>) -> Option<String> {
     (text.chars().filter(usual).count() * 20 >= all * 19 && words.count() >= 2).then_some(text)
 }
 
-/// The text that bytes are, if it is base64 itself.
+/// Decodes bytes to a text, if it is base64 itself.
 fn again(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let is_run = text.len() >= RUN && text.trim_end_matches('=').chars().all(is_base64);
@@ -143,7 +143,7 @@ fn unhex(run: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Digits in pairs with a space between them.
+/// Decodes pairs of digits with spaces between them.
 fn spaced_hex(run: &str) -> Option<Vec<u8>> {
     let pairs = run.split_whitespace();
     pairs
@@ -184,8 +184,8 @@ fn unbase64(run: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The text with its escapes replaced (`\u0069`, `\x69`, `%69`, `&#105;`, `&#x69;`), if there are many;
-/// and where the first is.
+/// Replaces the escapes in a text (`\u0069`, `\x69`, `%69`, `&#105;`, `&#x69;`), if there are many.
+/// Also returns the position of the first one.
 fn unescape(text: &str) -> Option<(String, usize)> {
     let mut out = String::new();
     let mut first = None;
@@ -209,7 +209,7 @@ fn unescape(text: &str) -> Option<(String, usize)> {
     first.filter(|_| count >= ESCAPES).map(|at| (out, at))
 }
 
-/// The character that an escape at the start stands for, and how long it is.
+/// The character of the escape at the start of a text, and the length of the escape.
 fn escape(text: &str) -> Option<(char, usize)> {
     let fixed = |start: usize, length: usize| {
         let digits = text.get(start..start + length)?;
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_it_is_let_be() {
+    fn unreadable_runs_are_ignored() {
         for text in [
             "https://api.example.com/v1/organizations/projects/environments/settings",
             "getAllOrganizationMembersWithRolesAndPermissions",

@@ -1,4 +1,4 @@
-//! Texts of a definition that a model reads one after the other, and that may make one sentence.
+//! Texts of a definition that a model reads in sequence, and that may form one sentence.
 
 use switchboard_wire::tree::Json;
 
@@ -8,29 +8,29 @@ use crate::{
     limits,
 };
 
-/// Texts in a row.
+/// A sequence of texts.
 pub(super) struct Joined<'v> {
-    /// Where the first of them stands.
+    /// Field of the first one.
     pub(super) field: Field<'v>,
     pub(super) text: String,
     row: Row,
 }
 
-/// How closely the texts of a row belong together.
+/// The relation of the texts in a sequence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
     /// Titles and description.
     Heads,
-    /// The values of one list.
+    /// Values of one list.
     List,
-    /// All texts.
+    /// All texts of the definition.
     All,
 }
 
 impl Joined<'_> {
-    /// How bad a thing is that they say together, if it is worth telling. Values of lists and texts of
-    /// different parameters are words that fit many rules by chance, so of them only orders count that
-    /// are about the user or about instructions.
+    /// The severity of a match in the joined text, or `None` to ignore it. Values of lists and texts
+    /// of different parameters match many rules by chance, so only orders about the user or about
+    /// instructions count in them.
     pub(super) fn severity(&self, hit: &Hit) -> Option<Severity> {
         let is_order = matches!(hit.kind, Kind::Override | Kind::Secrecy);
         match self.row {
@@ -41,7 +41,7 @@ impl Joined<'_> {
     }
 }
 
-/// The values of each list; titles and description in both orders; all texts.
+/// The values of each list; titles and description in both orders; and all texts.
 pub(super) fn find<'v>(value: &'v Json<'v>) -> Vec<Joined<'v>> {
     let mut texts: Vec<(Field<'v>, String)> = Vec::new();
     let mut lists = Vec::new();

@@ -1,30 +1,30 @@
-//! What is written for a machine and not for a person: comments, made-up tags, the marks by which chat
-//! models part their messages, pictures that carry data away, and text that is pushed out of sight.
+//! Text for machines instead of people: comments, made-up tags, delimiters of chat messages, pictures
+//! that exfiltrate data, and text that is pushed out of sight.
 
 use super::{Kind, Severity, words::Words};
 
-/// The words that a comment in an example may have.
+/// The most words of a comment in an example.
 const COMMENT_WORDS: usize = 3;
 
-/// The longest name of a tag that is looked at.
+/// The longest name of a tag to examine, in bytes.
 const TAG_BYTES: usize = 40;
 
-/// The longest text and address of a picture that are looked at.
+/// The longest text and address of a picture to examine, in bytes.
 const IMAGE_BYTES: usize = 1_000;
 
-/// How much white space pushes what follows out of sight: more than any indentation has.
+/// The amount of whitespace that pushes text out of sight: more than any indentation has.
 const SPACES: usize = 200;
 const LINES: usize = 25;
 
-/// How far before an example the word for it stands.
+/// The bytes before an example that are searched for a word that introduces it.
 pub(super) const EXAMPLE_BYTES: usize = 32;
 
-/// Small letters by which an example is introduced.
+/// Words that introduce an example, in lower case.
 pub(super) const EXAMPLES: [&str; 9] = [
     "e.g", "example", "such as", "like", "default", "i.e", "format", "path to", "blocked",
 ];
 
-/// Something of this sort.
+/// A suspicious piece of markup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) kind: Kind,
@@ -33,7 +33,7 @@ pub(super) struct Mark {
     pub(super) at: usize,
 }
 
-/// Tags by which a text gives itself weight or hides from people.
+/// Tags that emphasize a text or hide it from people.
 const LOUD: [&str; 16] = [
     "important",
     "critical",
@@ -70,7 +70,7 @@ const FRAME: [&str; 13] = [
     "tool_result",
 ];
 
-/// Names that are placeholders when they open, and leave a frame when they close.
+/// Names that are placeholders as opening tags, and leave the prompt's frame as closing tags.
 const ROLES: [&str; 8] = [
     "system",
     "assistant",
@@ -82,7 +82,7 @@ const ROLES: [&str; 8] = [
     "function",
 ];
 
-/// What parts messages in the format of some model.
+/// Delimiters of messages in the formats of some models.
 const TOKENS: [&str; 17] = [
     "<|im_start|>",
     "<|im_end|>",
@@ -121,7 +121,7 @@ const STYLE: &str = "it holds text that is styled not to be shown";
 const IMAGE: &str = "it has a picture fetched from an address that carries data away";
 const AWAY: &str = "it pushes text out of sight with white space";
 
-/// What of this sort is in a text, each once.
+/// Finds suspicious markup in a text, each kind once.
 pub(super) fn find(text: &str) -> Vec<Mark> {
     let mut found = Vec::new();
     if let Some(at) = pushed_away(text) {
@@ -178,7 +178,7 @@ fn comments(text: &str, found: &mut Vec<Mark>) {
         while let Some(at) = text[start..].find(open) {
             let at = start + at;
             let inner = &text[at + open.len()..];
-            // One that is not closed ends with its line, as an example in prose does.
+            // A comment that is not closed ends with its line, like an example in prose.
             let is_closed = last.is_some_and(|last| last >= at + open.len());
             let end = if is_closed {
                 inner.find(close)
@@ -186,7 +186,7 @@ fn comments(text: &str, found: &mut Vec<Mark>) {
                 inner.find('\n')
             };
             let end = end.unwrap_or(inner.len());
-            // Mail programs know conditions in comments.
+            // Mail programs support conditional comments.
             let is_condition = inner.starts_with("[if ");
             let severity = if !is_condition && Words::of(&inner[..end]).len() > COMMENT_WORDS {
                 Severity::Danger
@@ -227,7 +227,7 @@ fn tags(text: &str, found: &mut Vec<Mark>) {
     }
 }
 
-/// A line that pretends to begin a message of the system.
+/// The position of a line that imitates the start of a system message.
 fn system_line(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -252,7 +252,7 @@ fn system_line(text: &str) -> Option<usize> {
     None
 }
 
-/// A paragraph that pretends to be what a person or the model says next.
+/// The position of a paragraph that imitates the next turn of a user or the model.
 fn turn(text: &str) -> Option<usize> {
     let (mut at, mut is_apart) = (0, false);
     for line in text.split_inclusive('\n') {
@@ -266,7 +266,7 @@ fn turn(text: &str) -> Option<usize> {
     None
 }
 
-/// A message of the system as programs write it, unless it is an element of a list or an example.
+/// The position of a system message in JSON, unless it is in a list or an example.
 fn message(text: &str) -> Option<usize> {
     let mut messages = text.match_indices("\"role\"").filter(|(at, role)| {
         let rest = text[at + role.len()..].trim_start();
@@ -288,7 +288,7 @@ fn strip_ignoring_case<'t>(text: &'t str, start: &str) -> Option<&'t str> {
     head.eq_ignore_ascii_case(start).then_some(rest)
 }
 
-/// A picture whose address has a place for data in it.
+/// The position of a picture whose address has a place for data.
 fn image(text: &str) -> Option<usize> {
     let markdown = text.match_indices("](http").filter_map(|(at, _)| {
         let start = text.floor_char_boundary(at.saturating_sub(IMAGE_BYTES));
@@ -309,13 +309,13 @@ fn image(text: &str) -> Option<usize> {
     image.map(|(at, _)| at)
 }
 
-/// What stands before the next such character, if it is not far.
+/// The text before the next such character, if that is close enough.
 fn until(text: &str, end: char) -> Option<&str> {
     let near = &text[..text.floor_char_boundary(IMAGE_BYTES)];
     near.find(end).map(|end| &near[..end])
 }
 
-/// Where text begins that is far away from what is before it.
+/// The position of text that is far away from the text before it.
 fn pushed_away(text: &str) -> Option<usize> {
     let (mut spaces, mut lines, mut words) = (0, 0, false);
     for (at, c) in text.char_indices() {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_are_let_be() {
+    fn examples_are_ignored() {
         for text in [
             "https://github.com/<user>/<repo>",
             "<use_case>When a file is read.</use_case>",

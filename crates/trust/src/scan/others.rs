@@ -1,4 +1,4 @@
-//! [`Others`]: what the tools of other servers are called, and where a text speaks of them.
+//! [`Others`]: the names of other servers' tools, and mentions of them in a text.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,35 +6,34 @@ use switchboard_wire::Raw;
 
 use super::Severity;
 
-/// The shortest name that counts wherever it stands, if it is made of several words.
+/// The shortest name of several words that counts in any context, in bytes.
 const TELLING_BYTES: usize = 6;
 
-/// How far back a word is looked for that makes a mention an instruction.
+/// The bytes before a mention that are searched for a word that makes it an instruction.
 const BEFORE_BYTES: usize = 60;
 
-/// What other servers there are, and their tools: a definition that speaks of them reaches beyond its
-/// own server.
+/// Other servers and their tools. A definition that mentions them reaches beyond its own server.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
-    /// The tools of other servers, and whose they are.
+    /// The tools of other servers, with their servers.
     tools: HashMap<String, String>,
     servers: HashSet<String>,
     own: HashSet<String>,
     own_parameters: HashSet<String>,
 }
 
-/// A place where a text speaks of another server.
+/// A mention of another server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mention {
     pub(super) severity: Severity,
     pub(super) at: usize,
-    /// Of what.
+    /// The name that is mentioned.
     pub(super) name: String,
     pub(super) server: String,
 }
 
 impl Others {
-    /// Adds another server and what its tools are called.
+    /// Adds another server and the names of its tools.
     pub fn add<'a>(&mut self, server: &str, tools: impl IntoIterator<Item = &'a str>) {
         self.servers.insert(server.to_ascii_lowercase());
         for tool in tools {
@@ -43,14 +42,14 @@ impl Others {
         }
     }
 
-    /// Adds the names of the tools of the server whose definitions are looked at. It may speak of
-    /// them, whoever else has tools of the same names.
+    /// Adds the names of the tools of the server to be scanned. It may mention them, even if other
+    /// servers have tools with the same names.
     pub fn own<'a>(&mut self, tools: impl IntoIterator<Item = &'a str>) {
         let tools = tools.into_iter().map(str::to_ascii_lowercase);
         self.own.extend(tools);
     }
 
-    /// Adds the parameters of a tool of that server, of which its other tools may speak.
+    /// Adds the parameters of a tool of the server to be scanned, which its other tools may mention.
     pub fn own_parameters(&mut self, definition: &Raw) {
         let properties = definition
             .member("inputSchema")
@@ -61,13 +60,13 @@ impl Others {
             .extend(names.map(|(name, _)| name.to_ascii_lowercase()));
     }
 
-    /// Whether no other server is known.
+    /// Tests if no other server is known.
     pub(super) fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
-    /// Where a text first speaks of another server's tool, the worst place of all. The names of parts of
-    /// the definition that the text is in are none.
+    /// The first of the most severe mentions of another server's tools in a text. Names of the
+    /// definition's own parts do not count.
     pub(super) fn find(&self, text: &str, parts: &HashSet<String>) -> Option<Mention> {
         if self.is_empty() {
             return None;
@@ -103,14 +102,14 @@ impl Others {
         worst
     }
 
-    /// Whose tool a name is, or which server it is, if it is clear that it is meant.
+    /// The server that a name refers to, by itself or by one of its tools, if the reference is clear.
     fn whose(&self, name: &str, spelled: &str, text: &str, at: usize) -> Option<String> {
         if name.is_empty() || self.own.contains(name) {
             return None;
         }
         let after = &text[at + name.len()..];
         if let Some((server, tool)) = name.split_once("__") {
-            // As a gateway or a client calls it.
+            // The exposed name in a gateway or a client.
             let (server, tool) = if server == "mcp" {
                 tool.split_once("__").unwrap_or((tool, ""))
             } else {
@@ -122,7 +121,7 @@ impl Others {
             let mixed = spelled.contains(|c: char| c.is_ascii_lowercase());
             let humps = mixed && spelled.chars().skip(1).any(char::is_uppercase);
             let telling = (humps || name.contains(['_', '-'])) && name.len() >= TELLING_BYTES;
-            // Some servers speak of their own tools by the end of the name.
+            // Some servers refer to their own tools by the end of the name.
             let own = self.own.iter().any(|own| own.ends_with(name));
             return (!own && (telling || is_called(&text[..at], after))).then(|| server.clone());
         }
@@ -141,7 +140,7 @@ fn is_called_server(after: &str) -> bool {
     rest.any(|rest| !rest.starts_with(is_name))
 }
 
-/// Whether a word that may mean anything is used as the name of a tool: in quotes, and called so.
+/// Tests if a common word is used as the name of a tool: in quotes, and called a tool.
 fn is_called(before: &str, after: &str) -> bool {
     let quotes = ['`', '"', '\''];
     let (Some(before), Some(after)) = (before.strip_suffix(quotes), after.strip_prefix(quotes))
@@ -157,7 +156,8 @@ fn is_called(before: &str, after: &str) -> bool {
             .any(|it| before.ends_with(it))
 }
 
-/// Whether what stands around a name is about calls of a tool, in words that say so only there.
+/// Tests if the words around a name are about calls of a tool; they are unambiguous in this position
+/// only.
 fn is_about_calls(before: &str, after: &str) -> bool {
     const QUOTES: [char; 3] = ['`', '"', '\''];
     const LEADS: [&str; 7] = [
@@ -200,7 +200,7 @@ fn without_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     (!rest.ends_with(is_name)).then(|| rest.trim_end())
 }
 
-/// Whether what leads to a mention makes it an instruction.
+/// Tests if the words before a mention make it an instruction.
 fn is_instruction(before: &str) -> bool {
     const WORDS: [&str; 25] = [
         "instead of",
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn own_parameters_are_no_other_tools() {
+    fn own_parameters_are_not_other_tools() {
         let text = "If false, set create_issue to true and call it again.";
         let parts = HashSet::from(["create_issue".to_owned()]);
         assert!(others().find(text, &HashSet::new()).is_some());
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_own_tools_are_no_other_tools() {
+    fn parameters_of_own_tools_are_not_other_tools() {
         let mut others = others();
         let tool = r#"{"name":"get","inputSchema":{"properties":{"Create_issue":{"enum":["send_email"]}}}}"#;
         others.own_parameters(&Raw::parse(tool).unwrap());
@@ -341,14 +341,14 @@ mod tests {
         ] {
             assert_eq!(others.find(text, &HashSet::new()), None, "{text}");
         }
-        // By its whole name it is the other server's.
+        // The full name refers to the other server's tool.
         for text in ["Always use send_email.", "Use github__create_issue."] {
             assert!(others.find(text, &HashSet::new()).is_some(), "{text}");
         }
     }
 
     #[test]
-    fn common_words_and_own_tools_are_not() {
+    fn common_words_and_own_tools_are_ignored() {
         for text in [
             "Use this to search on github.",
             "Search for files. Use read_file to read them.",

@@ -1,21 +1,21 @@
-//! Names of files and variables that hold keys. They are the same in every language.
+//! Names of files and variables that contain keys. They are the same in every language.
 
 use super::markup::{EXAMPLE_BYTES, EXAMPLES};
 
-/// What stands for the name of a file that a tool rarely has to name.
+/// The marker for the name of a file that a tool rarely has to mention.
 const FILE: &str = "asecretfile";
-/// What stands for the name of a file that tools of its trade name, or that is an example.
+/// The marker for the name of a file that tools for it mention, or that is an example.
 const USUAL_FILE: &str = "ausualsecretfile";
-/// What stands for the name of a variable.
+/// The marker for the name of a variable.
 const KEY: &str = "asecretkey";
 
-/// What stands for the name of a variable whose value is meant: `$OPENAI_API_KEY`.
+/// The marker for the value of a variable: `$OPENAI_API_KEY`.
 const VALUE: &str = "asecretvalue";
 
-/// What is longer is no such name.
+/// The longest name of a file or variable, in bytes.
 const NAME_BYTES: usize = 200;
 
-/// Files by their own name.
+/// Files, by name.
 const FILES: [&str; 19] = [
     "id_rsa",
     "id_dsa",
@@ -38,7 +38,7 @@ const FILES: [&str; 19] = [
     ".mozilla",
 ];
 
-/// Files by a part of their path.
+/// Files, by a part of their path.
 const PATHS: [&str; 13] = [
     "/etc/shadow",
     ".ssh/id_",
@@ -65,7 +65,7 @@ const USUAL_PATHS: [&str; 5] = [
     ".docker/config.json",
 ];
 
-/// Ends of the names of variables.
+/// Suffixes of the names of variables.
 const KEYS: [&str; 7] = [
     "_API_KEY",
     "_TOKEN",
@@ -76,7 +76,8 @@ const KEYS: [&str; 7] = [
     "_PASSWORD",
 ];
 
-/// The text with a word in place of each such name, and where the first is. None if there is none.
+/// Replaces each such name in a text with a marker, and returns the position of the first; `None` if
+/// there is none.
 pub(super) fn mark(text: &str) -> Option<(String, usize)> {
     let mut out = String::new();
     let (mut first, mut done, mut at) = (None, 0, 0);
@@ -90,7 +91,7 @@ pub(super) fn mark(text: &str) -> Option<(String, usize)> {
         };
         first.get_or_insert(start);
         out.push_str(&text[done..start]);
-        // What stands beside the name is no part of the word.
+        // Spaces separate the marker from the characters around it.
         out.push(' ');
         out.push_str(word);
         out.push(' ');

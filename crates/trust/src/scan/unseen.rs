@@ -1,39 +1,39 @@
-//! Characters that a model reads and a person does not see.
+//! Characters that a model reads and a person cannot see.
 //!
-//! Some have a place in writing: a joiner within Persian or between two emoji, a selector after a
-//! symbol, a mark of direction in Hebrew. There they are let be. A single one at the edge of a word is
-//! what is left of copying from a web page, and is noted. Everything else carries a message or breaks
-//! a word apart, and counts as hidden.
+//! Some are part of normal writing: a joiner in Persian or between two emoji, a selector after a
+//! symbol, a direction mark in Hebrew. These are ignored. A single one at the edge of a word is a
+//! remnant of copying from a web page, and is a note. All others carry a message or break up a word,
+//! and count as hidden.
 
 use switchboard_wire::tree::Text;
 
 use super::{Kind, Severity};
 use crate::show;
 
-/// How many notable characters make a message: one bit each.
+/// The fewest noted characters that can form a message, at one bit each.
 const MESSAGE: usize = 8;
 
-/// How many halves of surrogate pairs one careless cut or two leave behind.
+/// The most lone surrogates that careless cutting leaves behind.
 const HALVES: usize = 2;
 
-/// How many marks on one letter are more than any script puts there.
+/// The number of marks on one letter that no script reaches.
 const MARKS_ON_LETTER: usize = 5;
 
-/// Characters of one sort in a text.
+/// Characters of one kind in a text.
 #[derive(Clone, Debug)]
 pub(super) struct Unseen {
     pub(super) kind: Kind,
     pub(super) severity: Severity,
     pub(super) says: &'static str,
-    /// Where the first of the worst stands.
+    /// Position of the first of the most severe ones.
     pub(super) at: usize,
-    /// How many there are.
+    /// Number of characters.
     pub(super) count: usize,
-    /// What they read, if they stand for letters.
+    /// The text that they encode, if any.
     pub(super) reads: Option<String>,
 }
 
-/// What is not shown in a text.
+/// Finds invisible characters in a text.
 pub(super) fn find(text: &Text<'_>) -> Vec<Unseen> {
     let mut found = Vec::new();
     if is_plain(text) {
@@ -57,7 +57,7 @@ pub(super) fn find(text: &Text<'_>) -> Vec<Unseen> {
     let text = &*text.text;
     let has_rtl = text.chars().any(is_rtl);
     let mut chars = text.char_indices().peekable();
-    // The one just before, and the one before it that is no selector or skin tone.
+    // The previous character, and the last one that is not a selector or a skin tone.
     let (mut last, mut base) = (None, None);
     let mut marks = 0;
     while let Some((at, c)) = chars.next() {
@@ -90,7 +90,8 @@ pub(super) fn find(text: &Text<'_>) -> Vec<Unseen> {
     found
 }
 
-/// What tags and selectors read, the start of it: a tag stands for a letter, a selector for a byte.
+/// The start of the text that tags and selectors encode: a tag stands for a letter, a selector for a
+/// byte.
 fn smuggled(text: &str) -> Option<String> {
     let bytes = text.chars().filter_map(|c| {
         let code = u32::from(c);
@@ -147,7 +148,7 @@ fn note(found: &mut Vec<Unseen>, kind: Kind, severity: Severity, says: &'static 
     }
 }
 
-/// What is to be said of a character, if anything.
+/// Classifies a character; `None` if it is harmless here.
 fn sort(
     c: char,
     last: Option<char>,
@@ -175,7 +176,7 @@ fn sort(
             }
             (Invisible, between(last, next), stray(last, next))
         }
-        // A mark of the byte order at the start is a habit of some editors.
+        // Some editors write a byte order mark at the start.
         '\u{FEFF}' if last.is_none() => return None,
         '\u{200B}' | '\u{2060}' | '\u{FEFF}' => {
             // These scripts break lines without spaces.
@@ -222,7 +223,7 @@ fn sort(
     })
 }
 
-/// How bad a character of no width is between these two.
+/// The severity of a zero-width character between these two.
 fn between(last: Option<char>, next: Option<char>) -> Severity {
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let is_run = |c: Option<char>| c.is_some_and(is_zero_width);
@@ -240,7 +241,7 @@ fn stray(last: Option<char>, next: Option<char>) -> &'static str {
     }
 }
 
-/// Whether every character of a text is one that nobody asks about.
+/// Tests if a text has only plain ASCII characters.
 fn is_plain(text: &Text<'_>) -> bool {
     let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
     text.text.as_bytes().iter().all(plain)
@@ -248,7 +249,7 @@ fn is_plain(text: &Text<'_>) -> bool {
 
 const FLAG: char = '\u{1F3F4}';
 
-/// How many tags follow a flag. Those of England, Scotland and Wales have some; there are no others.
+/// The number of tags that follow a flag. Only the flags of England, Scotland and Wales have some.
 fn flag_tags(rest: &str) -> usize {
     const FLAGS: [&str; 3] = [
         "\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}",
@@ -263,7 +264,7 @@ fn is_zero_width(c: char) -> bool {
     matches!(c, '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')
 }
 
-/// Whether nothing is shown for it, whatever it stands beside.
+/// Tests if a character is invisible in every context.
 fn is_unseen(c: char) -> bool {
     !show::is_shown(c)
 }
@@ -272,7 +273,7 @@ fn is_braille(c: char) -> bool {
     matches!(c, '\u{2801}'..='\u{28FF}')
 }
 
-/// Marks that go on any letter.
+/// Tests if a character is a combining mark that fits any letter.
 fn is_mark(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36F}' | '\u{483}'..='\u{489}' | '\u{1AB0}'..='\u{1AFF}'
@@ -287,7 +288,7 @@ fn is_skin(c: char) -> bool {
     matches!(c, '\u{1F3FB}'..='\u{1F3FF}')
 }
 
-/// Emoji and other signs that have a coloured form.
+/// Tests if a character is an emoji or another symbol with a coloured form.
 fn is_symbol(c: char) -> bool {
     matches!(c,
         '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | 'Ⓜ' | '〰' | '〽' | '㊗' | '㊙'
@@ -311,7 +312,7 @@ fn has_variants(base: char, selector: char) -> bool {
     }
 }
 
-/// Scripts in which a joiner or its absence changes the form of letters.
+/// Tests if a script uses joiners to change the form of letters.
 fn has_joiners(c: char) -> bool {
     matches!(c,
         '\u{600}'..='\u{8FF}' | '\u{900}'..='\u{DFF}' | '\u{F00}'..='\u{109F}'
@@ -320,7 +321,7 @@ fn has_joiners(c: char) -> bool {
         | '\u{11000}'..='\u{11FFF}')
 }
 
-/// Scripts that put no spaces between words.
+/// Tests if a script puts no spaces between words.
 fn has_no_spaces(c: char) -> bool {
     matches!(c,
         '\u{E00}'..='\u{EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}'
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_its_place_is_let_be() {
+    fn invisible_characters_of_normal_writing_are_ignored() {
         for text in [
             "Plain text,\r\n\twith lines.",
             "Größe, naïve, Ελληνικά, русский, 中文，かな、한국어",
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_copying_leaves_behind_is_noted() {
+    fn remnants_of_copying_are_noted() {
         for text in [
             "a word\u{200B} and another",
             "hy\u{AD}phen",
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_hidden() {
+    fn invisible_messages_are_hidden() {
         for text in [
             "Adds.\u{E0049}\u{E0067}\u{E006E}",
             "🏴\u{E0073}\u{E0074}\u{E0065}\u{E0061}\u{E006C}\u{E007F}",
@@ -409,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_a_slip_or_a_message() {
+    fn few_lone_surrogates_are_noted_many_hidden() {
         let with = |halves: usize| Text {
             text: "\u{fffd}".repeat(halves).into(),
             halves: (0..halves).map(|n| (3 * n, 0xD800)).collect(),

@@ -1,50 +1,50 @@
-//! A text as the words that a model would read in it, however they are dressed up.
+//! Splits a text into the words that a model would read, however they are disguised.
 //!
-//! Letters are brought to one form: wide, bold, circled and accented ones to plain ones, upper case to
-//! lower case, look-alikes of other scripts within a Latin word to what they look like, digits within a
-//! word to the letters they stand for (`1gn0re`). Characters that are not shown are dropped, letters
-//! that stand `a p a r t` are put together. What is left is cut into words; scripts that do not part
-//! words are cut into characters.
+//! Letters are normalised: wide, bold, circled and accented ones to plain ones, upper case to lower
+//! case, look-alikes of other scripts within a Latin word to Latin letters, and digits within a word
+//! to the letters that they stand for (`1gn0re`). Invisible characters are dropped, and letters that
+//! stand `a p a r t` are joined. The result is split into words; scripts that do not separate words
+//! are split into characters.
 
 use icu_normalizer::{DecomposingNormalizer, DecomposingNormalizerBorrowed};
 
 use super::alike;
 use crate::show;
 
-/// As many letters in a row that stand alone make a word.
+/// The fewest consecutive single letters that form a word.
 const APART: usize = 4;
 
-/// So few words are no sentence beside one that has as few: `Do. Not. Tell.` is one.
+/// The most words of a short sentence. Consecutive short sentences count as one: `Do. Not. Tell.`
 const SHORT: usize = 3;
 
-/// What is longer is no word of any rule, and is cut.
+/// The longest word. A longer one is no word of any rule, and is cut.
 const WORD_LETTERS: usize = 64;
 
-/// A text cut into words.
+/// A text split into words.
 #[derive(Debug, Default)]
 pub(super) struct Words {
-    /// All words, one after the other.
+    /// All words, concatenated.
     letters: String,
     words: Vec<Word>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Word {
-    /// Where it ends in `letters`; it begins where the one before ends.
+    /// End in `letters`; it begins at the end of the previous word.
     end: usize,
-    /// Where it begins in the text.
+    /// Position in the text.
     at: usize,
-    /// Whether a sentence ends with it.
+    /// The word ends a sentence.
     last: bool,
 }
 
 impl Words {
-    /// Cuts a text.
+    /// Splits a text.
     pub(super) fn of(text: &str) -> Self {
         Cutter::new(text, false).cut()
     }
 
-    /// Cuts a name, at humps too: `readMyFile` is three words.
+    /// Splits a name, also at capitals: `readMyFile` is three words.
     pub(super) fn of_name(name: &str) -> Self {
         Cutter::new(name, true).cut()
     }
@@ -53,7 +53,7 @@ impl Words {
         self.words.len()
     }
 
-    /// A word, or nothing after the last.
+    /// The word with this index; empty after the last one.
     pub(super) fn get(&self, n: usize) -> &str {
         let before = n.checked_sub(1).and_then(|before| self.words.get(before));
         let start = before.map_or(0, |before| before.end);
@@ -61,17 +61,17 @@ impl Words {
         word.map_or("", |word| &self.letters[start..word.end])
     }
 
-    /// Where in the text a word begins.
+    /// The position of a word in the text.
     pub(super) fn at(&self, n: usize) -> usize {
         self.words.get(n).map_or(0, |word| word.at)
     }
 
-    /// Whether a sentence ends with this word.
+    /// Tests if a sentence ends with this word.
     pub(super) fn ends_sentence(&self, n: usize) -> bool {
         self.words.get(n).is_some_and(|word| word.last)
     }
 
-    /// The same words, each changed.
+    /// Transforms each word.
     pub(super) fn map(&self, mut change: impl FnMut(&str, &mut String)) -> Self {
         let mut letters = String::with_capacity(self.letters.len());
         let mut words = self.words.clone();
@@ -95,16 +95,17 @@ impl Words {
 struct Cutter<'a> {
     text: &'a str,
     humps: bool,
-    /// Whether all words are Latin, so that one of nothing but look-alikes is so too.
+    /// All words are Latin, so a word of look-alikes alone is Latin too.
     latin: bool,
     words: Words,
-    /// The word that is being read, and where it begins.
+    /// The current word, and its position.
     word: Vec<char>,
     start: usize,
-    /// Letters that stand alone, and where the first is and the last ends.
+    /// Single letters with their positions, and the end of the last one.
     apart: Vec<(char, usize)>,
     apart_end: usize,
-    /// The first word since a sentence could have ended, and whether what is before it is short.
+    /// The first word after the last possible end of a sentence, and `true` if the sentence before it
+    /// is short.
     since: usize,
     after_short: bool,
 }
@@ -139,7 +140,7 @@ impl<'a> Cutter<'a> {
             } else if show::is_shown(c) || c.is_whitespace() {
                 self.other(at, c);
             } else {
-                // What is not shown parts no words.
+                // Invisible characters do not separate words.
                 continue;
             }
             before = c;
@@ -158,7 +159,7 @@ impl<'a> Cutter<'a> {
             self.letter(at, c.to_ascii_lowercase());
             return;
         }
-        // "don't" is one word.
+        // An apostrophe within a word does not split it.
         let within = before.is_alphanumeric() && next.is_some_and(char::is_alphanumeric);
         if c == '\'' && within {
             return;
@@ -222,7 +223,7 @@ impl<'a> Cutter<'a> {
             [] => return,
             [alone] if alone.is_ascii_alphabetic() => {
                 let alone = *alone;
-                // Further apart than by one sign is another word.
+                // More than one character between them separates words.
                 if self.start > self.apart_end + 1 {
                     self.end_apart();
                 }
@@ -238,7 +239,7 @@ impl<'a> Cutter<'a> {
         self.word.clear();
     }
 
-    /// Puts letters together that stand apart, if they are many; else each is a word.
+    /// Joins single letters if there are enough of them; otherwise each is a word.
     fn end_apart(&mut self) {
         match self.apart.as_slice() {
             [] => return,
@@ -259,7 +260,8 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Joins the words since a sentence could have ended to those before, if both are few.
+    /// Joins the words since the last possible end of a sentence to the previous ones, if both are
+    /// few.
     fn join_short(&mut self) {
         let count = self.words.len() - self.since;
         if count == 0 {
@@ -278,7 +280,7 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// The text with words put together that are parted at the ends of lines, if there are any.
+/// Joins words that are hyphenated at the ends of lines; `None` if there are none.
 pub(super) fn unhyphenated(text: &str) -> Option<String> {
     let text = text.replace('\r', "");
     let (first, rest) = text.split_once("-\n")?;
@@ -289,17 +291,17 @@ pub(super) fn unhyphenated(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Compatible forms taken apart: `ﬁ` is `fi`, `é` is `e` and an accent, `𝐚` is `a`.
+/// Compatibility decomposition: `ﬁ` is `fi`, `é` is `e` and an accent, `𝐚` is `a`.
 const NORMAL: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer::new_nfkd();
 
-/// Scripts that do not part words, or not as others do.
+/// Tests if a character belongs to a script that does not separate words as others do.
 fn is_cut_alone(c: char) -> bool {
     matches!(c,
         '\u{3041}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}'
         | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFD}')
 }
 
-/// Accents and vowel points.
+/// Tests if a character is an accent or a vowel point.
 fn is_mark(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36F}' | '\u{483}'..='\u{487}' | '\u{591}'..='\u{5C7}'
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_brought_to_one_form() {
+    fn words_are_normalised() {
         for (text, plain) in [
             ("Don't IGNORE it! e.g. x", "dont ignore it e g x"),
             (

@@ -1,4 +1,4 @@
-//! What a person is shown of a change.
+//! The presentation of a change to the approver.
 
 use switchboard_trust::{Diff, diff};
 use switchboard_wire::Raw;
@@ -14,7 +14,7 @@ fn descriptions(before: &str, after: &str) -> String {
 }
 
 #[test]
-fn words_that_changed_are_marked() {
+fn changed_words_are_marked() {
     assert_eq!(
         descriptions(
             "Adds two numbers.\nReturns the sum.",
@@ -36,7 +36,7 @@ fn words_that_changed_are_marked() {
 }
 
 #[test]
-fn lines_that_did_not_change_are_left_out() {
+fn unchanged_lines_are_omitted() {
     let many: Vec<_> = (0..20).map(|n| format!("line {n}")).collect();
     let mut changed = many.clone();
     changed[10] = "line ten".into();
@@ -59,7 +59,7 @@ fn lines_that_did_not_change_are_left_out() {
 }
 
 #[test]
-fn parameters_are_told_one_by_one() {
+fn parameters_are_listed_individually() {
     let before = r#"{"name":"read","inputSchema":{"type":"object","required":["path"],"properties":{
         "path":{"type":"string","description":"Which file."},
         "mode":{"enum":["text","bytes"],"default":"text"},
@@ -127,7 +127,7 @@ annotations.readOnlyHint
 }
 
 #[test]
-fn what_is_not_seen_is_spelled_out() {
+fn invisible_characters_are_escaped() {
     assert_eq!(
         descriptions("Adds.", "Adds\u{200b}.\u{1b}[8m"),
         "description
@@ -135,7 +135,7 @@ fn what_is_not_seen_is_spelled_out() {
   + Adds{+⟨U+200B⟩+}.{+⟨U+001B⟩[8m+}
 "
     );
-    // What only looks like the spelled out form is told apart from it.
+    // Text that only looks like an escape is distinguished from one.
     let diff = of(
         r#"{"description":"⟨U+200B⟩"}"#,
         r#"{"description":"\u200b"}"#,
@@ -146,13 +146,13 @@ fn what_is_not_seen_is_spelled_out() {
     assert_ne!(diff.changes[0].before, diff.changes[0].after);
     let diff = of(r#"{"a":"1"}"#, r#"{"a":1}"#);
     assert_ne!(diff.changes[0].before, diff.changes[0].after);
-    // No line of a text can pass for another field.
+    // No line of a text can look like another field.
     let shown = descriptions("", "x\nname\n  + y");
     assert_eq!(shown, "description\n  - \n  + x\n  + name\n  +   + y\n");
 }
 
 #[test]
-fn nothing_hides_behind_another_of_its_name() {
+fn duplicate_member_hides_nothing() {
     let diff = of(
         r#"{"description":"good"}"#,
         r#"{"description":"evil","description":"good"}"#,
@@ -166,7 +166,7 @@ fn nothing_hides_behind_another_of_its_name() {
 }
 
 #[test]
-fn a_long_text_is_cut_around_what_changed() {
+fn long_text_is_cut_around_its_change() {
     let long = "word ".repeat(10_000);
     let shown = descriptions(&format!("{long}old"), &format!("{long}new"));
     assert!(shown.len() < 2_000);
@@ -177,7 +177,7 @@ fn a_long_text_is_cut_around_what_changed() {
     let shown = descriptions("x", &long.repeat(2));
     assert!(shown.contains("more characters)") && shown.len() < 30_000);
 
-    // Too much to compare word by word is still shown.
+    // Texts that are too long for a comparison by words are still shown.
     let (odd, even): (String, String) = (0..3_000).fold(Default::default(), |(a, b), n| {
         (format!("{a}\n{}", 2 * n + 1), format!("{b}\n{}", 2 * n))
     });
@@ -200,7 +200,7 @@ fn many_changes_are_counted() {
 }
 
 #[test]
-fn the_same_is_no_change() {
+fn equal_definitions_have_no_changes() {
     let same = of(
         r#"{"name":"a","b":[1.0,{"x":1,"y":2}],"_meta":{"timestamp":1}}"#,
         r#"{"b":[1,{"y":2,"x":1}],"name":"\u0061","execution":{}}"#,
@@ -211,7 +211,7 @@ fn the_same_is_no_change() {
 }
 
 #[test]
-fn definitions_that_differ_have_changes() {
+fn different_definitions_have_changes() {
     let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(200), "]".repeat(200));
     for (before, after) in [
         (

@@ -1,4 +1,4 @@
-//! Pins on disk: whole, private, and never believed when damaged.
+//! Pins on disk: complete, private, and never trusted when damaged.
 
 use std::fs;
 
@@ -42,7 +42,7 @@ fn what_is_written_is_read() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_owner_may_read_it_and_no_link_is_followed() {
+fn file_is_private_and_links_are_refused() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     let home = tempfile::tempdir().unwrap();
@@ -66,7 +66,7 @@ fn only_the_owner_may_read_it_and_no_link_is_followed() {
 }
 
 #[test]
-fn the_file_can_be_read_by_a_person() {
+fn file_is_human_readable() {
     let file = String::from_utf8(pins("math").encode()).unwrap();
     let lines: Vec<_> = file.lines().collect();
     assert_eq!(lines.len(), 5);
@@ -80,7 +80,7 @@ fn the_file_can_be_read_by_a_person() {
 }
 
 #[test]
-fn every_changed_byte_and_every_cut_is_noticed() {
+fn every_changed_byte_and_cut_is_detected() {
     let file = pins("math").encode();
     assert_eq!(Pins::decode(&file).unwrap(), pins("math"));
     for at in 0..file.len() {
@@ -94,7 +94,7 @@ fn every_changed_byte_and_every_cut_is_noticed() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told() {
+fn problems_of_a_file_are_reported() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path();
     folder::write(dir, &pins("math")).unwrap();

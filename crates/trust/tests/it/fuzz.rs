@@ -1,10 +1,10 @@
-//! Whatever comes in, nothing panics, and what has to agree agrees.
+//! No input causes a panic, and functions that must agree do so.
 
 use proptest::prelude::*;
 use switchboard_trust::{Fingerprint, Others, Pins, Policy, Verdict, diff, fingerprint, scan};
 use switchboard_wire::Raw;
 
-/// Characters that some rule is about, and pieces of what the rules look for.
+/// Characters and pieces of text that rules match.
 fn piece() -> impl Strategy<Value = String> {
     let pieces = vec![
         "ignore",
@@ -83,7 +83,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// JSON as text, with everything that JSON can spell and readers trip over.
+/// JSON as text, with every construct that confuses parsers.
 fn json() -> impl Strategy<Value = String> {
     let string = || {
         prop_oneof![
@@ -127,7 +127,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn any_definition_is_read(one in json(), two in json(), nested in 0_usize..300) {
+    fn any_definition_is_processed(one in json(), two in json(), nested in 0_usize..300) {
         let deep = format!("{}{one}{}", "[".repeat(nested), "]".repeat(nested));
         let raws: Vec<_> = [one, two, deep].map(|json| Raw::parse(json).unwrap()).into();
         for a in &raws {
@@ -137,7 +137,7 @@ proptest! {
                 prop_assert!(finding.field.chars().all(|c| !c.is_control()));
             }
             for b in &raws {
-                // They agree on what is the same.
+                // They agree on equality.
                 let changes = diff(a, b);
                 prop_assert_eq!(changes.changes.is_empty(), fingerprint(a) == fingerprint(b));
                 for change in &changes.changes {
@@ -161,20 +161,20 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_scanned_the_same_way_twice(text in text()) {
+    fn scan_is_deterministic(text in text()) {
         let raw = Raw::object([("name", Raw::string(&text)), ("description", Raw::string(&text))]);
         prop_assert_eq!(scan(&raw, &others()), scan(&raw, &others()));
     }
 
     #[test]
-    fn any_bytes_are_no_pins(bytes: Vec<u8>, text: String) {
+    fn random_bytes_are_not_pins(bytes: Vec<u8>, text: String) {
         prop_assert!(Pins::decode(&bytes).is_err());
         let start = format!("{{\"version\":1,\"checksum\":\"{text}");
         prop_assert!(Pins::decode(start.as_bytes()).is_err());
         prop_assert!(text.parse::<Fingerprint>().is_err() || text.len() == 64);
     }
 
-    /// Members in another order, spaces and escapes are the same definition.
+    /// Another order of members, spaces and escapes are the same definition.
     #[test]
     fn spelling_does_not_matter(members in prop::collection::btree_map("[a-z]{1,4}", text(), 0..6), shift in 0_usize..6) {
         let spell = |text: &str| {

@@ -1,4 +1,4 @@
-//! The crate as others see it.
+//! Tests of the public interface.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -18,7 +18,7 @@ mod properties;
 
 use switchboard_wire::Raw;
 
-/// A tool of this name and description.
+/// A tool with this name and description.
 fn tool(name: &str, description: &str) -> Raw {
     Raw::object([
         ("name", Raw::string(name)),

@@ -1,4 +1,4 @@
-//! What may differ without being a change, and that nothing else may.
+//! Differences that do not count as changes, and proof that all others do.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn places(working: &str) -> Places {
     )
 }
 
-/// Approved where it ran first; judged where it runs now.
+/// Approves a definition at the first place, and judges one at the second.
 fn judged(before: (&str, &Value), now: (&str, &Value)) -> Verdict {
     let mut pins = Pins::new("s", "i");
     let first = pins.judge_at(&places(before.0), Policy::First, &[raw(before.1)], 1);
@@ -62,7 +62,7 @@ fn order_that_reads_like_an_attack_counts() {
     assert_eq!(fingerprint(&raw(&harmless)), fingerprint(&raw(&attack)));
     let held = Verdict::Held(Why::Changed);
     assert_eq!(judged((HERE, &harmless), (HERE, &attack)), held);
-    // Until a person has agreed to it.
+    // Until the user approves it.
     let mut pins = Pins::new("s", "i");
     let judge = |pins: &mut Pins, tool: &Value| {
         let verdicts = pins.judge_at(&places(HERE), Policy::First, &[raw(tool)], 1);
@@ -114,7 +114,7 @@ fn order_of_anything_else_counts() {
             json!({ "const": { "required": ["a", "b"] } }),
             json!({ "const": { "required": ["b", "a"] } }),
         ),
-        // The labels say what each of them means.
+        // The labels give each value its meaning.
         (
             json!({ "enum": ["a", "b"], "enumNames": ["keep", "delete"] }),
             json!({ "enum": ["b", "a"], "enumNames": ["keep", "delete"] }),
@@ -142,12 +142,12 @@ fn at(folder: &str) -> Value {
 }
 
 #[test]
-fn server_may_name_where_it_runs() {
+fn server_may_name_its_directories() {
     assert_eq!(
         judged((HERE, &at(HERE)), (THERE, &at(THERE))),
         Verdict::Approved
     );
-    // What is known from before is judged when the server has been moved, too.
+    // A definition from before the move is approved, too.
     assert_eq!(
         judged((HERE, &at(HERE)), (THERE, &at(HERE))),
         Verdict::Approved
@@ -165,13 +165,13 @@ fn server_may_name_where_it_runs() {
         let verdict = judged((THERE, &first), (THERE, &at(other)));
         assert_eq!(verdict, changed, "{other}");
     }
-    // Only descriptions may: a default is where a call goes.
+    // Only descriptions may name places: a default affects where a call goes.
     let with = |folder: &str| json!({ "name": "t", "inputSchema": { "properties": { "p": { "default": folder } } } });
     assert_eq!(judged((HERE, &with(HERE)), (THERE, &with(THERE))), changed);
 }
 
 #[test]
-fn diff_says_what_was_not_counted() {
+fn diff_lists_differences_that_do_not_count() {
     let one = search("summary,status,issue_type", &["jql", "unit"], &["a", "b"]);
     let mut other = search("issue_type,summary,status", &["unit", "jql"], &["a", "b"]);
     other["description"] = json!("Searches the issues of all.");
@@ -183,7 +183,7 @@ fn diff_says_what_was_not_counted() {
     );
 }
 
-/// All strings of a value, names of members too, with one character changed.
+/// Visits copies of a value in which one character of a string or member name is changed.
 fn mutated(value: &Value, out: &mut dyn FnMut(Value)) {
     match value {
         Value::String(text) => {
@@ -272,8 +272,8 @@ fn any_other_character_counts() {
     assert!(count > 3_000, "{count}");
 }
 
-/// Pins, judged at one place after another as the gateway does: first what is known from before, then what the
-/// server says.
+/// Pins that are judged at one place after another, as the gateway does it: first the known
+/// definition, then the one that the server sends.
 struct Moves {
     pins: Pins,
     known: Option<Value>,
@@ -302,7 +302,7 @@ impl Moves {
 }
 
 #[test]
-fn server_may_move_again_and_again() {
+fn server_may_move_repeatedly() {
     for folders in [
         [HERE, THERE, HERE, HERE],
         [HERE, THERE, "/users/ann/three", THERE],
@@ -326,7 +326,7 @@ fn server_may_move_and_shuffle() {
     moves.start(THERE, &tool(THERE, "c,b,a", &["unit", "jql"]));
     moves.start(HERE, &tool(HERE, "b,a,c", &["jql", "unit"]));
     moves.start(THERE, &tool(THERE, "a,b,c", &["unit", "jql"]));
-    // Another order alone is not written down.
+    // Another order alone is not recorded.
     let before = moves.pins.clone();
     moves.start(THERE, &tool(THERE, "c,a,b", &["jql", "unit"]));
     assert_eq!(moves.pins, before);
@@ -346,7 +346,7 @@ fn rejected_text_stays_rejected_at_another_place() {
         for folder in [HERE, THERE, HERE] {
             assert_eq!(judge(&mut pins, folder, &at(HERE)), rejected, "{folder}");
         }
-        // A change of mind is one about the same text.
+        // An approval applies to the same text everywhere.
         pins.approve("export", None, 2).unwrap();
         assert_eq!(judge(&mut pins, THERE, &at(HERE)), Verdict::Approved);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What is approved, held, rejected and remembered.
+//! Approved, held, rejected and remembered definitions.
 
 use switchboard_trust::{
     By, DecisionError, Held, LeftOut, Pins, Policy, Verdict, Why, fingerprint, limits,
@@ -22,7 +22,7 @@ fn held(pins: &Pins) -> Vec<Held> {
 }
 
 #[test]
-fn first_sight_is_approved_and_a_change_is_held() {
+fn first_sight_is_approved_and_changes_held() {
     let mut pins = pins();
     let (old, new) = (tool("add", "Adds."), tool("add", "Adds, and more."));
     let first = pins.judge(Policy::First, std::slice::from_ref(&old), 10);
@@ -38,7 +38,7 @@ fn first_sight_is_approved_and_a_change_is_held() {
     assert_eq!(what.approved.as_ref(), Some(&old));
     assert_eq!(what.definition.as_ref(), Some(&new));
     assert_eq!((what.fingerprint, what.since_ms), (fingerprint(&new), 12));
-    // Held again is not held anew.
+    // Holding it again changes nothing.
     assert!(
         !pins
             .judge(Policy::First, std::slice::from_ref(&new), 13)
@@ -46,13 +46,13 @@ fn first_sight_is_approved_and_a_change_is_held() {
     );
     assert_eq!(held(&pins)[0].since_ms, 12);
 
-    // What comes back to what was agreed to is fine by itself.
+    // A return to the approved definition needs no decision.
     assert_eq!(judge(&mut pins, Policy::First, &[old]), [APPROVED]);
     assert!(held(&pins).is_empty());
 }
 
 #[test]
-fn a_change_that_is_approved_is_the_new_pin() {
+fn approved_change_becomes_the_pin() {
     let mut pins = pins();
     let (old, new) = (tool("add", "Adds."), tool("add", "Adds, and more."));
     judge(&mut pins, Policy::First, std::slice::from_ref(&old));
@@ -61,7 +61,7 @@ fn a_change_that_is_approved_is_the_new_pin() {
     assert_eq!(judge(&mut pins, Policy::First, &[new]), [APPROVED]);
     let pin = pins.approved().next().unwrap();
     assert_eq!((pin.by, pin.at_ms), (By::Person, 20));
-    // The old one was agreed to once, and is not any more.
+    // The old definition is no longer approved.
     assert_eq!(
         judge(&mut pins, Policy::First, &[old]),
         [Verdict::Held(Why::Changed)]
@@ -69,7 +69,7 @@ fn a_change_that_is_approved_is_the_new_pin() {
 }
 
 #[test]
-fn who_asks_holds_everything_and_who_always_trusts_nothing() {
+fn ask_holds_everything_and_always_holds_nothing() {
     let (one, two) = (tool("add", "Adds."), tool("add", "Adds, and more."));
     let mut asking = pins();
     assert_eq!(
@@ -97,7 +97,7 @@ fn who_asks_holds_everything_and_who_always_trusts_nothing() {
             fingerprint(tool)
         );
     }
-    // The pins are those of the last look when the policy becomes stricter.
+    // When the policy becomes stricter, the pins are those of the last judgement.
     assert_eq!(
         judge(&mut trusting, Policy::First, std::slice::from_ref(&one)),
         [Verdict::Held(Why::Changed)]
@@ -106,7 +106,7 @@ fn who_asks_holds_everything_and_who_always_trusts_nothing() {
 }
 
 #[test]
-fn what_came_meanwhile_is_not_approved() {
+fn unseen_change_is_not_approved() {
     let mut pins = pins();
     let (seen, meanwhile) = (tool("add", "Adds."), tool("add", "Sends."));
     judge(&mut pins, Policy::Ask, std::slice::from_ref(&seen));
@@ -127,7 +127,7 @@ fn what_came_meanwhile_is_not_approved() {
 }
 
 #[test]
-fn no_stands_for_exactly_that_definition() {
+fn rejection_applies_to_exactly_that_definition() {
     let mut pins = pins();
     let (old, bad, worse) = (tool("a", "x"), tool("a", "y"), tool("a", "z"));
     judge(&mut pins, Policy::First, std::slice::from_ref(&old));
@@ -143,7 +143,7 @@ fn no_stands_for_exactly_that_definition() {
         judge(&mut pins, Policy::First, one(&worse)),
         [Verdict::Held(Why::Changed)]
     );
-    // Neither another change nor a pause makes it forgotten.
+    // It is remembered despite other changes and absences.
     assert_eq!(judge(&mut pins, Policy::First, one(&bad)), rejected);
     judge(&mut pins, Policy::First, &[]);
     assert_eq!(judge(&mut pins, Policy::First, one(&bad)), rejected);
@@ -155,7 +155,7 @@ fn no_stands_for_exactly_that_definition() {
 }
 
 #[test]
-fn a_tool_that_nobody_approved_is_rejected_for_good_too() {
+fn never_approved_tool_stays_rejected() {
     let mut pins = pins();
     let bad = [tool("a", "x")];
     judge(&mut pins, Policy::Ask, &bad);
@@ -168,7 +168,7 @@ fn a_tool_that_nobody_approved_is_rejected_for_good_too() {
 }
 
 #[test]
-fn to_vanish_and_return_launders_nothing() {
+fn vanished_tool_returns_with_its_pin() {
     let mut pins = pins();
     judge(&mut pins, Policy::First, &[tool("a", "x"), tool("b", "x")]);
     let gone = pins.judge(Policy::First, &[tool("b", "x")], 5);
@@ -183,7 +183,7 @@ fn to_vanish_and_return_launders_nothing() {
 }
 
 #[test]
-fn what_vanished_is_not_held_any_more() {
+fn vanished_tool_is_no_longer_held() {
     let mut pins = pins();
     judge(&mut pins, Policy::Ask, &[tool("a", "x")]);
     assert!(pins.judge(Policy::Ask, &[], 2).changed);
@@ -192,7 +192,7 @@ fn what_vanished_is_not_held_any_more() {
 }
 
 #[test]
-fn pins_are_bounded_and_flooding_launders_nothing() {
+fn flooding_the_pins_launders_nothing() {
     let mut pins = pins();
     judge(&mut pins, Policy::First, &[tool("victim", "good")]);
     assert_eq!(pins.note(), None);
@@ -211,7 +211,7 @@ fn pins_are_bounded_and_flooding_launders_nothing() {
     assert_eq!(pins.approved().count(), limits::PINS);
     assert!(pins.approved().all(|pin| &*pin.tool != "victim"));
     assert!(pins.note().is_some());
-    // Its pin is gone, and so is the benefit of the doubt.
+    // Its pin is gone, and new tools are no longer approved on first sight.
     let evil = [tool("victim", "evil")];
     assert_eq!(
         judge(&mut pins, Policy::First, &evil),
@@ -227,7 +227,7 @@ fn pins_are_bounded_and_flooding_launders_nothing() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_left_out() {
+fn unjudgeable_tools_are_left_out() {
     let mut pins = pins();
     let parse = |json: &'static str| Raw::parse(json).unwrap();
     let tools = [
@@ -272,7 +272,7 @@ fn what_cannot_be_judged_is_left_out() {
 }
 
 #[test]
-fn damaged_pins_hold_everything_whatever_the_policy() {
+fn damaged_pins_hold_everything_under_any_policy() {
     let tools = [tool("a", "x"), tool("b", "x")];
     for policy in [Policy::First, Policy::Ask, Policy::Always] {
         let mut pins = Pins::damaged("math", "math-server");
@@ -291,7 +291,7 @@ fn damaged_pins_hold_everything_whatever_the_policy() {
 }
 
 #[test]
-fn a_change_of_the_configuration_is_noticed_and_no_secret_is_kept() {
+fn changed_configuration_is_noticed_and_secrets_are_dropped() {
     let pins = Pins::new("math", "math-server --key hunter2");
     assert!(pins.is_of("math-server --key hunter2"));
     assert!(!pins.is_of("math-server --key hunter3"));
@@ -299,7 +299,7 @@ fn a_change_of_the_configuration_is_noticed_and_no_secret_is_kept() {
 }
 
 #[test]
-fn large_definitions_are_known_by_their_fingerprint_alone() {
+fn large_definitions_keep_only_their_fingerprint() {
     let mut pins = pins();
     let large = tool("a", &"x".repeat(limits::DEFINITION_BYTES));
     // First sight would hold it: it is too long to be scanned.
@@ -319,7 +319,7 @@ fn large_definitions_are_known_by_their_fingerprint_alone() {
 }
 
 #[test]
-fn the_texts_of_many_definitions_are_bounded_too() {
+fn total_text_of_definitions_is_bounded() {
     let mut pins = pins();
     let big = "x".repeat(limits::DEFINITION_BYTES / 2);
     let gone: Vec<_> = (0..40).map(|n| tool(&format!("a{n:02}"), &big)).collect();
@@ -330,7 +330,7 @@ fn the_texts_of_many_definitions_are_bounded_too() {
         let pins = pins.approved().filter(|pin| pin.tool.starts_with(prefix));
         pins.filter(|pin| pin.definition.is_some()).count()
     };
-    // Those that are offered keep theirs, as many as fit.
+    // Offered tools keep their texts, as many as fit.
     assert_eq!(kept('b'), 40);
     assert_eq!(kept('a'), 23);
     assert!(pins.encode().len() < limits::PINS_BYTES);

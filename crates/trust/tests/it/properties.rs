@@ -1,4 +1,4 @@
-//! What holds of pins after any sequence of events.
+//! Invariants of pins after any sequence of events.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use switchboard_wire::Raw;
 
 use crate::tool;
 
-/// Few names and texts, so that they meet often. The last text has something hidden in it.
+/// Few names and texts, so that they collide often. The last text contains an invisible character.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const TEXTS: [&str; 4] = ["one", "two", "three", "fo\u{200b}ur"];
 
@@ -42,13 +42,13 @@ fn of(name: usize, text: usize) -> Fingerprint {
     fingerprint(&tool(NAMES[name], TEXTS[text]))
 }
 
-/// A plain account of what was agreed to, kept beside the pins.
+/// A simple model of the decisions, kept beside the pins.
 #[derive(Default)]
 struct Account {
-    /// What each tool was agreed to say, last.
+    /// The last approved definition of each tool.
     agreed: HashMap<usize, Fingerprint>,
     refused: HashMap<usize, HashSet<Fingerprint>>,
-    /// What each tool said at the last judgement, if it was held.
+    /// The held definition of each tool at the last judgement.
     held: HashMap<usize, Fingerprint>,
 }
 
@@ -59,7 +59,7 @@ impl Account {
         self.held.remove(&name);
     }
 
-    /// What a tool is to be called: None if it is approved.
+    /// The expected reason for holding a tool; `None` if it is approved.
     fn expect(&mut self, damaged: bool, policy: Policy, name: usize, text: usize) -> Option<Why> {
         let now = of(name, text);
         let agreed = self.agreed.get(&name).copied();
@@ -80,9 +80,9 @@ impl Account {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Nothing is approved that was not pinned or agreed to, and a restart changes nothing.
+    /// Only pinned or approved definitions pass, and a restart changes nothing.
     #[test]
-    fn nothing_passes_that_was_not_agreed_to(
+    fn only_approved_definitions_pass(
         mut damaged: bool,
         steps in prop::collection::vec(step(), 1..30),
     ) {

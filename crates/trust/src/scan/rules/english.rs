@@ -1,9 +1,9 @@
-//! What English instructions to a model look like.
+//! English instructions to a model.
 //!
-//! Servers rightly tell a model how to use their tools: "you must list the files first", "IMPORTANT:
-//! always use absolute paths". So no rule is about a tone. Each is about a thing that no tool has to
-//! ask for: to drop other instructions, to keep something from the user, to hand over what is not the
-//! tool's business.
+//! Servers legitimately tell a model how to use their tools: "you must list the files first",
+//! "IMPORTANT: always use absolute paths". So no rule is about tone. Each is about something that no
+//! tool needs to request: to drop other instructions, to keep something from the user, to hand over
+//! data that is not the tool's business.
 
 use super::Rules;
 use crate::scan::{Kind, Severity};

@@ -1,7 +1,7 @@
-//! The plainest instructions to a model in other languages: to drop its instructions, to keep
+//! The most common instructions to a model in other languages: to drop its instructions, to keep
 //! something from the user, to hand over keys, passwords and conversations.
 //!
-//! Accents do not matter, because the words of a text have lost theirs too.
+//! Accents are omitted, because they are also removed from the words of a text.
 
 use super::Rules;
 use crate::scan::{Kind, Severity};

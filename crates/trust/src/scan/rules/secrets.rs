@@ -1,7 +1,7 @@
-//! Orders about files and variables that hold keys, whose names are marked in the text.
+//! Orders about files and variables that contain keys, whose names are marked in the text.
 //!
-//! Tools name them rightly: the one that connects with a key, the one that has to be given a token. So
-//! a name alone is at most suspicious. To have a model put what they hold into a call is dangerous.
+//! Tools mention them legitimately: a tool that connects with a key, or one that needs a token. So a
+//! name alone is at most suspicious. To make a model put their content into a call is dangerous.
 
 use super::Rules;
 use crate::scan::{Kind, Severity};
@@ -13,12 +13,12 @@ pub(super) const RULES: &[Rules] = &[
         severity: Severity::Danger,
         says: "it asks for what is in a file or a variable that holds keys",
         lines: &[
-            // An argument that has to hold it.
+            // Arguments that must contain it.
             "must|should|shall|has_to|have_to|needs_to|need_to ..1 contain|include|hold|carry|equal|repeat|quote ..6 asecretfile|ausualsecretfile",
             "contain|contains|containing|equals|equal|holds|carries|is|be|as|with ..3 what|whatever|content|contents|text|everything|lines|entry|entries|output ..5 asecretfile|ausualsecretfile",
             "contain|contains|containing|equals|equal|holds|carries ..3 what|whatever|content|contents|text|value|output ..5 asecretkey|asecretvalue",
             "contents|content ..2 of ..3 asecretfile",
-            // What the model has to do with it.
+            // Actions that the model must take with it.
             "!can|to|will|would|may|could|might|not|dont|or|it|tool|optionally put|pass|send|include|fill|insert|append|attach|add|paste|write|copy|use|provide|supply|submit|upload|forward|post|embed|encode|quote|repeat|print|echo|take ..5 what|whatever|content|contents|text|value|values|output|line|lines|everything|body|entry|entries|cookies|key|token|password|passwords ..5 asecretfile|ausualsecretfile",
             "!can|to|will|would|may|could|might|not|dont|or|it|tool|optionally|should use|put|pass|send|include|fill|insert|append|attach|paste|copy|submit|upload|forward|post|embed|encode|quote|repeat|print|echo ..5 what|whatever|content|contents|value|values|output ..4 asecretkey|asecretvalue",
             "!can|to|will|would|may|could|might|not|dont|or|it|tool|optionally set|fill ..4 to|with ..2 asecretkey|asecretvalue",
@@ -30,7 +30,7 @@ pub(super) const RULES: &[Rules] = &[
             "!can|to|will|would|may|could|might|not|dont|or|it|tool|optionally put|include|append|insert|embed|quote|paste|echo|print|send|add|fill|write|copy ..3 asecretvalue|asecretfile ..4 in|into|as",
             "echo|print asecretvalue",
             "answer|reply|respond|start|begin|end|finish ..3 with ..4 asecretfile|ausualsecretfile|asecretvalue",
-            // Where it goes.
+            // Destinations.
             "asecretfile|ausualsecretfile ..2 content|contents|text ..3 as|into|goes|belongs|here",
             "asecretfile|ausualsecretfile|asecretkey|asecretvalue ..5 goes|go|belongs|belong ..1 into|in|here|to",
             "asecretfile|ausualsecretfile ..4 must_be|has_to_be|should_be|needs_to_be|is_to_be|are_to_be|gets ..1 sent|passed|included|appended|forwarded|attached|put|copied|uploaded|quoted|repeated|pasted",
