@@ -94,7 +94,7 @@ pub(crate) fn brief(version: &Version) -> Map<String, Value> {
 /// The most bytes of a memory's text in [`brief`].
 const BRIEF_BYTES: usize = 1_000;
 
-/// Rounds a number to its significant digits.
+/// Rounds a number to four decimal places, since more are not significant.
 pub(crate) fn number(number: f32) -> f64 {
     (f64::from(number) * 10_000.0).round() / 10_000.0
 }

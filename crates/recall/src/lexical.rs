@@ -4,9 +4,9 @@
 //! rarity, and the score of a memory is the share of the total weight that its words make up. A share means
 //! the same among ten memories as among a hundred thousand.
 //!
-//! A memory also has, at half weight, the words of the memories that were learned just before and after it:
-//! an answer is found by the words of the question before it. A date in the query also counts as a word; the
-//! memories that are from that time or name that date have it.
+//! A memory also has, at reduced weight, the words of the memories that were learned just before and after
+//! it: an answer is found by the words of the question before it. A date in the query also counts as a word;
+//! the memories that are from that time or name that date have it.
 
 use crate::{
     columns::{Admitted, Columns},

@@ -226,7 +226,7 @@ impl Lexicon {
     }
 }
 
-/// Indexes are stored in 32 bits; there are far fewer than would not fit.
+/// Indexes are stored in 32 bits, which is far more than needed.
 fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(NOTHING)
 }

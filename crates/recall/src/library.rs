@@ -147,7 +147,7 @@ impl Library {
             .retain(|model| *model.fingerprint == *fingerprint);
     }
 
-    /// Removes everything except the models, which keep no vectors.
+    /// Removes everything except the models, which lose their vectors.
     pub fn clear(&mut self) {
         let models = self.models.drain(..).map(Model::emptied).collect();
         *self = Self {

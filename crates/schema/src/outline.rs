@@ -18,8 +18,9 @@ pub struct Outline {
 /// The mark for omitted parts.
 pub(crate) const MORE: &str = "…";
 
-/// Lists the parameters of a schema, the required ones first, in at most `budget` bytes: `path:
-/// string, limit?: integer = 10, mode?: "r"|"w", filter?: {from: string, to?: string}`.
+/// Lists the parameters of a schema, the required ones first, in at most `budget` bytes:
+///
+/// `path: string, limit?: integer = 10, mode?: "r"|"w", filter?: {from: string, to?: string}`
 ///
 /// If they exceed the budget, the inner parts of objects are left out first, then the last
 /// parameters.

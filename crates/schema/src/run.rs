@@ -85,14 +85,15 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    /// Takes steps from the remaining ones. Returns `false` if they do not suffice.
+    /// Deducts steps from the remaining ones. Returns `false` if they do not suffice.
     pub(crate) fn charge(&mut self, steps: u64) -> bool {
         let left = self.steps.checked_sub(steps);
         self.steps = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// Takes steps for the search of a similar name, if that search is needed.
+    /// Charges for the search of a similar name, if that search is needed. Returns `false` if it is
+    /// not, or if the steps do not suffice.
     pub(crate) fn charge_search<'a>(
         &mut self,
         wrong: &str,

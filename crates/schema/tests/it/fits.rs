@@ -151,7 +151,7 @@ fn values_with_another_meaning_are_refused() {
             "{property} {given}"
         );
     }
-    // Duplicate members are not chosen from.
+    // Of duplicate members, none is chosen.
     let schema = json!({ "type": "object", "properties": { "p": { "type": "integer" } } });
     assert_eq!(fit(&schema, r#"{"p":1,"p":"3"}"#), None);
 }

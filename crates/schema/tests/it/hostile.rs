@@ -1,4 +1,4 @@
-//! Schemas and values designed to do harm. These tests pass by ending: all work is bounded, and the
+//! Schemas and values designed to do harm. A test passes if it ends: all work is bounded, and the
 //! bounds are small.
 
 use std::fmt::Write;

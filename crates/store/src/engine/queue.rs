@@ -30,7 +30,7 @@ struct Waiting {
     records: VecDeque<Activity>,
     /// Time at which the oldest record arrived; its batch is due [`GROUP_WAIT`] later.
     since: Option<Instant>,
-    /// Due at once.
+    /// Queued writes, which are due at once.
     writes: Vec<Write>,
     write_bytes: usize,
     questions: Vec<Box<dyn Question>>,

@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// Like [`open`](Self::open), but leaves the machine to other work first: waits for `rest`, or
-    /// until the first query or write.
+    /// until the first query, write or request to close.
     pub fn open_after(path: PathBuf, rest: Duration) -> Self {
         Self::start(path, Retention::default(), rest)
     }

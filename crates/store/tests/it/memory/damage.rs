@@ -35,7 +35,7 @@ fn told(versions: Vec<Version>) -> Told {
     versions.into_iter().map(plain).collect()
 }
 
-/// Creates a closed file with a good number of all objects.
+/// Creates and closes a file with many objects of every type.
 async fn filled(place: &Place) -> Told {
     let store = place.open();
     let memories = store.memories();

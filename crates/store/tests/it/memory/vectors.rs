@@ -74,7 +74,7 @@ async fn vectors_round_trip_and_missing_ones_are_listed() {
 }
 
 #[tokio::test]
-async fn counts_cover_active_model_and_models_all() {
+async fn counts_refer_to_the_active_model() {
     let place = Place::new();
     let memories = three(&place).await;
     let counts = async || {

@@ -31,7 +31,7 @@ impl Database {
     }
 
     /// Returns the number of matches, including ended ones, if it can be determined without looking at
-    /// each version: that is, if the filter has a scope at most.
+    /// each version: that is, if nothing but the scope and `ended_by` is set.
     fn current(&self, which: &Listing) -> Result<Option<Walk>, SqliteError> {
         let Listing {
             scope,
