@@ -42,8 +42,8 @@ pub(crate) fn write(version: &Version, to: &mut String) {
     );
 }
 
-/// Puts a text on one line, so that it cannot begin a heading, list or quotation, and removes
-/// markup and control characters, so that it cannot command a terminal.
+/// Puts a text on one line, so that it cannot begin a heading, list or quotation. Also escapes
+/// markup, and removes control characters, so that it cannot command a terminal.
 pub(crate) fn on_one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ").replace('<', "&lt;");

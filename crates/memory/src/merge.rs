@@ -21,7 +21,7 @@ const GROUPS: usize = 50;
 const LOOKED_AT: usize = 20_000;
 const LOOKED_AT_BYTES: usize = 64 * 1024 * 1024;
 const PAGE: usize = 1_000;
-/// The most similar memories found for each.
+/// The greatest number of similar memories that are found for each.
 const OTHERS: usize = 16;
 
 #[derive(Debug, Deserialize)]

@@ -21,7 +21,7 @@ pub(crate) const KIND: &str = "semantic";
 pub(crate) const IMPORTANCE: f32 = 0.5;
 /// The least similarity at which a stored memory is reported as nearly the same as another.
 const SIMILAR: f32 = 0.85;
-/// The most similar memories that are reported.
+/// The greatest number of similar memories that are reported.
 const SIMILAR_MOST: usize = 3;
 /// The most bytes of metadata.
 const METADATA_BYTES: usize = 64 * 1024;
