@@ -1,9 +1,9 @@
-//! Arithmetic on vectors, written so that the compiler makes vector code of it.
+//! Vector arithmetic, written so that the compiler emits SIMD code.
 
-/// Sums are kept in so many lanes, because the compiler may not change the order of additions by itself.
+/// The number of partial sums, because the compiler may not reorder additions on its own.
 const LANES: usize = 8;
 
-/// Scales the vector to length 1, unless it has no direction.
+/// Scales the vector to length 1. Returns `false` and leaves it unchanged if it has no direction.
 pub(crate) fn to_unit(vector: &mut [f32]) -> bool {
     let length = sum(vector, |x| x * x).sqrt();
     let sound = length.is_finite() && length > 0.0;
@@ -15,7 +15,7 @@ pub(crate) fn to_unit(vector: &mut [f32]) -> bool {
     sound
 }
 
-/// The sum of the results of a function.
+/// Returns the sum of a function over all values.
 pub(crate) fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let (chunks, rest) = values.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vector_without_direction_stays_as_it_is() {
+    fn vector_without_direction_is_not_scaled() {
         assert!(!to_unit(&mut [0.0; 3]));
         assert!(!to_unit(&mut [f32::NAN, 1.0]));
         let mut vector = [3.0, 4.0];

@@ -1,4 +1,4 @@
-//! What becomes of a single character before words are made: BERT's clean-up of uncased text.
+//! Normalises single characters before text is split into words: BERT's clean-up of uncased text.
 
 use icu_normalizer::properties::{CanonicalDecompositionBorrowed, Decomposed};
 use icu_properties::{
@@ -11,18 +11,19 @@ const DECOMPOSITION: CanonicalDecompositionBorrowed<'static> =
 const CATEGORY: CodePointMapDataBorrowed<'static, GeneralCategory> =
     CodePointMapData::<GeneralCategory>::new();
 
-/// What is left of a character.
+/// A normalised character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Simple {
     /// The end of a word.
     Space,
-    /// A word of its own: punctuation, or a Chinese character.
+    /// A word on its own: punctuation, or a Chinese character.
     Alone(char),
     /// A part of a word.
     Letter(char),
 }
 
-/// Adds what is left of a character: nothing for control characters and accents, several for some letters.
+/// Appends the normalised form of a character: nothing for control characters and accents, several
+/// characters for some letters.
 pub(crate) fn simplify(original: char, simple: &mut Vec<Simple>) {
     if original.is_ascii() {
         simple.extend(simplify_ascii(original));
@@ -61,7 +62,7 @@ fn classify(letter: char, alone: bool) -> Simple {
     }
 }
 
-/// Takes a character apart into its letter and its accents, those of the letter again included.
+/// Decomposes a character into its letter and its accents, recursively.
 fn decompose(character: char, part: &mut dyn FnMut(char)) {
     match DECOMPOSITION.decompose(character) {
         Decomposed::Default => part(character),
@@ -73,7 +74,7 @@ fn decompose(character: char, part: &mut dyn FnMut(char)) {
     }
 }
 
-/// Control and format characters, those for private use, and the mark of what could not be decoded.
+/// Returns `true` for control, format and private-use characters, and for the replacement character.
 fn is_noise(character: char) -> bool {
     use GeneralCategory::{Control, Format, PrivateUse};
     character == char::REPLACEMENT_CHARACTER
@@ -86,7 +87,8 @@ fn is_punctuation(character: char) -> bool {
             && GeneralCategoryGroup::Punctuation.contains(CATEGORY.get(character))
 }
 
-/// The blocks that BERT calls Chinese. The gap before `2B920` is in the tokeniser of the published models.
+/// Returns `true` for the blocks that BERT calls Chinese. The gap before `2B920` is in the tokeniser of
+/// the published models, too.
 fn is_chinese(character: char) -> bool {
     matches!(character,
         '\u{3400}'..='\u{4DBF}'

@@ -1,73 +1,73 @@
-//! Why a model cannot be used.
+//! Errors of models.
 
 use std::{borrow::Cow, io, path::PathBuf};
 
-/// Why a model cannot be opened, or gives no vector.
+/// An error in opening or running a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
     /// A file of the model is missing or unreadable.
     #[error("cannot read {path:?}")]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
     /// A file of the model is not JSON, or not of the expected shape.
     #[error("{path:?} is not the description of a model")]
     Json {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// Position and cause.
         #[source]
         source: serde_json::Error,
     },
-    /// A file is larger than any model for which this program is made.
+    /// A file is larger than that of any supported model.
     #[error("{path:?} has {bytes} bytes, and at most {most} are read")]
     TooLarge {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// How large it is.
+        /// Size of the file in bytes.
         bytes: u64,
-        /// How large it may be.
+        /// Greatest size in bytes.
         most: u64,
     },
-    /// A model of another kind.
+    /// The model is of a different kind.
     #[error("{path:?} describes a model that cannot be run here: {what}")]
     Unsupported {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is different.
+        /// Difference from the supported kind.
         what: String,
     },
-    /// The weights are not what the model's description promises.
+    /// The weights do not match the model's description.
     #[error("{path:?} is damaged or belongs to another model: {what}")]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the mismatch.
         what: String,
     },
     /// The vocabulary cannot be used.
     #[error("the vocabulary cannot be used: {0}")]
     Vocabulary(String),
-    /// The bytes are no table of word vectors.
+    /// The bytes are not a table of word vectors.
     #[error("the table of word vectors cannot be used: {0}")]
     Table(String),
-    /// Two vectors of different lengths were to be compared: they are of different models.
+    /// Two vectors to compare have different lengths: they are from different models.
     #[error("a vector of {found} numbers, where {expected} were expected")]
     Dimensions {
-        /// The length of the others.
+        /// Expected length.
         expected: usize,
-        /// The length of this one.
+        /// Actual length.
         found: usize,
     },
 }
 
 impl ModelError {
-    /// Advice for the user, apart from the message.
+    /// Advice for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Read { .. } => "check that the model's folder is complete and may be read".into(),

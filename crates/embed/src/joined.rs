@@ -1,14 +1,15 @@
-//! A sentence model and the built-in table, side by side.
+//! A sentence model combined with the built-in table.
 
 use std::sync::Arc;
 
 use crate::{Embedder, MiniLm, ModelError, Role, StaticTable};
 
-/// A sentence model and the built-in table, side by side.
+/// A sentence model combined with the built-in table.
 ///
-/// The model reads a text, the table only its words; each finds what the other misses. A vector is the two
-/// one after the other, so that the product of two of them is the sum of both opinions. It is longer than 1
-/// where the table knows a word, so products tell which of several texts is nearer, and not how near it is.
+/// The model understands a text, the table only its words; each finds matches that the other misses. The
+/// two vectors are concatenated, so that the dot product of two of them is the sum of both scores. If the
+/// table knows a word, the vector is longer than 1, so products tell which of several texts is nearer, but
+/// not how near it is.
 #[derive(Debug)]
 pub struct Joined {
     sentences: Arc<MiniLm>,
@@ -17,11 +18,11 @@ pub struct Joined {
     fingerprint: String,
 }
 
-/// How long the table's share of a vector is, beside the model's with length 1. Measured.
+/// The length of the table's part of a vector, relative to the model's with length 1. Found by measurement.
 const WORDS: f32 = 0.4;
 
 impl Joined {
-    /// Joins a model with the built-in table.
+    /// Combines a model with the built-in table.
     pub fn new(sentences: MiniLm) -> Self {
         let words = StaticTable::built_in();
         Self {
@@ -32,7 +33,8 @@ impl Joined {
         }
     }
 
-    /// The model alone. Its weights are in memory once, however many go by it.
+    /// Returns the model alone. Its weights are in memory only once, regardless of the number of
+    /// references.
     pub fn sentences(&self) -> &Arc<MiniLm> {
         &self.sentences
     }

@@ -1,15 +1,16 @@
-//! Texts as vectors whose closeness is closeness in meaning, computed here and now.
+//! Text embeddings: vectors that are close if the texts are close in meaning, computed locally.
 //!
-//! There are two ways, and both are an [`Embedder`]. A [`MiniLm`] is a small sentence model of the BERT
-//! family, read from a folder in the published layout: milliseconds for a sentence. A [`StaticTable`] has one
-//! vector for each piece of a word and adds them up: microseconds, and it is part of the program.
+//! There are two kinds of [`Embedder`]. A [`MiniLm`] is a small sentence model of the BERT family, read from
+//! a folder in the published layout; it takes milliseconds for a sentence. A [`StaticTable`] has one vector
+//! for each word piece and adds them up; it takes microseconds, and one is built into the program.
 //!
-//! [`WordPiece`] cuts texts into the pieces that both work on. A [`Matrix`] keeps the vectors of many texts
-//! in a quarter of their memory and compares one with all of them; a [`Quantised`] is one of them, to be kept.
+//! [`WordPiece`] splits texts into the pieces that both use. A [`Matrix`] holds the vectors of many texts in
+//! a quarter of their memory and compares one with all of them; a [`Quantised`] is a single such vector, for
+//! storage.
 //!
-//! Builds without the feature `minilm` have no sentence model: [`MiniLm::open`] fails in them.
+//! Builds without the feature `minilm` have no sentence model: their [`MiniLm::open`] fails.
 //!
-//! Nothing here reaches for the network, starts a thread or asks for a clock.
+//! This crate does not use the network, threads or a clock.
 
 mod arithmetic;
 mod characters;
@@ -36,25 +37,25 @@ pub use quantised::Quantised;
 pub use table::StaticTable;
 pub use wordpiece::WordPiece;
 
-/// Something that makes vectors of texts.
+/// A source of embeddings.
 ///
-/// All vectors have the same number of dimensions and, but for those of a [`Joined`], length 1, so that the
-/// product of two of them is the cosine of their angle.
+/// All vectors have the same number of dimensions and, except for those of a [`Joined`], length 1, so that
+/// the dot product of two of them is the cosine of their angle.
 pub trait Embedder: Send + Sync {
-    /// What it is called, for people.
+    /// Returns the name of the embedder, for display.
     fn name(&self) -> &str;
 
-    /// What tells vectors of this embedder from those of any other: they are not comparable. It stays the same
-    /// for the same model, so vectors can be kept together with it.
+    /// Returns the fingerprint of the embedder. Vectors with different fingerprints are not comparable. The
+    /// fingerprint of a model never changes, so vectors can be stored with it.
     fn fingerprint(&self) -> &str;
 
-    /// How many numbers a vector has.
+    /// Returns the length of the vectors.
     fn dimensions(&self) -> usize;
 
-    /// The vector of a text; none if there is nothing in the text that the embedder knows.
+    /// Returns the vector of a text, or `None` if the embedder knows nothing in the text.
     fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>, ModelError>;
 
-    /// The vectors of several texts, in their order. This is faster than one at a time.
+    /// Returns the vectors of several texts, in order. This is faster than one call per text.
     fn embed_all(&self, role: Role, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, ModelError>;
 }
 
@@ -80,16 +81,16 @@ impl<E: Embedder + ?Sized> Embedder for &E {
     }
 }
 
-/// What a text is for. Some models are trained to be told.
+/// The purpose of a text. Some models are trained to distinguish the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Something is looked for with it.
+    /// A text to search with.
     Query,
-    /// It is to be found.
+    /// A text to be found.
     Passage,
 }
 
-/// The start of a digest, as text: enough to tell models apart.
+/// Formats the first bytes of a digest: enough to tell models apart.
 fn digest_text(digest: &[u8]) -> String {
     hex::encode(&digest[..digest.len().min(8)])
 }

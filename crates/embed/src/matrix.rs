@@ -1,23 +1,23 @@
-//! The vectors of many texts, each number in a byte.
+//! The vectors of many texts, with one byte per number.
 
 use crate::{ModelError, Quantised, quantised::quantise};
 
-/// Vectors of the same length, at most one in each row, and the comparison of one with all of them.
+/// Vectors of the same length, at most one in each row, to compare with another vector.
 ///
-/// A row keeps its numbers as bytes and one factor, so the product of two unit vectors is off by a few
-/// thousandths at most: enough to find the nearest, and a quarter of the memory.
+/// A row stores its numbers as bytes and one factor, so the dot product of two unit vectors is off by a
+/// few thousandths at most: accurate enough to find the nearest, in a quarter of the memory.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     dimensions: usize,
     numbers: Vec<i8>,
-    /// A row without a vector has [`NOTHING`] here.
+    /// Factor of each row; [`NOTHING`] for a row without a vector.
     scales: Vec<f32>,
 }
 
 const NOTHING: f32 = f32::NAN;
 
-/// A vector to compare with the rows of a [`Matrix`], in the width of the products: that saves half of the
-/// conversions.
+/// A vector to compare with the rows of a [`Matrix`], widened to 16 bits in advance, which saves half of
+/// the conversions.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     scale: f32,
@@ -25,7 +25,7 @@ pub struct Prepared {
 }
 
 impl Matrix {
-    /// A matrix without rows, for vectors of that many numbers.
+    /// Creates a matrix without rows, for vectors of this length.
     pub fn new(dimensions: usize) -> Self {
         Self {
             dimensions,
@@ -34,7 +34,7 @@ impl Matrix {
         }
     }
 
-    /// Adds a row, and gives its number.
+    /// Adds a row, and returns its number.
     pub fn push(&mut self, vector: &[f32]) -> Result<usize, ModelError> {
         self.check(vector.len())?;
         let scale = quantise(vector, |number| self.numbers.push(number));
@@ -42,10 +42,10 @@ impl Matrix {
         Ok(self.scales.len() - 1)
     }
 
-    /// Puts a vector into a row, in place of what is there. Rows up to this one that are not there yet are made,
-    /// without vectors; each takes its memory all the same.
+    /// Sets the vector of a row, replacing the one there. Missing rows before it are created without
+    /// vectors, but take memory all the same.
     ///
-    /// A vector whose factor is no finite number compares with nothing: its row is without one.
+    /// A vector whose factor is not finite cannot be compared: its row counts as empty.
     pub fn set(&mut self, row: usize, vector: &Quantised) -> Result<(), ModelError> {
         self.check(vector.numbers.len())?;
         if row >= self.len() {
@@ -58,46 +58,46 @@ impl Matrix {
         Ok(())
     }
 
-    /// Leaves a row without a vector.
+    /// Removes the vector of a row.
     pub fn clear(&mut self, row: usize) {
         if let Some(scale) = self.scales.get_mut(row) {
             *scale = NOTHING;
         }
     }
 
-    /// Whether a row has a vector.
+    /// Returns `true` if a row has a vector.
     pub fn has(&self, row: usize) -> bool {
         self.scales.get(row).is_some_and(|scale| scale.is_finite())
     }
 
-    /// How many rows there are, with vectors or without.
+    /// Returns the number of rows, with or without vectors.
     pub fn len(&self) -> usize {
         self.scales.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns `true` if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.scales.is_empty()
     }
 
-    /// How many numbers a row has.
+    /// Returns the length of the vectors.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// About how many bytes of memory it takes.
+    /// Returns the approximate memory use in bytes.
     pub fn bytes(&self) -> usize {
         self.numbers.capacity() + self.scales.capacity() * size_of::<f32>()
     }
 
-    /// A vector to compare with rows. One of another length than theirs has no product with any of them.
+    /// Prepares a vector for comparison. A vector of the wrong length has no product with any row.
     pub fn prepare(&self, vector: &[f32]) -> Prepared {
         let mut numbers = Vec::with_capacity(vector.len());
         let scale = quantise(vector, |number| numbers.push(i16::from(number)));
         Prepared { scale, numbers }
     }
 
-    /// The vector of a row, to compare it with others.
+    /// Prepares the vector of a row for comparison with others.
     pub fn prepare_row(&self, row: usize) -> Option<Prepared> {
         let (numbers, scale) = self.row(row)?;
         Some(Prepared {
@@ -106,7 +106,7 @@ impl Matrix {
         })
     }
 
-    /// The product of a vector with a row, if the row has a vector.
+    /// Returns the dot product of a vector and a row, if the row has a vector.
     pub fn product(&self, row: usize, with: &Prepared) -> Option<f32> {
         let (numbers, scale) = self.row(row)?;
         if with.numbers.len() != self.dimensions {
@@ -116,8 +116,8 @@ impl Matrix {
         product.is_finite().then_some(product)
     }
 
-    /// The product of a vector with every row, in their order, in place of what was in `products`. It is 0 for a
-    /// row without a vector.
+    /// Replaces the contents of `products` with the dot product of a vector and each row, in order. It is
+    /// 0 for a row without a vector.
     pub fn dot_all(&self, vector: &[f32], products: &mut Vec<f32>) -> Result<(), ModelError> {
         self.check(vector.len())?;
         let with = self.prepare(vector);
@@ -144,8 +144,8 @@ impl Matrix {
     }
 }
 
-/// The sum of the products. Pieces of this length become vector code that is about as fast as the memory; one long
-/// sum takes a third longer.
+/// Computes a dot product. Chunks of this length compile to SIMD code that is about as fast as the memory;
+/// one long sum takes a third longer.
 fn dot(row: &[i8], with: &[i16]) -> f32 {
     const PIECE: usize = 32;
 
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_are_those_of_the_vectors_but_for_a_few_thousandths() {
+    fn products_are_accurate_to_a_few_thousandths() {
         let vector = |seed: u16| {
             let mut vector: Vec<f32> = (0..384_u16)
                 .map(|i| (f32::from(i * 7 + seed * 131) * 0.37).sin())
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_length_is_summed_to_its_end() {
+    fn every_length_is_summed_completely() {
         for length in [1_u16, 31, 32, 33, 64, 70, 384] {
             let mut matrix = Matrix::new(length.into());
             let ones = Quantised {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_vectors_do_no_harm() {
+    fn extreme_vectors_do_no_harm() {
         let mut matrix = Matrix::new(3);
         matrix.push(&[0.0; 3]).unwrap();
         matrix.push(&[f32::NAN, f32::INFINITY, 1.0]).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_from_elsewhere_do_no_harm() {
+    fn invalid_quantised_vectors_do_no_harm() {
         let mut matrix = Matrix::new(2);
         let odd = |scale, numbers: &[i8]| Quantised {
             scale,

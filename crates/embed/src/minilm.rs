@@ -20,10 +20,10 @@ use self::{
 };
 use crate::{Embedder, ModelError, Role, WordPiece, arithmetic::to_unit, digest_text, limits};
 
-/// A sentence model: the mean of its vectors of a text's pieces is the vector of the text.
+/// A sentence model: the vector of a text is the mean of the vectors of its pieces.
 ///
-/// The vectors of words, half of the weights, stay in the file, which is held open; the rest is in memory,
-/// 43 MB for all-MiniLM-L6-v2.
+/// The word vectors, which are half of the weights, stay in the file, which is kept open; the rest is in
+/// memory, 43 MB for all-MiniLM-L6-v2.
 pub struct MiniLm {
     name: String,
     fingerprint: String,
@@ -32,19 +32,20 @@ pub struct MiniLm {
     prompts: Prompts,
     weights: Weights,
     words: Place,
-    /// What is added to the word at each position: the vectors of the position and of a first sentence.
+    /// Vectors added to the word at each position: the sum of the position embedding and the embedding of the
+    /// first segment.
     positions: Vec<f32>,
     network: Network,
     dimensions: usize,
 }
 
-/// The pieces around every text.
+/// The special pieces around every text.
 struct Special {
     first: u32,
     last: u32,
 }
 
-/// What is read of `config.json`.
+/// The keys of `config.json` that are used.
 #[derive(Deserialize)]
 struct Config {
     model_type: String,
@@ -63,8 +64,8 @@ struct Config {
 
 impl MiniLm {
     /// Opens the model in a folder with `config.json`, `model.safetensors`, and `vocab.txt` or
-    /// `tokenizer.json`. What it wants before queries and passages is in `config_sentence_transformers.json`, if
-    /// that is there.
+    /// `tokenizer.json`. If `config_sentence_transformers.json` exists, the prompts for queries and passages
+    /// are read from it.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
         let config = Config::read(&folder.join("config.json"))?;
         let vocabulary = read_vocabulary(folder, config.vocab_size)?;
@@ -96,8 +97,8 @@ impl MiniLm {
         })
     }
 
-    /// The numbers of a text's pieces, after those of its prompt, between the special ones; nothing if it has
-    /// none.
+    /// Returns the piece IDs of the prompt and the text, between the special ones; `None` if the text has no
+    /// pieces.
     fn pieces(&self, role: Role, text: &str) -> Option<Vec<u32>> {
         if self.vocabulary.ids(text, 1).is_empty() {
             return None;
@@ -112,7 +113,7 @@ impl MiniLm {
         Some(pieces)
     }
 
-    /// The vectors of several texts whose pieces are worked on at once.
+    /// Returns the vectors of several texts, computed in one batch.
     fn run(&self, batch: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, ModelError> {
         let mut texts: Vec<Range<usize>> = Vec::with_capacity(batch.len());
         let mut end = 0;
@@ -144,7 +145,7 @@ impl MiniLm {
             .collect()
     }
 
-    /// The mean of the rows, at length 1.
+    /// Returns the mean of the rows, scaled to length 1.
     fn pool(&self, rows: &[f32]) -> Result<Vec<f32>, ModelError> {
         let mut mean = vec![0.0; self.dimensions];
         for row in rows.chunks_exact(self.dimensions) {
@@ -334,7 +335,7 @@ fn read_vocabulary(folder: &Path, size: usize) -> Result<WordPiece, ModelError> 
     }
 }
 
-/// What is read of `tokenizer.json`.
+/// The keys of `tokenizer.json` that are used.
 #[derive(Deserialize)]
 struct Tokenizer {
     model: TokenizerModel,
@@ -346,7 +347,7 @@ struct TokenizerModel {
 }
 
 impl Tokenizer {
-    /// The pieces in the order of their numbers, which have to be 0, 1, 2 and so on.
+    /// Returns the pieces in the order of their IDs, which must be 0, 1, 2 and so on.
     fn lines(self) -> Result<String, ModelError> {
         let vocab = self.model.vocab;
         let mut lines = vec![None; vocab.len()];
@@ -429,10 +430,10 @@ fn read_network(directory: &Directory<'_>, config: &Config) -> Result<Network, M
     })
 }
 
-/// A matrix with its rows, of that many numbers each, made columns. The file has one row for each output of a
-/// layer; a product with few rows wants one for each input.
+/// Transposes a matrix with this many columns. The file has one row for each output of a layer; a product
+/// with few rows needs one for each input.
 fn turned(numbers: &[f32], columns: usize) -> Vec<f32> {
-    /// Rows of the file that are worked on together, lest every number come from another line of the cache.
+    /// Rows of the file that are processed together, so that not every number is on a different cache line.
     const STRIPE: usize = 16;
 
     let rows = numbers.len() / columns;
@@ -449,9 +450,9 @@ fn turned(numbers: &[f32], columns: usize) -> Vec<f32> {
     turned
 }
 
-/// A digest of the head of the weights, their size, the vocabulary, every bias and norm, and the prompts: whoever
-/// trains a model further changes those, and they are a thousandth of what a digest of all weights would have
-/// to read.
+/// Computes a digest of the header of the weights, their size, the vocabulary, all biases and norms, and the
+/// prompts. Further training of a model changes these, and they are a thousandth of the bytes that a digest
+/// of all weights would have to read.
 fn fingerprint(
     weights: &Weights,
     vocabulary: &WordPiece,

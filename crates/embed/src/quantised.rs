@@ -1,18 +1,18 @@
-//! A vector with each number in a byte.
+//! A vector with one byte per number.
 
-/// A vector with each number in a byte, to be kept: a quarter of its size.
+/// A vector with one byte per number, for storage: a quarter of the size.
 ///
-/// The product of two unit vectors is off by a few thousandths at most.
+/// The dot product of two unit vectors is off by a few thousandths at most.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quantised {
-    /// The factor that makes the vector of the numbers again.
+    /// Factor by which the numbers are multiplied to restore the vector.
     pub scale: f32,
     /// The numbers, from -127 to 127.
     pub numbers: Vec<i8>,
 }
 
 impl Quantised {
-    /// The vector in bytes. One in which something is infinite or no number becomes all zeros: it has no
+    /// Quantises a vector. A vector with infinite or NaN elements becomes all zeros: it has no
     /// direction.
     pub fn from_vector(vector: &[f32]) -> Self {
         let mut numbers = Vec::with_capacity(vector.len());
@@ -20,7 +20,7 @@ impl Quantised {
         Self { scale, numbers }
     }
 
-    /// The vector again.
+    /// Restores the vector.
     pub fn to_vector(&self) -> Vec<f32> {
         let numbers = self.numbers.iter();
         numbers
@@ -29,13 +29,13 @@ impl Quantised {
     }
 }
 
-/// Makes bytes of numbers, and gives the factor that makes numbers of them again.
+/// Quantises numbers to bytes, and returns the factor that restores them.
 pub(crate) fn quantise(vector: &[f32], mut push: impl FnMut(i8)) -> f32 {
     let most = vector.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
     let is_sound = vector.iter().all(|x| x.is_finite());
     let scale = if is_sound { most / 127.0 } else { 0.0 };
     for x in vector {
-        // Nothing but zeros has the scale 0, and what is no number becomes 0: the conversion saturates.
+        // A vector of zeros or tiny numbers, or with an element that is not finite, has the scale 0.
         let number = if scale > 0.0 { x / scale } else { 0.0 };
         #[expect(
             clippy::cast_possible_truncation,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vector_comes_back_but_for_half_a_step() {
+    fn vector_round_trips_within_half_a_step() {
         let vector = [0.5, -0.25, 0.1, 0.0, -0.5];
         let bytes = Quantised::from_vector(&vector);
         assert_eq!(bytes.numbers, [127, -64, 25, 0, -127]);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_direction_becomes_zeros() {
+    fn vector_without_direction_becomes_zeros() {
         for vector in [
             [0.0; 3],
             [f32::NAN, 1.0, 0.0],

@@ -1,18 +1,18 @@
-//! One vector for each piece of a word: the vector of a text is their sum.
+//! A table with one vector for each word piece: the vector of a text is the sum over its pieces.
 //!
-//! A table is made from a sentence model beforehand; how much a piece matters is part of the length of its
-//! vector. The file, with all numbers least byte first:
+//! A table is computed from a sentence model in advance; the weight of a piece is part of the length of
+//! its vector. The file has this layout, with all numbers little-endian:
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
 //! | 8 | `SBTABLE1` |
 //! | 4 | version, 1 |
 //! | 4 | dimensions |
 //! | 4 | rows |
-//! | 4 | bits of a number, 8 or 4 |
-//! | 4 | bytes of the vocabulary |
-//! | … | the vocabulary: one piece a line, as many lines as rows, parted by `\n` |
-//! | 2 × rows | the scale of each row, a float of 16 bits |
+//! | 4 | bits per number, 8 or 4 |
+//! | 4 | length of the vocabulary in bytes |
+//! | … | the vocabulary: one piece per line, as many lines as rows, separated by `\n` |
+//! | 2 × rows | the scale of each row, a 16-bit float |
 //! | … | the numbers, row by row: signed bytes, or 8 + number in 4 bits, the first in the low half of a byte |
 //!
 //! The vector of a row is its scale times its numbers.
@@ -26,12 +26,12 @@ use crate::{Embedder, ModelError, Role, WordPiece, arithmetic::to_unit, digest_t
 const MAGIC: &[u8; 8] = b"SBTABLE1";
 const VERSION: u32 = 1;
 
-/// A table of vectors, one for each piece of a vocabulary.
+/// A table with one vector for each piece of a vocabulary.
 pub struct StaticTable {
     bytes: Cow<'static, [u8]>,
     vocabulary: WordPiece,
     scales: Vec<f32>,
-    /// Where the numbers of the rows are in the bytes.
+    /// Range of the bytes that holds the numbers of the rows.
     numbers: Range<usize>,
     dimensions: usize,
     bits: Bits,
@@ -45,7 +45,7 @@ enum Bits {
 }
 
 impl StaticTable {
-    /// Reads a table. The numbers stay where they are.
+    /// Parses a table. The numbers are not copied.
     pub fn parse(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, ModelError> {
         let bytes = bytes.into();
         let mut rest = Cursor {
@@ -79,7 +79,7 @@ impl StaticTable {
         let length = rest.number()? as usize;
         let lines = rest.at..rest.at + rest.take(length)?.len();
         let lines = match &bytes {
-            // What is part of the program is not copied.
+            // Bytes that are part of the program are not copied.
             Cow::Borrowed(bytes) => str::from_utf8(&bytes[lines]).map(Cow::Borrowed),
             Cow::Owned(bytes) => {
                 str::from_utf8(&bytes[lines]).map(|lines| Cow::Owned(lines.to_owned()))
@@ -90,7 +90,7 @@ impl StaticTable {
             let lines = vocabulary.len();
             return Err(bad(format!("{lines} pieces have {rows} rows")));
         }
-        // The vocabulary has bounded the rows, so no product below overflows.
+        // The vocabulary limits the number of rows, so no product below overflows.
         let scales: Vec<f32> = rest
             .take(2 * rows)?
             .as_chunks::<2>()
@@ -107,7 +107,7 @@ impl StaticTable {
             return Err(bad(format!("it has {found} bytes, not {expected}")));
         }
 
-        // Whoever makes the table anew changes the scales, so the numbers need not be digested.
+        // A table that is computed again gets different scales, so the numbers need not be hashed.
         let digest = Sha256::digest(&bytes[..numbers.start]);
         let fingerprint = format!("table-{}", digest_text(&digest));
         Ok(Self {
@@ -121,7 +121,7 @@ impl StaticTable {
         })
     }
 
-    /// The table that is part of the program. It is read when it is first asked for.
+    /// Returns the table that is built into the program. It is parsed on first use.
     pub fn built_in() -> &'static Self {
         static TABLE: LazyLock<StaticTable> = LazyLock::new(|| {
             let bytes: &[u8] = include_bytes!("../assets/tools.table");
@@ -131,12 +131,12 @@ impl StaticTable {
         &TABLE
     }
 
-    /// The pieces that it has vectors for, the most common words first.
+    /// Returns the pieces that have vectors, the most common words first.
     pub fn vocabulary(&self) -> &WordPiece {
         &self.vocabulary
     }
 
-    /// The vector of a text; none if no piece of it is known.
+    /// Returns the vector of a text, or `None` if no piece of it is known.
     pub fn vector(&self, text: &str) -> Option<Vec<f32>> {
         let mut sum = vec![0.0; self.dimensions];
         let mut pieces = 0;
@@ -209,7 +209,7 @@ impl fmt::Debug for StaticTable {
 }
 
 impl Bits {
-    /// How many bytes a row has.
+    /// Length of a row in bytes.
     fn bytes(self, dimensions: usize) -> usize {
         match self {
             Self::Eight => dimensions,
@@ -242,7 +242,7 @@ fn bad(what: impl Into<String>) -> ModelError {
     ModelError::Table(what.into())
 }
 
-/// A float of 16 bits: a sign, 5 bits of exponent, 10 of fraction.
+/// Decodes a 16-bit float: a sign, 5 bits of exponent, 10 of fraction.
 fn half(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let fraction = f32::from(bits & 0x3ff) / 1024.0;
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_of_16_bits() {
+    fn half_floats_are_decoded() {
         for (bits, expected) in [
             (0x0000, 0.0),
             (0x3c00, 1.0),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_in_the_program_is_sound() {
+    fn built_in_table_is_valid() {
         let table = StaticTable::built_in();
         assert!(table.vector("read a file").is_some());
     }

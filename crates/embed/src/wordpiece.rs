@@ -1,11 +1,12 @@
-//! Texts cut into the pieces of a vocabulary, as BERT's uncased models were trained with.
+//! Splits texts into the pieces of a vocabulary, as in the training of BERT's uncased models.
 //!
-//! A text is cleaned of control characters, accents and capitals, split at white space, punctuation and
-//! around every Chinese character, and each word is then cut into the longest pieces that the vocabulary
-//! has, from the left. Inside a word, pieces begin with `##`. A word that cannot be cut is unknown.
+//! Control characters and accents are removed, letters are lowercased, and the text is split at white
+//! space, at punctuation and around every Chinese character. Each word is then split into the longest
+//! pieces in the vocabulary, from the left. Pieces inside a word begin with `##`. A word that cannot be
+//! split is unknown.
 //!
-//! One thing differs from the original: `[CLS]`, `[SEP]` and the like in a text are text, so nobody who
-//! writes a tool's description can end a sentence early.
+//! There is one difference from the original: `[CLS]`, `[SEP]` and the like are treated as plain text, so
+//! the author of a tool's description cannot end a sentence early.
 
 use std::{
     borrow::Cow,
@@ -19,21 +20,21 @@ use crate::{
     limits,
 };
 
-/// The mark of a piece that does not begin a word.
+/// The prefix of a piece that does not begin a word.
 const INSIDE: &str = "##";
 
-/// A vocabulary, and the cutting of texts into it.
+/// A vocabulary that splits texts into its pieces.
 #[derive(Clone, Debug)]
 pub struct WordPiece {
-    /// All lines, as they were.
+    /// All lines, unchanged.
     text: Cow<'static, str>,
-    /// Where each line starts in the text, and behind the last one where the next would.
+    /// Offset of each line in the text, followed by the offset after the last line.
     starts: Vec<u32>,
-    /// A hash table with open addressing: numbers of lines, or [`EMPTY`]. It costs a tenth of the time of a
-    /// map from strings, and no copy of them.
+    /// Hash table with open addressing: line numbers, or [`EMPTY`]. It takes a tenth of the time of a map
+    /// from strings, and needs no copies of them.
     slots: Vec<u32>,
     hasher: RandomState,
-    /// The length of the longest line in bytes: no longer piece needs to be looked up.
+    /// Length of the longest line in bytes; no longer piece needs to be looked up.
     longest: usize,
     unknown: Option<u32>,
 }
@@ -41,7 +42,7 @@ pub struct WordPiece {
 const EMPTY: u32 = u32::MAX;
 
 impl WordPiece {
-    /// A vocabulary of one piece per line; the number of a piece is that of its line, from 0.
+    /// Creates a vocabulary from one piece per line; the ID of a piece is its line number, from 0.
     pub fn new(lines: impl Into<Cow<'static, str>>) -> Result<Self, ModelError> {
         let text = lines.into();
         let bad = |what: String| Err(ModelError::Vocabulary(what));
@@ -87,24 +88,24 @@ impl WordPiece {
         Ok(vocabulary)
     }
 
-    /// How many pieces the vocabulary has.
+    /// Returns the number of pieces.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Never: a vocabulary without pieces cannot be made.
+    /// Always returns `false`: a vocabulary without pieces cannot be created.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of a piece, if the vocabulary has it.
+    /// Returns the ID of a piece, if the vocabulary has it.
     pub fn id(&self, piece: &str) -> Option<u32> {
         self.find(piece).1
     }
 
-    /// The numbers of the pieces of a text, at most so many, without any at its start and end. What is
-    /// unknown is `[UNK]`, or left out if the vocabulary has none. Only the first [`limits::TEXT_BYTES`] of
-    /// the text are looked at.
+    /// Returns the IDs of up to `max_tokens` pieces of a text, without special pieces at its start and end.
+    /// An unknown word becomes `[UNK]`, or is left out if the vocabulary has no such piece. Only the first
+    /// [`limits::TEXT_BYTES`] of the text are read.
     pub fn ids(&self, text: &str, max_tokens: usize) -> Vec<u32> {
         let mut ids = Vec::new();
         self.each(text, |id| {
@@ -117,8 +118,7 @@ impl WordPiece {
         ids
     }
 
-    /// Calls back with the number of every piece, or with nothing for a word that is unknown, until told to
-    /// stop.
+    /// Calls `found` with the ID of every piece, or with `None` for an unknown word, until it breaks.
     pub(crate) fn each(&self, text: &str, mut found: impl FnMut(Option<u32>) -> ControlFlow<()>) {
         let _ = self.try_each(text, &mut found);
     }
@@ -148,7 +148,7 @@ impl WordPiece {
         self.cut(&mut word, found)
     }
 
-    /// Cuts a word into pieces, and empties it.
+    /// Splits a word into pieces, and clears it.
     fn cut(
         &self,
         word: &mut Word,
@@ -194,7 +194,7 @@ impl WordPiece {
         true
     }
 
-    /// All lines, as they were given.
+    /// All lines, unchanged.
     #[cfg(feature = "minilm")]
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -205,8 +205,8 @@ impl WordPiece {
         &self.text[self.starts[id] as usize..self.starts[id + 1] as usize - 1]
     }
 
-    /// The slot of a piece, and its number if it is there. At least half of the slots are empty, so the
-    /// search ends.
+    /// Returns the slot of a piece, and its ID if present. At least half of the slots are empty, so the
+    /// search terminates.
     fn find(&self, piece: &str) -> (usize, Option<u32>) {
         let mask = self.slots.len() - 1;
         #[expect(
@@ -224,7 +224,7 @@ impl WordPiece {
     }
 }
 
-/// A word as it is gathered, and room for the work on it.
+/// The word being read, and buffers for splitting it.
 #[derive(Default)]
 struct Word {
     text: String,
@@ -234,7 +234,7 @@ struct Word {
 }
 
 impl Word {
-    /// Takes a character. Those of a word that is too long are counted only.
+    /// Appends a character. Beyond the length limit, characters are only counted.
     fn push(&mut self, character: char) {
         self.characters += 1;
         if self.characters <= limits::WORD_CHARACTERS {

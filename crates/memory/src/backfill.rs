@@ -1,8 +1,8 @@
 //! The embedding backfill: a thread that embeds the texts without a vector, a few at a time.
 //!
-//! Vectors of another model than the one in use are put into the store beside them. When every text has one,
-//! the library takes them all at once, and those of the old model go: no search ever compares vectors of two
-//! models.
+//! Vectors of a new model are stored beside the ones of the model in use. When every text has one, the
+//! library switches to all of them at once, and the vectors of the old model are removed: no search ever
+//! compares vectors of two models.
 
 use std::{
     fmt,
@@ -26,11 +26,12 @@ use crate::{
     service::Model,
 };
 
-/// So many texts are read by the model before it looks up again.
+/// The number of texts that the model embeds before the thread checks for changes.
 const BATCH: usize = 32;
-/// After a batch the processor is left to others for a share of the time that it took.
+/// The divisor for the pause after a batch, relative to the time the batch took, which leaves the processor
+/// to others.
 const REST_SHARE: u32 = 4;
-/// When something failed, it is tried again after so long, or when there is news.
+/// Time until a retry after an error, unless something changes before.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// A handle to the thread. Clones share it.
@@ -46,7 +47,7 @@ struct Shared {
     runtime: Handle,
     state: Mutex<State>,
     stirred: Condvar,
-    /// The thread is to end.
+    /// Tells the thread to end.
     resting: AtomicBool,
 }
 
@@ -55,27 +56,27 @@ struct State {
     is_running: bool,
     /// Something has changed since the thread last looked.
     has_news: bool,
-    /// The model whose vectors are compared.
+    /// Model that searches use.
     serving: Option<Model>,
-    /// The model whose vectors are being made.
+    /// Model whose vectors are being computed.
     filling: Option<Model>,
     problem: Option<Arc<str>>,
-    /// Whether the thread has looked for a model.
+    /// The thread has looked for a model.
     has_looked: bool,
-    /// Vectors on their way into the store and from there into the library.
+    /// Number of vectors on their way into the store, and from there into the library.
     in_hand: u64,
 }
 
-/// How the vectors are.
+/// The state of the vectors.
 #[derive(Debug, Clone)]
 pub(crate) struct Outlook {
-    /// The model whose vectors are compared.
+    /// Model that searches use.
     pub(crate) serving: Option<String>,
-    /// The model whose vectors are being made.
+    /// Model whose vectors are being computed.
     pub(crate) filling: Option<String>,
     pub(crate) problem: Option<Arc<str>>,
     pub(crate) has_looked: bool,
-    /// Vectors that the store may have and the library has not.
+    /// Number of vectors that the store may have and the library does not.
     pub(crate) in_hand: u64,
 }
 
@@ -97,7 +98,7 @@ impl Backfill {
         Self { shared }
     }
 
-    /// There may be something to do.
+    /// Wakes the thread, or starts it, because there may be work.
     pub(crate) fn nudge(&self) {
         let mut state = self.shared.state.lock();
         state.has_news = true;
@@ -111,15 +112,15 @@ impl Backfill {
         self.shared.stirred.notify_all();
     }
 
-    /// Nobody needs it any more.
+    /// Ends the thread, because it is not needed any more.
     pub(crate) fn rest(&self) {
         self.shared.resting.store(true, Relaxed);
-        // With the lock, so that the thread is either before its look or asleep.
+        // Taking the lock ensures that the thread has not checked yet, or is asleep already.
         drop(self.shared.state.lock());
         self.shared.stirred.notify_all();
     }
 
-    /// The model whose vectors are compared.
+    /// Returns the model that searches use.
     pub(crate) fn serving(&self) -> Option<Model> {
         self.shared.state.lock().serving.clone()
     }
@@ -148,7 +149,7 @@ impl Shared {
         self.resting.load(Relaxed)
     }
 
-    /// What the thread does: looks, does what there is, sleeps until there is news.
+    /// Runs the thread: does the work there is, and sleeps until something changes.
     fn work(self: &Arc<Self>) {
         loop {
             let pause = match self.fill() {
@@ -177,7 +178,7 @@ impl Shared {
         }
     }
 
-    /// Gives every text a vector of the wanted model, and has them used.
+    /// Computes a vector of the wanted model for every text, and puts the model to use.
     fn fill(self: &Arc<Self>) -> Result<(), Error> {
         let wanted = (self.wanted)();
         let models = self.runtime.block_on(self.memories.models())?;
@@ -191,7 +192,8 @@ impl Shared {
             if wanted.as_ref().is_some_and(is_active) {
                 state.serving.clone_from(&wanted);
             }
-            // What is not wanted any more serves on until its successor is whole, unless none is wanted.
+            // A model that is no longer wanted serves until its successor is complete, unless no model is
+            // wanted.
             if wanted.is_none() || !state.serving.as_ref().is_some_and(is_active) {
                 state.serving = None;
             }
@@ -212,12 +214,12 @@ impl Shared {
                 return Ok(());
             }
         }
-        // Of a swap that was cut short something may be left.
+        // A switch that was interrupted may have left other models behind.
         if !is_active || models.len() > 1 {
             self.runtime
                 .block_on(self.memories.activate(&fingerprint))?;
         }
-        // Only now: a library that is made meanwhile takes this one too.
+        // The library is asked only now: one that is built meanwhile picks up this model itself.
         let used = self.index.ask(|library| library.model().map(Arc::from));
         if self.runtime.block_on(used)? != Some(Arc::clone(&fingerprint)) {
             let shared = Arc::clone(self);
@@ -225,13 +227,13 @@ impl Shared {
                 shared.state.lock().serving = Some(model);
             });
             self.runtime.block_on(in_use)?;
-            // What was stored since is without a vector.
+            // Texts stored since then have no vector.
             self.state.lock().has_news = true;
         }
         Ok(())
     }
 
-    /// Whether this is still the model that is wanted, if there is a reason to look.
+    /// Returns `true` if this is still the wanted model; it only checks if something has changed.
     fn is_wanted(&self, fingerprint: &str) -> bool {
         if !self.state.lock().has_news {
             return true;
@@ -240,7 +242,7 @@ impl Shared {
         wanted.is_some_and(|wanted| wanted.fingerprint() == fingerprint)
     }
 
-    /// Gives the next few texts a vector; says which was the last, if there was any.
+    /// Computes vectors for the next few texts. Returns the row of the last one, if there was any.
     fn fill_some(
         &self,
         model: &Model,
@@ -263,7 +265,7 @@ impl Shared {
         let vectors: Vec<Vector> = rows
             .zip(made)
             .map(|(row, vector)| {
-                // A text without anything that the model knows is like nothing else.
+                // A text in which the model knows nothing gets a zero vector, which is similar to no other.
                 let vector = vector.unwrap_or_else(|| vec![0.0; model.dimensions()]);
                 let Quantised { scale, numbers } = Quantised::from_vector(&vector);
                 Vector {

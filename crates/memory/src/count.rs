@@ -1,10 +1,10 @@
-//! How many: a whole number as JSON has it.
+//! Non-negative integers in JSON.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, de::Visitor};
 
-/// A whole number that is not negative. `5.0` is one too: in JSON, and to schemas, it is the same as `5`.
+/// A non-negative integer. `5.0` is one too: in JSON, and to schemas, it is the same as `5`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Count(usize);
 
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_number_is_one_however_it_is_spelled() {
+    fn integers_are_read_in_any_spelling() {
         let read = |text: &str| serde_json::from_str(text).map(Count::get).ok();
         assert_eq!(read("5"), Some(5));
         assert_eq!(read("5.0"), Some(5));

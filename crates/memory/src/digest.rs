@@ -1,4 +1,4 @@
-//! What is remembered in short: to begin a conversation with.
+//! A digest of the memories, for the start of a conversation.
 
 use std::fmt::Write;
 
@@ -6,17 +6,17 @@ use switchboard_store::memory::{Listing, Scope, Version};
 
 use crate::{error::Error, markdown::on_one_line, scope, service::Memory, times};
 
-/// So many of the latest memories are looked at.
+/// The most memories that are read, the latest first.
 const LOOKED_AT: usize = 200;
-/// So many are told of those that count most, and of the latest.
+/// The most entries in each section.
 const IMPORTANT: usize = 12;
 const LATEST: usize = 12;
 const ENTITIES: usize = 16;
-/// So much is told of each.
+/// The most bytes of each memory that are shown.
 const LINE_BYTES: usize = 300;
 
 impl Memory {
-    /// What is remembered within a scope, in short, as Markdown.
+    /// Returns a digest of the memories within a scope, as Markdown.
     pub(crate) async fn digest(&self, scope: &Scope) -> Result<String, Error> {
         let memories = &self.inner.memories;
         let listing = Listing {

@@ -1,4 +1,4 @@
-//! Why something was not done, and how that is told.
+//! Errors, and their form in responses.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
@@ -6,33 +6,33 @@ use serde_json::{Value, json};
 use switchboard_store::StoreError;
 use switchboard_wire::{ErrorObject, Raw, with_hint};
 
-/// A part is not ready yet.
+/// The error code of a part that is not ready yet.
 const INITIALIZING: i64 = -32002;
-/// A part does not work.
+/// The error code of a part that does not work.
 const FAILED: i64 = -32003;
-/// When to ask again for a part that comes up by itself.
+/// Time after which a caller should retry for a part that becomes ready by itself.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The member of `_meta` that tells programs what is wrong.
+/// The member of `_meta` that describes the error for programs.
 const ERROR: &str = "switchboard/error";
 
-/// Why something was not done.
+/// An error of the memory server.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum Error {
-    /// The arguments do not fit.
+    /// The arguments are invalid.
     #[error("{message}")]
     Invalid {
         message: String,
         hint: Option<Cow<'static, str>>,
     },
-    /// There is no such thing, or not in the scope that was named.
+    /// The object does not exist, or not within the given scope.
     #[error("there is no {what} '{id}' here")]
     Missing {
         what: &'static str,
         id: String,
         hint: &'static str,
     },
-    /// Somebody else was faster.
+    /// The object was changed by another caller.
     #[error("{message}")]
     Conflict {
         message: &'static str,
@@ -41,7 +41,7 @@ pub(crate) enum Error {
     /// A person was asked and did not agree.
     #[error("{0}")]
     Refused(String),
-    /// A part is on its way.
+    /// A part is not ready yet.
     #[error("initializing: {part} is not ready yet")]
     Initializing { part: &'static str },
     /// A part does not work.
@@ -50,10 +50,10 @@ pub(crate) enum Error {
         part: &'static str,
         message: Arc<str>,
         action: Arc<str>,
-        /// Whether it is tried again without anybody doing something.
+        /// The part is retried without user action.
         retried: bool,
     },
-    /// Something that should not happen.
+    /// An internal error.
     #[error("{0}")]
     Internal(String),
 }
@@ -82,7 +82,7 @@ impl Error {
         }
     }
 
-    /// Advice for the caller, apart from the message.
+    /// Advice for the caller, separate from the message.
     pub(crate) fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Invalid { hint, .. } => hint.as_deref()?.into(),
@@ -98,7 +98,7 @@ impl Error {
         with_hint(self, self.hint())
     }
 
-    /// Which kind it is, for programs.
+    /// The kind of the error, for programs.
     const fn kind(&self) -> &'static str {
         match self {
             Self::Invalid { .. } => "invalid",
@@ -111,8 +111,8 @@ impl Error {
         }
     }
 
-    /// The error of the whole request, if it is one: a part of the server does not work, which has nothing
-    /// to do with what was asked.
+    /// Returns the error for the whole request, if a part of the server does not work, which is
+    /// independent of the request.
     pub(crate) fn error(&self) -> Option<ErrorObject> {
         let (code, data) = match self {
             Self::Initializing { part } => (
@@ -141,7 +141,7 @@ impl Error {
         })
     }
 
-    /// The result of a tool that says so.
+    /// Returns the tool result that reports the error.
     pub(crate) fn result(&self) -> Value {
         let mut error = json!({ "kind": self.kind(), "message": self.to_string() });
         if let Some(hint) = self.hint() {
@@ -149,8 +149,8 @@ impl Error {
         }
         json!({
             "content": [{ "type": "text", "text": self.text() }],
-            // Not as structured content: that is what the tool's output schema speaks of, and there are
-            // clients that hold errors against it too.
+            // Not as structured content, which the tool's output schema describes: some clients validate
+            // errors against it too.
             "_meta": { ERROR: error },
             "isError": true,
         })
@@ -161,7 +161,7 @@ fn millis(time: Duration) -> Value {
     json!(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What somebody sent, short enough to be said back.
+/// Truncates input, so that it can be quoted in an error.
 pub(crate) fn shortened(text: &str) -> String {
     text[..text.floor_char_boundary(100)].to_owned()
 }

@@ -1,4 +1,4 @@
-//! Everything that is remembered as lines of JSON, or as Markdown: out.
+//! Exports memories as JSON lines or Markdown.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ use crate::{
     times,
 };
 
-/// So many memories are in a page unless asked otherwise.
+/// The default number of records in a page.
 const PAGE: usize = 200;
-/// A page ends at about so many bytes.
+/// The approximate size of a page, in bytes.
 const PAGE_BYTES: usize = 1024 * 1024;
-/// So many rows are read at once, and in one page at most, however few of them are meant.
+/// The most rows that are read at once, and for one page, even if few of them match.
 const ROWS: usize = 1_000;
 const ROWS_PER_PAGE: usize = 20_000;
 
@@ -43,7 +43,8 @@ enum Format {
     Markdown,
 }
 
-/// Where an export goes on: what comes first has to be there before what refers to it.
+/// The position at which an export continues. The order matters: entities come before the records
+/// that refer to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Entities(u64),
@@ -72,7 +73,7 @@ impl Place {
     }
 }
 
-/// One page on its way.
+/// A page being filled.
 struct Page {
     data: String,
     count: usize,
@@ -154,7 +155,7 @@ impl Memory {
             }
             after = entity.row;
             page.read += 1;
-            // What extraction has found it finds again.
+            // Entities found by extraction are found again on import.
             if !entity.found && scope::is_within(&entity.scope, scope) {
                 page.line("entity", entity_members(entity));
             }
@@ -206,7 +207,7 @@ impl Memory {
         mut after: u64,
     ) -> Result<Option<Place>, Error> {
         let memories = &self.inner.memories;
-        // Half as many: each has two ends, and these are asked for all at once.
+        // Half as many, because each relation has two entities, which are read in one query.
         let relations = memories.relations_after(after, ROWS / 2);
         let relations = self.ask(relations).await?;
         if relations.is_empty() {

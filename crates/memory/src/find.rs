@@ -1,4 +1,4 @@
-//! Finding and listing.
+//! Recalling, reading and listing memories.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ use crate::{
     service::Memory,
 };
 
-/// So many are found unless asked otherwise.
+/// The default number of hits.
 const FOUND: usize = 10;
-/// The longest question.
+/// The longest query, in bytes.
 const QUERY_BYTES: usize = 16 * 1024;
-/// So many are listed unless asked otherwise.
+/// The default length of a list.
 const LISTED: usize = 20;
 
 #[derive(Debug, Deserialize)]
@@ -99,7 +99,7 @@ impl Memory {
         let limit = wish.limit.map_or(FOUND, Count::get);
         let mut hits = self.hits(wish.query, filter, limit, channels).await?;
         if channels.is_words_alone() {
-            // Who asks for words does not ask for what was said beside them.
+            // A search by words leaves out memories that were found only through their neighbours.
             hits.retain(|hit| !hit.words.is_empty());
             hits.truncate(limit);
         }
@@ -128,13 +128,13 @@ impl Memory {
         limit: usize,
         channels: Channels,
     ) -> Result<Vec<Hit>, Error> {
-        // Of what is found for its context alone some is left out later.
+        // Hits that were found only through their context are dropped later.
         let sought = if channels.is_words_alone() {
             limit * 4
         } else {
             limit
         };
-        // Another model may come into use between the two questions, once.
+        // The model may change once between embedding the query and searching.
         for attempt in 0..2 {
             let meaning = if channels.vector {
                 self.meaning(&text).await
@@ -183,7 +183,7 @@ impl Memory {
         let mut members = record::whole(&shown);
         if wish.history {
             let mut history = self.ask(memories.history(&shown.id)).await?;
-            // The latest, if they are too long for all of them.
+            // If not all versions fit, keep the latest.
             history.reverse();
             let mut versions = record::as_many_as_fit(history.iter().map(record::whole));
             versions.reverse();
@@ -222,14 +222,14 @@ impl Memory {
         Ok(answer)
     }
 
-    /// Whether the store can be asked: what is wrong with it is told rather than waited for.
+    /// Checks that the store works, so that a problem is reported instead of waited for.
     pub(crate) async fn ready(&self) -> Result<(), Error> {
         self.ask(self.inner.memories.counts()).await.map(|_| ())
     }
 }
 
 fn channels_of(hit: &Hit) -> Value {
-    // What has none of the words was found for what was learned next to it, or when.
+    // A memory without any of the words was found through its neighbours or its time.
     let (lexical, context) = if hit.words.is_empty() {
         (None, hit.lexical)
     } else {

@@ -1,4 +1,4 @@
-//! Who and what memories are about, and how they are related.
+//! The entities that memories mention, and their relations.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,11 +20,11 @@ use crate::{
     times,
 };
 
-/// So many entities are told unless asked otherwise.
+/// The default number of entities in an answer.
 const ENTITIES: usize = 50;
-/// So many memories that mention an entity are told.
+/// The most memories in an answer that mention an entity.
 const MEMORIES: usize = 20;
-/// So many relations are looked at from one step to the next.
+/// The most relations that are followed in one step.
 const RELATIONS: usize = 1_000;
 
 #[derive(Debug, Deserialize)]
@@ -120,7 +120,7 @@ impl Memory {
         }
     }
 
-    /// The two ends of a relation, which have to be of one scope: the one that was named, if they can be.
+    /// Returns the two entities of a relation, which must be in one scope: preferably the given one.
     pub(crate) async fn ends(
         &self,
         from: &str,
@@ -154,7 +154,7 @@ impl Memory {
         Ok((from.clone(), to.clone()))
     }
 
-    /// The entities with this name or id within a scope; there is at least one.
+    /// Returns the entities with this name or ID within a scope, or an error if there are none.
     async fn entities_named(&self, name: &str, scope: &Scope) -> Result<Vec<Entity>, Error> {
         let memories = &self.inner.memories;
         let mut found = self.ask(memories.entity(scope, name)).await?;
@@ -168,7 +168,7 @@ impl Memory {
         Ok(found)
     }
 
-    /// The entities that are mentioned most within a scope, by their rows.
+    /// Returns the rows of the entities that are mentioned most within a scope.
     pub(crate) async fn most_mentioned(
         &self,
         scope: &Scope,
@@ -191,7 +191,7 @@ impl Memory {
             let rows = named.iter().map(|entity| entity.row);
             (rows.collect(), wish.depth.map_or(1, Count::get))
         } else {
-            // How those are related that are mentioned most.
+            // Only the relations between the entities that are mentioned most.
             (self.most_mentioned(&scope, limit).await?, 0)
         };
         let mut walk = Walk {
@@ -242,19 +242,20 @@ impl Memory {
     }
 }
 
-/// A walk from some entities to those around them.
+/// A walk from some entities to the ones around them.
 struct Walk {
     limit: usize,
     direction: Direction,
-    /// How far each entity is that was reached.
+    /// Distance of each entity reached.
     distances: HashMap<u64, usize>,
     order: Vec<u64>,
-    /// The relations between them.
+    /// Relations between these entities.
     relations: Vec<Relation>,
 }
 
 impl Walk {
-    /// Takes the relations of those who were reached last; says who is reached by them, if anybody is to be.
+    /// Follows the relations of the entities that were reached last. Returns the entities reached by them,
+    /// if `distance` is set.
     fn step(
         &mut self,
         frontier: &[u64],

@@ -1,4 +1,4 @@
-//! Lines of JSON: in again, also those of the reference server.
+//! Imports JSON lines, including those of the reference server.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,11 +17,11 @@ use crate::{
     times,
 };
 
-/// So many changes are written at once.
+/// The most lines that are written at once.
 const BATCH: usize = 200;
-/// So many lines that are wrong are told.
+/// The most invalid lines that are reported.
 const ERRORS: usize = 100;
-/// The longest id.
+/// The longest ID, in bytes.
 const ID_BYTES: usize = 128;
 
 #[derive(Debug, Deserialize)]
@@ -106,12 +106,12 @@ impl Counts {
     }
 }
 
-/// Lines on their way in.
+/// An import in progress.
 struct Importing<'a> {
     memory: &'a Memory,
     on_conflict: OnConflict,
     is_trial: bool,
-    /// The memories of this import by the id that they have in it; `None` for those that are skipped.
+    /// Memories of this import by their ID in the file; `None` for skipped ones.
     known: HashMap<String, Option<Known>>,
     waiting: Vec<Entry>,
     counts: Counts,
@@ -120,14 +120,14 @@ struct Importing<'a> {
 
 /// A memory of this import.
 struct Known {
-    /// What it is called here.
+    /// ID of the memory in the store.
     id: Arc<str>,
     scope: Scope,
     version: u32,
     learned_at: i64,
 }
 
-/// A line that waits to be written, and what it counts for.
+/// A line that waits to be written, and its contribution to the counts.
 struct Entry {
     number: u64,
     changes: Vec<MemoryChange>,
@@ -151,7 +151,7 @@ struct MemoryLine {
     superseded_by: Option<Arc<str>>,
 }
 
-/// Also as the reference server writes it, with what was observed of an entity.
+/// An entity, also in the format of the reference server, with its observations.
 #[derive(Debug, Deserialize)]
 struct EntityLine {
     name: Arc<str>,
@@ -177,7 +177,7 @@ struct RelationLine {
     scope: Scoped,
 }
 
-/// What a line means, if it means anything.
+/// The changes and counts of a line; `None` if it is skipped.
 type Meaning = Option<(Vec<MemoryChange>, Counts)>;
 
 impl Importing<'_> {
@@ -196,7 +196,7 @@ impl Importing<'_> {
             Line::Entity(line) => Some(self.entity(line).await?),
             Line::Relation(line) => Some(self.relation(&line).await?),
         };
-        // What the store would refuse costs no other line its place.
+        // Checked here, so that an invalid line does not fail the whole batch.
         for change in meaning.iter().flat_map(|(changes, _)| changes) {
             change.check()?;
         }
@@ -289,7 +289,8 @@ impl Importing<'_> {
         }];
         for observation in line.observations {
             let content = format!("{}: {observation}", line.name.trim());
-            // The file has no ids: what it says is the same as before if it says the same.
+            // The file has no IDs, so the ID is derived from the content: repeated content is
+            // recognised.
             let mut id: Arc<str> = told_id(&scope, &content).into();
             let memories = &self.memory.inner.memories;
             let is_known = self.known.contains_key(&*id);
@@ -323,7 +324,7 @@ impl Importing<'_> {
         if self.is_trial {
             return Ok((Vec::new(), counts));
         }
-        // Its ends may be among what waits.
+        // The entities may still be waiting to be written.
         if self.waiting.iter().any(|entry| entry.counts.relations == 0) {
             self.flush().await?;
         }
@@ -340,7 +341,7 @@ impl Importing<'_> {
         Ok((vec![related], counts))
     }
 
-    /// Writes what waits: all at once, or if that is not to be, line by line.
+    /// Writes the waiting lines: all at once or, if that fails, one by one.
     async fn flush(&mut self) -> Result<(), Error> {
         let waiting = std::mem::take(&mut self.waiting);
         if !self.is_trial && !waiting.is_empty() {
@@ -369,7 +370,7 @@ impl Importing<'_> {
         Ok(())
     }
 
-    /// Notes what is wrong with a line; what is wrong with the memory ends the import.
+    /// Records a problem with a line; a problem with the memory itself ends the import.
     fn complain(&mut self, line: u64, trouble: Error) -> Result<(), Error> {
         if trouble.error().is_some() {
             return Err(trouble);
@@ -384,7 +385,7 @@ impl Importing<'_> {
 }
 
 impl Known {
-    /// Takes a line for the next version; says which version it follows.
+    /// Treats a line as the next version. Returns the number of the version before it.
     fn follow(&mut self, next: &mut NewVersion) -> Result<u32, Error> {
         if next.scope != self.scope {
             return Err(Error::invalid(
@@ -404,7 +405,8 @@ impl Known {
     }
 }
 
-/// What each kind of line may say: what is misspelt is not left out, since it may say whose a memory is.
+/// Checks the names of the members: a misspelt one is not ignored, since it may name the scope of a
+/// memory.
 fn check_members(line: &Value) -> Result<(), Error> {
     const MEMORY: &[&str] = &[
         "id",
@@ -461,7 +463,7 @@ fn check_members(line: &Value) -> Result<(), Error> {
     }
 }
 
-/// The id of something that was observed, made of what it is and whose.
+/// Derives the ID of an observation from its content and scope.
 fn told_id(scope: &Scope, content: &str) -> String {
     let mut hash = Sha256::new();
     for part in scope::parts(scope).into_iter().chain([Some(content)]) {
@@ -472,7 +474,7 @@ fn told_id(scope: &Scope, content: &str) -> String {
     format!("seen-{}", hex::encode(&hash[..14]))
 }
 
-/// Ids are shown to people and models, so they are what ids look like.
+/// Checks an ID. IDs are shown to people and models, so only plain characters are allowed.
 fn checked_id(id: &str) -> Result<&str, Error> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     if (1..=ID_BYTES).contains(&id.len()) && id.bytes().all(is_plain) {

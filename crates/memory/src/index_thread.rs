@@ -1,8 +1,8 @@
-//! The index thread: it owns the library, which holds everything that can be searched, in memory.
+//! The index thread, which owns the library: the in-memory index of everything that can be searched.
 //!
-//! The library is made of the store when a call first needs it, and follows the store from then on: the store tells
-//! what it has committed, in that order, and a question sees everything that was committed before it was
-//! asked.
+//! The library is built from the store when a call first needs it, and follows the store from then on:
+//! the store reports its commits in order, and a query sees everything that was committed before it was
+//! made.
 
 use std::{
     collections::VecDeque,
@@ -30,29 +30,30 @@ use tokio::{
 
 use crate::{error::Error, scope};
 
-/// So many orders wait for the thread. Should what the store commits be more than that, the library is
-/// made anew rather than kept half.
+/// The most messages queued for the thread. If the commits of the store exceed it, the library is rebuilt
+/// instead of being kept incomplete.
 const ORDERS: usize = 16_384;
-/// And so many bytes of them.
+/// The most bytes in the queue.
 const ORDER_BYTES: usize = 64 * 1024 * 1024;
-/// What the library takes is looked at once in so many orders: that takes milliseconds where it is large.
+/// The number of messages between two measurements of the library's size, which take milliseconds if it
+/// is large.
 const WEIGHED_EVERY: u32 = 256;
-/// So many rows are read at once, so that whoever writes meanwhile waits for no more than those.
+/// The most rows that are read at once, so that concurrent writes do not wait for long.
 const ROWS: usize = 1_000;
 
 /// The state of the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum IndexState {
-    /// Nobody has needed it.
+    /// Not needed so far.
     Resting,
-    /// It is being made; so many versions are in it.
+    /// Being built, with the number of versions so far.
     Loading(u64),
     Ready,
-    /// It cannot be made at present.
+    /// Cannot be built at present.
     Failed(Arc<str>),
 }
 
-/// A handle to the thread, to ask the library and to tell it what the store has committed.
+/// A handle to the thread, for queries and for updates from the store.
 #[derive(Clone)]
 pub(crate) struct IndexThread {
     shared: Arc<Shared>,
@@ -61,33 +62,33 @@ pub(crate) struct IndexThread {
 struct Shared {
     memories: Memories,
     runtime: Handle,
-    /// To the thread, while there is one.
+    /// Channel to the thread, while it runs.
     orders: Mutex<Option<SyncSender<Order>>>,
-    /// How much waits, in bytes.
+    /// Size of the queue in bytes.
     waiting: AtomicUsize,
-    /// News were lost: the library has to be made anew.
+    /// Updates were lost: the library has to be rebuilt.
     overrun: AtomicBool,
     state: watch::Sender<IndexState>,
-    /// About how much memory the library takes.
+    /// Approximate memory use of the library in bytes.
     bytes: AtomicU64,
 }
 
 enum Order {
-    /// The store has committed these changes.
+    /// The store has committed a change.
     News(News),
     Question(Box<dyn FnOnce(&mut Library) + Send>),
 }
 
-/// What was committed, in the terms of the library.
+/// A committed change, in the terms of the library.
 #[derive(Debug)]
 pub(crate) enum News {
     Version {
         row: u64,
         version: Box<NewVersion>,
-        /// The rows of the entities that it mentions, and those of them that are new.
+        /// Rows of the entities that it mentions, and the entities that are new.
         mentions: Vec<u64>,
         entities: Vec<Node>,
-        /// The row of the version that it takes the place of.
+        /// Row of the version that it replaces.
         closed: Option<u64>,
     },
     Gone {
@@ -107,7 +108,7 @@ pub(crate) enum News {
 }
 
 impl News {
-    /// About how much room it takes while it waits.
+    /// Approximate size of the queued update, in bytes.
     fn bytes(&self) -> usize {
         let more = match self {
             Self::Version {
@@ -121,7 +122,7 @@ impl News {
     }
 }
 
-/// As much of an entity as the library knows.
+/// The part of an entity that the library stores.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) row: u64,
@@ -153,7 +154,7 @@ impl IndexThread {
         Self { shared }
     }
 
-    /// Starts to make the library, unless it is there.
+    /// Starts to build the library, unless it exists.
     pub(crate) fn wake(&self) {
         let mut orders = self.shared.orders.lock();
         if orders.is_some() {
@@ -176,13 +177,13 @@ impl IndexThread {
         }
     }
 
-    /// Lets the library go; it is made again when somebody needs it.
+    /// Drops the library; it is rebuilt when it is needed again.
     pub(crate) fn rest(&self) {
-        // Without a sender the thread ends.
+        // The thread ends when its channel closes.
         self.shared.orders.lock().take();
     }
 
-    /// Tells what the store has committed. It never waits.
+    /// Reports a commit of the store, without ever waiting.
     pub(crate) fn tell(&self, news: News) {
         let Some(orders) = &*self.shared.orders.lock() else {
             return;
@@ -195,7 +196,7 @@ impl IndexThread {
         }
     }
 
-    /// Asks the library, once it is there.
+    /// Runs a query, once the library is built.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Library) -> T + Send + 'static,
@@ -203,7 +204,7 @@ impl IndexThread {
         self.wake();
         let (answer, answered) = oneshot::channel();
         let question = move |library: &mut Library| {
-            // Whoever asked may have gone.
+            // The caller may have stopped waiting.
             if !answer.is_closed() {
                 drop(answer.send(question(library)));
             }
@@ -224,7 +225,7 @@ impl IndexThread {
         self.shared.state.borrow().clone()
     }
 
-    /// About how much memory the library takes.
+    /// Returns the approximate memory use of the library in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.shared.bytes.load(Relaxed)
     }
@@ -239,7 +240,7 @@ impl fmt::Debug for IndexThread {
 }
 
 impl Shared {
-    /// What the thread does.
+    /// Runs the thread.
     fn keep(&self, orders: &Receiver<Order>) {
         let mut library = self.try_load();
         let mut kept = VecDeque::new();
@@ -247,19 +248,19 @@ impl Shared {
         while let Some(order) = kept.pop_front().or_else(|| orders.recv().ok()) {
             self.take(&order);
             if self.overrun.swap(false, Relaxed) {
-                // What is still to be told is older than what is read now.
+                // Updates in the queue are older than the state that is read next, so they are dropped.
                 let later = orders.try_iter().inspect(|order| self.take(order));
                 let all = std::iter::once(order).chain(later);
                 kept.extend(all.filter(|order| matches!(order, Order::Question(_))));
                 library = None;
                 continue;
             }
-            // What could not be read before may be readable now.
+            // If the store could not be read before, it may be readable now.
             if library.is_none() {
                 library = self.try_load();
             }
             let Some(library) = &mut library else {
-                // Who asks is told by the answer that does not come.
+                // Dropping the query reports the failure to its caller.
                 continue;
             };
             match order {
@@ -272,14 +273,14 @@ impl Shared {
                 self.weigh(library);
             }
         }
-        // Unless another thread has begun meanwhile.
+        // Unless another thread has started meanwhile.
         if self.orders.lock().is_none() {
             self.state.send_replace(IndexState::Resting);
             self.bytes.store(0, Relaxed);
         }
     }
 
-    /// An order waits no more.
+    /// Subtracts a message from the size of the queue.
     fn take(&self, order: &Order) {
         if let Order::News(news) = order {
             self.waiting.fetch_sub(news.bytes(), Relaxed);
@@ -305,7 +306,7 @@ impl Shared {
         self.bytes.store(library.bytes() as u64, Relaxed);
     }
 
-    /// Makes the library of what the store has.
+    /// Builds the library from the store.
     fn load(&self) -> Result<Library, StoreError> {
         let memories = &self.memories;
         let mut library = Library::default();
@@ -336,15 +337,15 @@ impl Shared {
         let models = self.runtime.block_on(memories.models())?;
         if let Some(active) = models.into_iter().find(|model| model.active) {
             self.load_model(&mut library, &active.fingerprint, active.dimensions)?;
-            // A text may have come between the two, and got a vector before the model was in use; of such
-            // vectors there is no news.
+            // A version may have been added meanwhile, and got a vector before the model was in use; such
+            // vectors are not reported.
             self.load_versions(&mut library, last)?;
             self.load_vectors(&mut library, &active.fingerprint, last)?;
         }
         Ok(library)
     }
 
-    /// Adds the versions after this row, and returns the row of the last.
+    /// Adds the versions after this row. Returns the row of the last one.
     fn load_versions(&self, library: &mut Library, mut after: u64) -> Result<u64, StoreError> {
         loop {
             let versions = self
@@ -394,8 +395,8 @@ impl Shared {
 }
 
 impl IndexThread {
-    /// Has the library use the vectors that the store has of another model; `then` is called before it answers
-    /// the next question.
+    /// Makes the library use the vectors that the store has of another model; `then` is called before the
+    /// next query is answered.
     pub(crate) async fn use_model(
         &self,
         model: Arc<str>,
@@ -427,7 +428,8 @@ fn apply(library: &mut Library, news: News) {
             for entity in entities {
                 library.put_entity(entity.row, scope::parts(&entity.scope), &entity.name);
             }
-            // A version does not change: one that was loaded before its news came may have its vector already.
+            // A version does not change: one that was loaded before its update arrived may have its
+            // vector already.
             if library.has(row) {
                 return;
             }
@@ -549,12 +551,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_an_overrun_the_library_is_what_the_store_is() {
+    async fn library_is_rebuilt_after_a_queue_overrun() {
         let folder = tempfile::tempdir().unwrap();
         let memories = Store::open(folder.path().join("switchboard.db")).memories();
         let index = IndexThread::new(memories.clone(), Handle::current());
         index.ask(|library| library.len()).await.unwrap();
-        // The thread is busy.
+        // Keep the thread busy.
         let (release, released) = std::sync::mpsc::channel::<()>();
         let busy = index.clone();
         let busy = tokio::spawn(async move { busy.ask(move |_| released.recv().unwrap()).await });
@@ -574,7 +576,7 @@ mod tests {
                 relations: Vec::new(),
             });
         }
-        // This one finds no room.
+        // This update does not fit into the queue.
         let current = memories.get("m").await.unwrap().unwrap();
         let mut second = next(&current, 2);
         second.content = "a pear".into();
@@ -601,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn late_news_of_a_version_leave_its_vector() {
+    fn late_update_of_a_version_keeps_its_vector() {
         let version = fresh("m".into(), Scope::default(), "an apple".into(), 1);
         let news = || News::Version {
             row: 1,

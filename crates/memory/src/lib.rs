@@ -1,14 +1,14 @@
-//! The memory server: what agents should not forget.
+//! The memory server, with which agents remember across conversations.
 //!
 //! [`Memory`] is an MCP server inside the process: the gateway connects to it as to any other server and
-//! speaks its protocol for it to clients of every revision. What it remembers is in the store, which is the
-//! truth; what makes it quick to find, an index, vectors and a graph, is kept in memory and made of the store
-//! when somebody first needs it. Vectors are filled in behind.
+//! translates its protocol for clients of every revision. The store holds the memories and is the source of
+//! truth; the index, the vectors and the graph that make them quick to find are kept in memory and built from
+//! the store on first use. Vectors are computed in the background.
 //!
-//! * The handshake and the lists are answered without a look at the store.
-//! * What was acknowledged is on the disk.
-//! * Storing, reading and listing need neither the index nor a model; recalling needs the index; without a
-//!   model it finds by words and by who is mentioned.
+//! * The handshake and the lists are answered without reading the store.
+//! * Acknowledged changes are on disk.
+//! * Storing, reading and listing need neither the index nor a model. Recalling needs the index; without a
+//!   model it finds memories by words and by the entities they mention.
 
 mod backfill;
 mod count;

@@ -1,4 +1,4 @@
-//! Memories for people to read.
+//! Formats memories as Markdown.
 
 use std::fmt::Write;
 
@@ -6,9 +6,9 @@ use switchboard_store::memory::Version;
 
 use crate::{scope, times};
 
-/// One memory as an item of a list, with what is known about it.
+/// Writes one memory as a list item, with its metadata.
 pub(crate) fn write(version: &Version, to: &mut String) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(to, "- {}", on_one_line(&version.content));
     let mut facts = vec![format!("{}", version.kind)];
     if let Some(from) = version.valid_from {
@@ -42,8 +42,8 @@ pub(crate) fn write(version: &Version, to: &mut String) {
     );
 }
 
-/// A text that begins no line of its own, and so no heading, list or quotation, and is no markup or command for
-/// a terminal either.
+/// Puts a text on one line, so that it cannot begin a heading, list or quotation. Also escapes
+/// markup, and removes control characters, so that it cannot command a terminal.
 pub(crate) fn on_one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ").replace('<', "&lt;");

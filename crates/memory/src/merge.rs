@@ -1,4 +1,4 @@
-//! Merging what says the same: first shown, then done.
+//! Merges memories that say the same: a preview first, then the change.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -13,15 +13,15 @@ use switchboard_text::hex;
 
 use crate::{count::Count, error::Error, record, remember, scope::Scoped, service::Memory, times};
 
-/// How much alike two memories have to be unless asked otherwise.
+/// The default for the least similarity of two memories.
 const SIMILARITY: f32 = 0.9;
-/// So many groups are shown, and merged at once, unless asked otherwise.
+/// The default for the most groups that are shown and merged at once.
 const GROUPS: usize = 50;
-/// So many memories are looked at, the latest first.
+/// The most memories that are compared, the latest first.
 const LOOKED_AT: usize = 20_000;
 const LOOKED_AT_BYTES: usize = 64 * 1024 * 1024;
 const PAGE: usize = 1_000;
-/// So many others are compared with each.
+/// The greatest number of similar memories that are found for each.
 const OTHERS: usize = 16;
 
 #[derive(Debug, Deserialize)]
@@ -36,7 +36,7 @@ pub(crate) struct Consolidate {
 /// Memories of one scope that say nearly the same.
 struct Group {
     keep: Version,
-    /// Those that give way, and how much they are like the one that is kept.
+    /// Memories that are merged into the kept one, with their similarity to it.
     merge: Vec<(Version, f32)>,
 }
 
@@ -66,7 +66,7 @@ impl Memory {
         let now = times::now();
         let versions = self.all(scope, now).await?;
         let rows: Vec<u64> = versions.keys().copied().collect();
-        // A few at a time, so that others who ask the library wait for no more than those.
+        // A few at a time, so that other queries to the library do not wait for long.
         let mut alike: HashMap<u64, Vec<(u64, f32)>> = HashMap::new();
         for rows in rows.chunks(PAGE / 10) {
             let rows = rows.to_vec();
@@ -101,7 +101,7 @@ impl Memory {
                 continue;
             };
             taken.extend(members.iter().map(|member| member.row));
-            // Each is as much alike as it is to the one that is kept, or else it stays.
+            // Only memories that are similar to the kept one are merged; others stay.
             let to_keep: HashMap<u64, f32> = alike
                 .get(&keep.row)
                 .into_iter()
@@ -121,7 +121,7 @@ impl Memory {
         Ok(groups)
     }
 
-    /// What is true at present within a scope.
+    /// Returns the memories within a scope that are true at present.
     async fn all(&self, scope: &Scoped, now: i64) -> Result<BTreeMap<u64, Version>, Error> {
         let mut versions = BTreeMap::new();
         let mut bytes = 0;
@@ -145,7 +145,7 @@ impl Memory {
         Ok(versions)
     }
 
-    /// Invalidates what gives way, and has what is kept mention all that they did: all of it or nothing.
+    /// Invalidates the merged memories, and adds their mentions to the kept ones, in one write.
     async fn merge(&self, groups: &[Group]) -> Result<(), Error> {
         let now = times::now();
         let mut changes = Vec::new();
@@ -189,13 +189,13 @@ fn take(mentions: &mut Vec<NewMention>, mention: NewMention) {
     }
 }
 
-/// Whether two memories can be one: the same event told twice, not two events of a kind.
+/// Returns `true` if two memories can be one: the same event recorded twice, not two similar events.
 fn is_same_matter(one: &Version, other: &Version) -> bool {
     let is_event = &*one.kind == "episodic";
     one.kind == other.kind && (!is_event || one.valid_from == other.valid_from)
 }
 
-/// Whether one memory is true whenever another is.
+/// Returns `true` if one memory is true whenever the other is.
 fn covers(one: &Version, other: &Version) -> bool {
     let begins = one
         .valid_from
@@ -206,9 +206,10 @@ fn covers(one: &Version, other: &Version) -> bool {
     begins && ends
 }
 
-/// Which of a group is kept: what counts most, then what says most, then what was learnt last.
+/// Ranks the members of a group to choose the one to keep: the most important, then the longest, then
+/// the last stored.
 fn worth(version: &Version) -> (u32, usize, u64) {
-    // Not negative, so that bits are in the order of numbers.
+    // The bits of non-negative floats are in the order of the numbers.
     (
         version.importance.max(0.0).to_bits(),
         version.content.len(),
@@ -216,7 +217,7 @@ fn worth(version: &Version) -> (u32, usize, u64) {
     )
 }
 
-/// What tells this plan from any other.
+/// Returns a digest that identifies this plan.
 fn fingerprint(groups: &[Group]) -> String {
     let mut hash = Sha256::new();
     for group in groups {

@@ -1,11 +1,11 @@
-//! A memory as the outside sees it.
+//! The JSON form of memories and entities.
 
 use serde_json::{Map, Value, json};
 use switchboard_store::memory::{Entity, Version};
 
 use crate::{scope, times};
 
-/// One version, whole.
+/// All members of one version.
 pub(crate) fn whole(version: &Version) -> Map<String, Value> {
     let mut members = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -57,7 +57,7 @@ pub(crate) fn entity(entity: &Entity) -> Map<String, Value> {
     members
 }
 
-/// So many records as an answer can hold, and at least one.
+/// Collects as many records as fit into an answer, and at least one.
 pub(crate) fn as_many_as_fit(records: impl Iterator<Item = Map<String, Value>>) -> Vec<Value> {
     let mut bytes = 0;
     let mut fit = Vec::new();
@@ -72,10 +72,11 @@ pub(crate) fn as_many_as_fit(records: impl Iterator<Item = Map<String, Value>>) 
     fit
 }
 
-/// The most bytes of records in an answer, which has them twice, once as text: every client takes that.
+/// The most bytes of records in an answer, which contains them twice, once as text; every client
+/// accepts that size.
 const ANSWER_BYTES: usize = 3 * 1024 * 1024;
 
-/// So much of a memory as tells it from others.
+/// The ID of a memory, and enough of its text to recognise it.
 pub(crate) fn brief(version: &Version) -> Map<String, Value> {
     let mut members = Map::new();
     members.insert("id".to_owned(), json!(version.id));
@@ -90,10 +91,10 @@ pub(crate) fn brief(version: &Version) -> Map<String, Value> {
     members
 }
 
-/// So much of a memory tells it from others.
+/// The most bytes of a memory's text in [`brief`].
 const BRIEF_BYTES: usize = 1_000;
 
-/// A number with as many digits as mean something.
+/// Rounds a number to four decimal places, since more are not significant.
 pub(crate) fn number(number: f32) -> f64 {
     (f64::from(number) * 10_000.0).round() / 10_000.0
 }

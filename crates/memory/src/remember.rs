@@ -1,4 +1,4 @@
-//! Storing, changing and forgetting.
+//! Storing, changing and deleting memories.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use crate::{
     times,
 };
 
-/// The kind of a memory that says none.
+/// The default kind of a memory.
 pub(crate) const KIND: &str = "semantic";
-/// How much a memory counts that says nothing of it.
+/// The default importance of a memory.
 pub(crate) const IMPORTANCE: f32 = 0.5;
-/// What is stored is said to be nearly the same as something else from here on.
+/// The least similarity at which a stored memory is reported as nearly the same as another.
 const SIMILAR: f32 = 0.85;
-/// So many of those are told.
+/// The greatest number of similar memories that are reported.
 const SIMILAR_MOST: usize = 3;
 /// The most bytes of metadata.
 const METADATA_BYTES: usize = 64 * 1024;
 
-/// Somebody or something that a memory mentions, as tools take it.
+/// An entity that a memory mentions, as tools take it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Named {
@@ -79,7 +79,8 @@ pub(crate) struct Invalidate {
 }
 
 impl Store {
-    /// The first version of a memory with this id, learned now unless it says when.
+    /// Returns the first version of a memory with this ID, learned now unless the arguments say
+    /// when.
     pub(crate) fn version(&self, id: Arc<str>, now: i64) -> Result<NewVersion, Error> {
         let kind = self.memory_type.clone();
         Ok(NewVersion {
@@ -94,7 +95,7 @@ impl Store {
     }
 }
 
-/// One memory by its id.
+/// A memory, given by its ID.
 #[derive(Debug, Deserialize)]
 pub(crate) struct One {
     pub(crate) id: String,
@@ -102,11 +103,11 @@ pub(crate) struct One {
     pub(crate) scope: Scoped,
 }
 
-/// What becomes of a time.
+/// A change of a time.
 #[derive(Debug, Default, Deserialize)]
 #[serde(from = "Option<String>")]
 enum NewTime {
-    /// It was not spoken of.
+    /// Not given.
     #[default]
     Kept,
     /// `null`.
@@ -121,7 +122,7 @@ impl From<Option<String>> for NewTime {
 }
 
 impl NewTime {
-    /// Changes the time of this field; says whether it was spoken of.
+    /// Changes the time of this field. Returns `true` if it was given.
     fn change(&self, to: &mut Option<i64>, field: &str) -> Result<bool, Error> {
         match self {
             Self::Kept => return Ok(false),
@@ -170,7 +171,7 @@ impl Memory {
             .valid_until
             .change(&mut next.valid_until, "valid_until")?
         {
-            // What is true again has not been replaced.
+            // The reason and the successor belong to the old end.
             (next.reason, next.superseded_by) = (None, None);
         }
         if wish.metadata.is_some() {
@@ -193,7 +194,7 @@ impl Memory {
         let current = self.current(&wish.id, &filter).await?;
         let now = times::now();
         let until = time("valid_until", wish.valid_until.as_deref())?;
-        // What has ended has ended.
+        // A memory that has ended already keeps its end.
         let until = until.unwrap_or_else(|| current.valid_until.unwrap_or(now).min(now));
         if let Some(successor) = &wish.superseded_by {
             if **successor == *current.id {
@@ -202,7 +203,7 @@ impl Memory {
             self.current(successor, &filter).await?;
         }
         let mut next = next(&current, now);
-        // What was true for no time at all was never true.
+        // An end before the beginning is moved to the beginning: the memory was never true.
         next.valid_until = Some(next.valid_from.map_or(until, |from| from.max(until)));
         next.reason = wish.reason.or(next.reason);
         next.superseded_by = wish.superseded_by.or(next.superseded_by);
@@ -217,7 +218,7 @@ impl Memory {
         Ok(json!({ "deleted": true, "id": current.id }))
     }
 
-    /// The current version of a memory, if it is of this scope.
+    /// Returns the current version of a memory, if it is within this scope.
     pub(crate) async fn current(&self, id: &str, filter: &Scope) -> Result<Version, Error> {
         let found = self.ask(self.inner.memories.get(id)).await?;
         found
@@ -244,7 +245,8 @@ impl Memory {
         Ok(Value::Object(record::whole(&found)))
     }
 
-    /// Who and what a memory mentions: those that are named, and those that are found in it.
+    /// Returns the entities that a memory mentions: the ones named by the caller, and the ones
+    /// found in the text.
     pub(crate) fn mentions(
         &self,
         content: &str,
@@ -279,7 +281,7 @@ impl Memory {
         Ok(mentions)
     }
 
-    /// Memories that say nearly the same as this one, if that can be told at once.
+    /// Returns memories that are nearly the same as this one, if the index is ready.
     async fn similar(&self, row: u64) -> Vec<Value> {
         if self.inner.index.state() != crate::index_thread::IndexState::Ready {
             return Vec::new();
@@ -306,7 +308,7 @@ impl Memory {
     }
 }
 
-/// The first version of a memory that says nothing but this.
+/// The first version of a memory with this content and default values.
 pub(crate) fn fresh(id: Arc<str>, scope: Scope, content: Arc<str>, now: i64) -> NewVersion {
     NewVersion {
         id,
@@ -325,7 +327,7 @@ pub(crate) fn fresh(id: Arc<str>, scope: Scope, content: Arc<str>, now: i64) -> 
     }
 }
 
-/// What the next version of a memory begins with.
+/// The next version of a memory, before any changes.
 pub(crate) fn next(current: &Version, now: i64) -> NewVersion {
     let current = current.clone();
     NewVersion {
@@ -338,7 +340,7 @@ pub(crate) fn next(current: &Version, now: i64) -> NewVersion {
         metadata: current.metadata,
         valid_from: current.valid_from,
         valid_until: current.valid_until,
-        // What is learnt later is learnt later, whatever the clock says.
+        // A later version is learned later, even if the clock has gone back.
         learned_at: now.max(current.learned_at.saturating_add(1)),
         learned_until: None,
         reason: current.reason,
@@ -346,13 +348,13 @@ pub(crate) fn next(current: &Version, now: i64) -> NewVersion {
     }
 }
 
-/// What a memory mentions because somebody said so.
+/// Returns the entities that the caller named for a memory.
 pub(crate) fn explicit(version: &Version) -> impl Iterator<Item = Named> {
     let explicit = version.mentions.iter().filter(|mention| mention.explicit);
     explicit.map(|mention| Named::Name(mention.name.to_string()))
 }
 
-/// What a memory mentions, for its next version.
+/// Returns the mentions of a memory, for its next version.
 pub(crate) fn kept(version: &Version, now: i64) -> Result<Vec<NewMention>, Error> {
     let mentions = version.mentions.iter().map(|mention| {
         Ok(NewMention {
@@ -366,7 +368,7 @@ pub(crate) fn kept(version: &Version, now: i64) -> Result<Vec<NewMention>, Error
     mentions.collect()
 }
 
-/// Whether a version makes sense.
+/// Checks that a version is consistent.
 pub(crate) fn check(version: &NewVersion) -> Result<(), Error> {
     if version.content.trim().is_empty() {
         return Err(Error::invalid("content is empty: say what to remember"));
@@ -393,7 +395,7 @@ pub(crate) fn spelled(metadata: Option<&Map<String, Value>>) -> Result<Option<Ar
     Ok(Some(spelled.into()))
 }
 
-/// A new id: later ones are greater, and nobody can guess them.
+/// Creates an ID. Later IDs are greater, and they cannot be guessed.
 pub(crate) fn new_id(now: i64) -> Result<Arc<str>, Error> {
     let mut random = [0; 8];
     getrandom::fill(&mut random)

@@ -1,4 +1,4 @@
-//! Whose memories are meant, and which of them.
+//! Scopes and filters of memories.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) struct Scoped {
     run_id: Option<Arc<str>>,
 }
 
-/// The names of its four parts, in their order.
+/// The names of the four parts, in their fixed order.
 pub(crate) const PARTS: [&str; 4] = ["namespace", "user_id", "agent_id", "run_id"];
 
 impl Scoped {
@@ -31,7 +31,7 @@ impl Scoped {
     }
 }
 
-/// The four parts in their order.
+/// Returns the four parts, in their fixed order.
 pub(crate) fn parts(scope: &Scope) -> [Option<&str>; 4] {
     [
         scope.namespace.as_deref(),
@@ -41,7 +41,7 @@ pub(crate) fn parts(scope: &Scope) -> [Option<&str>; 4] {
     ]
 }
 
-/// Writes down a scope.
+/// Adds the parts of a scope to a JSON object.
 pub(crate) fn put(scope: &Scope, to: &mut Map<String, Value>) {
     for (name, part) in PARTS.into_iter().zip(parts(scope)) {
         if let Some(part) = part {
@@ -50,7 +50,7 @@ pub(crate) fn put(scope: &Scope, to: &mut Map<String, Value>) {
     }
 }
 
-/// Whether something of `scope` is meant by a filter.
+/// Returns `true` if a scope matches a filter.
 pub(crate) fn is_within(scope: &Scope, filter: &Scope) -> bool {
     let pairs = parts(filter).into_iter().zip(parts(scope));
     pairs
@@ -58,7 +58,7 @@ pub(crate) fn is_within(scope: &Scope, filter: &Scope) -> bool {
         .all(|(wanted, is)| wanted.is_none() || wanted == is)
 }
 
-/// Which memories are meant, as tools take it.
+/// A filter for memories, as tools take it.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Which {
     #[serde(flatten)]
@@ -70,7 +70,7 @@ pub(crate) struct Which {
     include_invalid: bool,
 }
 
-/// The same, understood.
+/// A parsed filter.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     pub(crate) scope: Scope,
@@ -95,7 +95,7 @@ impl Which {
 }
 
 impl Filter {
-    /// What is known and true of a scope at present.
+    /// A filter for everything in a scope that is known and true at present.
     pub(crate) fn of(scope: Scope) -> Self {
         Self {
             scope,
@@ -107,7 +107,7 @@ impl Filter {
         }
     }
 
-    /// As the library takes it.
+    /// Converts the filter for the library.
     pub(crate) fn for_library(&self) -> switchboard_recall::Filter<'_> {
         switchboard_recall::Filter {
             scope: parts(&self.scope),
@@ -119,7 +119,7 @@ impl Filter {
         }
     }
 
-    /// As the store takes it.
+    /// Converts the filter for the store.
     pub(crate) fn listing(&self, limit: usize, offset: usize) -> Listing {
         Listing {
             scope: self.scope.clone(),
@@ -134,7 +134,7 @@ impl Filter {
     }
 }
 
-/// Reads a time that a field has.
+/// Parses the time in a field.
 pub(crate) fn time(field: &str, text: Option<&str>) -> Result<Option<i64>, Error> {
     let Some(text) = text else { return Ok(None) };
     match times::parse(text) {

@@ -1,4 +1,4 @@
-//! [`Memory`]: the store, the library and the model together.
+//! [`Memory`]: the store, the library and the model combined.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -16,15 +16,15 @@ use crate::{
     index_thread::{IndexState, IndexThread, News, Node},
 };
 
-/// What makes vectors of texts.
+/// A source of embeddings.
 pub type Model = Arc<dyn Embedder>;
 
-/// What can be set.
+/// The settings of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether people and things are found in what is stored, beside those that are named.
+    /// Entities are extracted from stored texts, in addition to the ones named by the caller.
     pub extract: bool,
-    /// How long a call waits for a part that is not ready.
+    /// Time that a call waits for a part that is not ready.
     pub wait: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Default for Settings {
     }
 }
 
-/// What is done about an index that could not be made.
+/// The advice for an index that could not be built.
 const REMADE: &str = "it is made again when it is next needed";
 
 /// The memory of one home. Cloning it is cheap.
@@ -52,18 +52,17 @@ pub(crate) struct Inner {
     pub(crate) index: IndexThread,
     pub(crate) backfill: Backfill,
     settings: Mutex<Settings>,
-    /// That memories are in a damaged file, if they are.
+    /// Error to report if the memories are in a damaged file.
     damage: Mutex<Option<Error>>,
-    /// How many connections there are. Held while what they need is begun or let go.
+    /// Number of connections. Locked while the index and the backfill are started or stopped.
     connections: Mutex<usize>,
 }
 
 impl Memory {
-    /// The memory in this store. Nothing is opened or read before somebody needs it. `model` gives the model
-    /// that is wanted at present, if there is one; it may take its time, and is called on a thread of its
-    /// own.
+    /// Creates the memory of this store. Nothing is opened or read before it is needed. `model` returns the
+    /// model that is wanted at present, if any; it may block, and is called on a thread of its own.
     ///
-    /// It has to be called within a runtime.
+    /// Must be called within a runtime.
     pub fn new(
         store: Store,
         settings: Settings,
@@ -85,34 +84,34 @@ impl Memory {
         }
     }
 
-    /// Other settings from now on.
+    /// Changes the settings.
     pub fn set(&self, settings: Settings) {
         *self.inner.settings.lock() = settings;
     }
 
-    /// Another model may be wanted than before.
+    /// Notifies the memory that a different model may be wanted.
     pub fn model_changed(&self) {
         if *self.inner.connections.lock() > 0 {
             self.inner.backfill.nudge();
         }
     }
 
-    /// Brings back what can be read of a damaged file; then the memory works again.
+    /// Restores everything that can be read from a damaged file; after that, the memory works again.
     pub async fn repair(&self) -> Result<Salvaged, StoreError> {
         let salvaged = self.inner.memories.repair(|_| ()).await?;
         self.renew();
         Ok(salvaged)
     }
 
-    /// Begins without what a damaged file holds; then the memory works again.
+    /// Starts without the contents of a damaged file; after that, the memory works again.
     pub async fn discard_damaged(&self) -> Result<(), StoreError> {
         self.inner.memories.discard_damaged().await?;
         self.renew();
         Ok(())
     }
 
-    /// What is wrong with it that is not wrong with the whole store, and what to do about it, as far as that
-    /// was noticed.
+    /// Returns a problem of the memory that does not concern the whole store, and advice, if one was
+    /// noticed.
     pub fn problem(&self) -> Option<(Arc<str>, Arc<str>)> {
         if let Some(Error::Failed {
             message, action, ..
@@ -126,16 +125,16 @@ impl Memory {
         }
     }
 
-    /// Looks whether memories are in a damaged file, once the store has been opened.
+    /// Checks if memories are in a damaged file, once the store has been opened.
     pub async fn look_for_damage(&self) {
         let mut status = self.inner.store.watch();
         if status.wait_for(Status::is_ready).await.is_ok() {
-            // What is wrong is noted by asking.
+            // The query records the problem.
             let _ = self.ready().await;
         }
     }
 
-    /// What is in memory is made anew of the store.
+    /// Rebuilds the in-memory state from the store.
     fn renew(&self) {
         *self.inner.damage.lock() = None;
         let connections = self.inner.connections.lock();
@@ -150,7 +149,7 @@ impl Memory {
         *self.inner.settings.lock()
     }
 
-    /// Somebody connects: what makes it quick is made ready.
+    /// Counts a new connection, and starts the index and the backfill.
     pub(crate) fn begin(&self) {
         let mut connections = self.inner.connections.lock();
         *connections += 1;
@@ -158,7 +157,7 @@ impl Memory {
         self.inner.backfill.nudge();
     }
 
-    /// Somebody leaves. After the last one what can be made again is let go.
+    /// Counts a closed connection. After the last one, drops the state that can be rebuilt.
     pub(crate) fn end(&self) {
         let mut connections = self.inner.connections.lock();
         *connections = connections.saturating_sub(1);
@@ -168,7 +167,7 @@ impl Memory {
         }
     }
 
-    /// Waits for an answer of the store, within bounds.
+    /// Waits for an answer of the store, up to the time limit.
     pub(crate) async fn ask<T>(
         &self,
         answer: impl Future<Output = Result<T, StoreError>>,
@@ -179,7 +178,7 @@ impl Memory {
         }
     }
 
-    /// What an error of the store means here.
+    /// Converts an error of the store, and records damage.
     fn trouble(&self, error: StoreError) -> Error {
         let is_damage = matches!(error, StoreError::Damaged { .. });
         let mut trouble = Error::from(error);
@@ -200,7 +199,7 @@ impl Memory {
         trouble
     }
 
-    /// Waits for an answer of the library, within bounds.
+    /// Waits for an answer of the library, up to the time limit.
     pub(crate) async fn consult<T>(
         &self,
         answer: impl Future<Output = Result<T, Error>>,
@@ -211,7 +210,7 @@ impl Memory {
         }
     }
 
-    /// Why the library cannot be asked.
+    /// Returns the reason why the library cannot answer.
     fn no_index(&self) -> Error {
         match self.inner.index.state() {
             IndexState::Failed(message) => Error::Failed {
@@ -226,7 +225,7 @@ impl Memory {
         }
     }
 
-    /// Makes these changes, all or none, durably, and has the library follow.
+    /// Applies these changes durably, all or none, and updates the library.
     pub(crate) async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, Error> {
         let index = self.inner.index.clone();
         let inner = Arc::clone(&self.inner);
@@ -245,15 +244,15 @@ impl Memory {
                     inner.backfill.nudge();
                 }
             });
-        // Whoever is told to try again should not have stored something already: what is given to a store that
-        // works is waited for.
+        // A caller that is asked to retry must not have stored anything already, so a write to a store that
+        // works is awaited without a time limit.
         if !self.inner.store.status().is_ready() {
             self.ready().await?;
         }
         written.await.map_err(|error| self.trouble(error))
     }
 
-    /// What a text means to the model whose vectors are in use.
+    /// Returns the vector of a text, by the model in use.
     pub(crate) async fn meaning(&self, text: &str) -> Option<(Arc<str>, Vec<f32>)> {
         let model = self.inner.backfill.serving()?;
         let text = text.to_owned();
@@ -265,7 +264,7 @@ impl Memory {
     }
 }
 
-/// What a change means for the library.
+/// Converts a change to an update of the library.
 fn news(change: &MemoryChange, made: &Made) -> Option<News> {
     Some(match (change, made) {
         (

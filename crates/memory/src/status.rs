@@ -1,4 +1,4 @@
-//! How the memory is.
+//! The status of the memory server.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use switchboard_store::{Status, StoreError, memory::Counts};
 
 use crate::{error::Error, index_thread::IndexState, scope, service::Memory};
 
-/// So many scopes are told.
+/// The most scopes in an answer.
 const SCOPES: usize = 500;
 
 #[derive(Debug, Deserialize)]
@@ -15,7 +15,7 @@ pub(crate) struct GetStatus {
     scopes: bool,
 }
 
-/// How one part is.
+/// The status of one part.
 struct Part {
     state: &'static str,
     message: Option<String>,
@@ -29,7 +29,7 @@ const READY: Part = Part {
 };
 
 impl Memory {
-    /// How the memory is; this never fails, and never waits for long.
+    /// Returns the status; this never fails, and never waits for long.
     pub(crate) async fn get_status(&self, wish: GetStatus) -> Result<Value, Error> {
         let inner = &self.inner;
         let status = inner.store.status();
@@ -85,7 +85,7 @@ impl Memory {
                 "embeddings": embeddings,
             },
         });
-        // What cannot be counted is not nothing.
+        // Unknown counts are left out, since they are not 0.
         if let Some(counts) = counts {
             answer["memories"] = json!(counts.memories);
             answer["versions"] = json!(counts.versions);
@@ -98,7 +98,7 @@ impl Memory {
         Ok(answer)
     }
 
-    /// The scopes that there are, the fullest first; none while the store cannot be asked.
+    /// Returns the scopes, the fullest first; none while the store does not work.
     async fn scopes(&self) -> Vec<Value> {
         let scopes = self.inner.memories.scopes(SCOPES).await;
         let told = |(scope, memories)| {
@@ -110,7 +110,7 @@ impl Memory {
         scopes.unwrap_or_default().into_iter().map(told).collect()
     }
 
-    /// How far vectors can be used, in a word.
+    /// Describes the state of the vectors in a word.
     pub(crate) fn vectors_word(&self) -> &'static str {
         let outlook = self.inner.backfill.outlook();
         match (&outlook.serving, &outlook.filling) {

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::{Timestamp, civil, tz::TimeZone};
 
-/// Now.
+/// The current time.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
@@ -12,7 +12,8 @@ pub(crate) fn now() -> i64 {
     })
 }
 
-/// Reads a time: RFC 3339, without an offset taken to be UTC, or a date, which is its first moment.
+/// Parses a time: RFC 3339, in UTC if it has no offset, or a date, which stands for its first
+/// moment.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
     if let Ok(time) = text.parse::<Timestamp>() {
@@ -26,13 +27,13 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     Some(time.timestamp().as_microsecond())
 }
 
-/// Spells a time, as short as it can be without losing anything.
+/// Formats a time as briefly as possible without losing precision.
 pub(crate) fn spell(time: i64) -> String {
     Timestamp::from_microsecond(time)
         .map_or_else(|_| "out of range".to_owned(), |time| time.to_string())
 }
 
-/// The day of a time.
+/// Returns the date of a time.
 pub(crate) fn day(time: i64) -> String {
     let spelled = spell(time);
     spelled.split('T').next().unwrap_or_default().to_owned()
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_they_are_spelled() {
+    fn times_are_parsed_and_formatted() {
         for text in ["2023-05-08T13:56:00Z", "2023-05-08T13:56:00.000001Z"] {
             assert_eq!(spell(parse(text).unwrap()), text);
         }

@@ -1,4 +1,4 @@
-//! The tools: what is asked of them is checked, carried out, and told.
+//! The tools: checks their arguments, runs them, and formats their results.
 
 pub(crate) mod definition;
 
@@ -9,7 +9,7 @@ use switchboard_wire::Raw;
 use crate::{error::Error, scope, service::Memory};
 
 impl Memory {
-    /// Carries out a call of any tool but `reset_all_memory`, which asks before it does anything.
+    /// Calls any tool except `reset_all_memory`, which asks the user before it does anything.
     pub(crate) async fn call(&self, name: &str, arguments: &Raw) -> Result<Value, Error> {
         match name {
             "store_memory" => self.store_memory(read(arguments)?).await,
@@ -33,7 +33,7 @@ impl Memory {
     }
 }
 
-/// Whether arguments are what a tool takes: what is wrong is told by name.
+/// Checks that arguments fit a tool; an error names the part that does not.
 pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Error> {
     let checked = tool
         .checker
@@ -55,7 +55,7 @@ pub(crate) fn check(tool: &definition::Tool, arguments: &Raw) -> Result<(), Erro
     }
 }
 
-/// The result of a tool: structured, and the same as text for those who read only that.
+/// Formats the result of a tool: structured, and repeated as text for clients that read only text.
 pub(crate) fn result(answer: &Value) -> Value {
     json!({
         "content": [{ "type": "text", "text": answer.to_string() }],

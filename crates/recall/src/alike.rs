@@ -1,15 +1,15 @@
-//! Versions that say the same as another.
+//! Finds versions with nearly the same content.
 
 use rustc_hash::FxHashSet;
 
 use crate::library::Library;
 
 impl Library {
-    /// Versions that say the same as this one: current, not ended by now, of exactly the same scope, and at least
-    /// so similar (0 to 1); the most similar first.
+    /// Returns versions similar to this one: current, not ended by `now`, in exactly the same scope, and
+    /// with a similarity (0 to 1) of at least `least`; the most similar first.
     ///
-    /// Two versions are as similar as the share of their words that both have; where both have vectors, that
-    /// and the nearness of the vectors count half each. Both share at least one word.
+    /// The similarity of two versions is the share of their words that both contain; if both have vectors,
+    /// the mean of that share and the similarity of the vectors. They have at least one word in common.
     pub fn alike(&self, row: u64, now: i64, least: f32, limit: usize) -> Vec<(u64, f32)> {
         let Some(at) = self.places.get(&row).copied() else {
             return Vec::new();
@@ -37,9 +37,9 @@ impl Library {
         alike
     }
 
-    /// The places that may be so similar, each once.
+    /// Returns the places that may be similar enough, each once.
     ///
-    /// Who shares so many of some words has at least one of as many of them as it may lack and one more. So
+    /// A text that shares at least `must` of n words contains at least one of any n − `must` + 1 of them. So
     /// only the rarest words are looked up.
     fn candidates(&self, at: u32, now: i64, least: f32, has_vectors: bool) -> FxHashSet<u32> {
         let mut stems = self.lexicon.stems(at as usize).to_vec();
@@ -69,7 +69,7 @@ impl Library {
     }
 }
 
-/// How many numbers are in both; each is in order and has every number once.
+/// Returns the number of elements in both slices, which are sorted and free of duplicates.
 fn shared(mut one: &[u32], mut other: &[u32]) -> usize {
     let mut both = 0;
     while let (Some(first), Some(second)) = (one.first(), other.first()) {

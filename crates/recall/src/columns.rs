@@ -1,4 +1,5 @@
-//! What a filter and a score look at: a column for each property, a place in each for every memory.
+//! The properties that filters and scores read: one column per property, and one place in each for every
+//! memory.
 
 use crate::{
     Document,
@@ -6,78 +7,78 @@ use crate::{
     scopes::{NONE, Renumbered, Scopes},
 };
 
-/// The columns. What was removed keeps its place until the library is tidied.
+/// The columns. A removed memory keeps its place until the library is compacted.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) row: Vec<u64>,
-    /// [`NONE`] for what was removed.
+    /// Scope of each memory; [`NONE`] for removed ones.
     pub(crate) scope: Vec<u32>,
     pub(crate) kind: Vec<u32>,
     pub(crate) importance: Vec<f32>,
-    /// The first of all times if it is open.
+    /// `i64::MIN` if unbounded.
     valid_from: Vec<i64>,
-    /// The last of all times if it is open.
+    /// `i64::MAX` if unbounded.
     valid_until: Vec<i64>,
     learned_at: Vec<i64>,
-    /// The last of all times for the current version.
+    /// `i64::MAX` for the current version.
     learned_until: Vec<i64>,
-    /// What was learned before it in the same scope, and what after it, in the order of the rows.
+    /// Memories learned before and after each one in the same scope, in row order.
     before: Vec<Link>,
     after: Vec<Link>,
-    /// By scope: what was learned last.
+    /// The last memory of each scope.
     last: Vec<u32>,
 }
 
-/// The place of a neighbour, or none, and whether both were learned in one go: in 32 bits, because a recall looks
-/// at very many of them.
+/// The place of a neighbour, or none, and a flag that tells if both were learned together: in 32 bits,
+/// because a recall reads a great many of them.
 #[derive(Debug, Clone, Copy)]
 struct Link(u32);
 
 const FAR: u32 = 1 << 31;
 
-/// The most places: what is above is a mark.
+/// The most places: the highest bit of a [`Link`] is a flag.
 pub(crate) const PLACES: usize = FAR as usize - 1;
 
 impl Link {
     const NONE: Self = Self(NONE);
 
-    /// The neighbour's place, however far it is.
+    /// Returns the neighbour's place, near or far.
     fn place(self) -> u32 {
         if self.0 == NONE { NONE } else { self.0 & !FAR }
     }
 
-    /// The neighbour's place if it is near.
+    /// Returns the neighbour's place if it is near.
     fn near(self) -> Option<u32> {
         (self.0 & FAR == 0).then_some(self.0)
     }
 }
 
-/// What passes a filter. It is numbered through in seats, so that everything that is counted for it takes room in
-/// proportion to what passes and not to what there is.
+/// The memories that pass a filter, numbered as seats, so that scores take space in proportion to the
+/// memories that pass and not to all of them.
 pub(crate) struct Admitted {
-    /// By place: the seat and 1 more; 0 for what does not pass.
+    /// Seat of each place, plus 1; 0 if it does not pass.
     seats: Vec<u32>,
-    /// By seat.
+    /// Place of each seat.
     pub(crate) places: Vec<u32>,
-    /// By scope.
+    /// For each scope, `true` if it passes.
     pub(crate) scopes: Vec<bool>,
 }
 
 impl Admitted {
-    /// The seat of the memory in a place, if it passes.
+    /// Returns the seat of the memory in a place, if it passes.
     pub(crate) fn seat(&self, at: u32) -> Option<usize> {
         (self.seats[at as usize] as usize).checked_sub(1)
     }
 
-    /// How many pass.
+    /// Number of memories that pass.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 }
 
-/// Memories that were learned in one go belong together: no further apart than an hour, in microseconds.
+/// Memories learned together are at most an hour apart, in microseconds.
 const TOGETHER: i64 = 3_600_000_000;
-/// So many neighbours on each side, each counting half of the one before.
+/// The number of neighbours on each side; each counts half of the one before.
 const NEIGHBOURS: usize = 2;
 const NEXT: f32 = 0.5;
 
@@ -106,7 +107,8 @@ impl Columns {
         self.link(u32::try_from(self.len() - 1).unwrap_or(NONE), scope);
     }
 
-    /// Puts a memory among its neighbours. Rows come in ascending order, so this is mostly the end.
+    /// Links a memory to its neighbours. Rows usually arrive in ascending order, so this is mostly at the
+    /// end.
     fn link(&mut self, at: u32, scope: u32) {
         if self.last.len() <= scope as usize {
             self.last.resize(scope as usize + 1, NONE);
@@ -122,14 +124,14 @@ impl Columns {
         self.join(at, after, scope);
     }
 
-    /// Takes a memory out.
+    /// Unlinks a memory and marks it as removed.
     pub(crate) fn remove(&mut self, at: usize) {
         let scope = self.scope[at];
         self.join(self.before[at].place(), self.after[at].place(), scope);
         self.scope[at] = NONE;
     }
 
-    /// Makes two places neighbours; either may be none.
+    /// Makes two places neighbours; either may be [`NONE`].
     fn join(&mut self, before: u32, after: u32, scope: u32) {
         let is_near = before != NONE && after != NONE && self.is_near(before, after);
         let link = |place: u32| Link(if is_near { place } else { place | FAR });
@@ -143,9 +145,9 @@ impl Columns {
         }
     }
 
-    /// Makes a version one that was current until then.
+    /// Marks a version as current only until this time.
     pub(crate) fn close(&mut self, at: usize, learned_until: i64) {
-        // The last of all times is kept for what is current.
+        // `i64::MAX` is reserved for current versions.
         self.learned_until[at] = learned_until.min(i64::MAX - 1);
     }
 
@@ -173,7 +175,7 @@ impl Columns {
         }
     }
 
-    /// Finds out what passes a filter.
+    /// Returns the memories that pass a filter.
     pub(crate) fn admitted(&self, filter: &Filter<'_>, scopes: &Scopes) -> Admitted {
         let kind = filter.kind.map(|kind| scopes.name(kind));
         let scopes = scopes.admitted(filter);
@@ -216,7 +218,8 @@ impl Columns {
         !before(now, self.valid_until[at])
     }
 
-    /// When a memory is from: since when it is true, or else when it was learned.
+    /// Returns the time of a memory: the time from which it is true, or else the time at which it was
+    /// learned.
     pub(crate) fn moment(&self, at: usize) -> i64 {
         match self.valid_from[at] {
             i64::MIN => self.learned_at[at],
@@ -224,8 +227,9 @@ impl Columns {
         }
     }
 
-    /// Calls with the seats of a memory's neighbours and how much they count for each other: what was learned
-    /// next to it, in exactly the same scope, in one go. A neighbour that does not pass ends the row.
+    /// Calls `call` with the seat and weight of each neighbour of a memory: the memories learned just before
+    /// and after it, in exactly the same scope, at about the same time. A neighbour that does not pass ends
+    /// the walk in its direction.
     pub(crate) fn each_neighbour(
         &self,
         at: u32,
@@ -265,7 +269,7 @@ impl Columns {
     }
 }
 
-/// Whether a time is before the end of something, which may have none.
+/// Returns `true` if a time is before an end, which may be unbounded.
 fn before(time: i64, end: i64) -> bool {
     end == i64::MAX || time < end
 }

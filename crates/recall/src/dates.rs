@@ -1,30 +1,30 @@
-//! Dates in a query: `8 May 2023`, `2023-05-08`, `in May`, `last week`, `3 days ago`; and those in memories.
+//! Dates in a query: `8 May 2023`, `2023-05-08`, `in May`, `last week`, `3 days ago`; and dates in memories.
 
 use rustc_hash::FxHashMap;
 
 use crate::limits;
 
-/// The dates that memories name, by place. Few do.
+/// The dates that memories name, by place. Few memories name any.
 pub(crate) type Written = FxHashMap<u32, Box<[When]>>;
 
-/// A stretch of time that a query speaks of.
+/// A period of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// From the first time to before the second, in microseconds since 1970.
+    /// From the first time up to, but not including, the second, in microseconds since 1970.
     Between(i64, i64),
-    /// A month of whatever year, or a day in it.
+    /// A month of any year, or a day in it.
     Yearly(u8, Option<u8>),
 }
 
 const DAY: i64 = 86_400_000_000;
-/// People tell of what was: a memory from so long after a date may be about it, and counts half.
+/// People talk about the past: a memory from up to this long after a date may be about it, and counts half.
 const AFTER: i64 = 7 * DAY;
 const LATER: f32 = 0.5;
-/// So many dates of one text are looked at.
+/// The most dates of one text.
 const DATES: usize = 8;
 
 impl When {
-    /// How well a time fits: 1 inside, half shortly after, else nothing.
+    /// Returns the weight of a time: 1 inside the period, one half shortly after it, and 0 otherwise.
     pub(crate) fn share(self, time: i64) -> f32 {
         let is_in = |time: i64| match self {
             Self::Between(start, end) => (start..end).contains(&time),
@@ -43,7 +43,7 @@ impl When {
         if is_later { LATER } else { 0.0 }
     }
 
-    /// Whether it has a time in common with one of these.
+    /// Returns `true` if it overlaps one of these.
     pub(crate) fn is_among(self, others: &[Self]) -> bool {
         others.iter().any(|other| match (self, *other) {
             (Self::Between(start, end), Self::Between(other_start, other_end)) => {
@@ -53,7 +53,7 @@ impl When {
         })
     }
 
-    /// Whether it is no longer than a month.
+    /// Returns `true` if it is no longer than a month.
     fn is_short(self) -> bool {
         match self {
             Self::Between(start, end) => end - start <= 31 * DAY,
@@ -62,10 +62,10 @@ impl When {
     }
 }
 
-/// The days and months that a memory names. Those that count from some now are not among them: whoever told it
-/// did so shortly after.
+/// Returns the days and months that a memory names. Relative dates are left out: they mean a time shortly
+/// before the memory's own.
 pub(crate) fn written_in(text: &str) -> Vec<When> {
-    // Most texts have no digit, and are not looked at further.
+    // Most texts have no digit, and are skipped.
     if !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return Vec::new();
     }
@@ -74,7 +74,7 @@ pub(crate) fn written_in(text: &str) -> Vec<When> {
     dates
 }
 
-/// The dates of a query that is asked now.
+/// Returns the dates in a query made at the time `now`.
 pub(crate) fn dates(text: &str, now: i64) -> Vec<When> {
     find(text, Some(now))
 }
@@ -159,7 +159,7 @@ pub(crate) const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// From Monday.
+/// Starting with Monday.
 pub(crate) const WEEKDAYS: [&str; 7] = [
     "monday",
     "tuesday",
@@ -170,12 +170,12 @@ pub(crate) const WEEKDAYS: [&str; 7] = [
     "sunday",
 ];
 
-/// Words before the name of a month that make it one.
+/// Words before the name of a month that mark it as a month.
 const BEFORE_MONTH: [&str; 12] = [
     "in", "of", "during", "since", "until", "by", "early", "mid", "late", "last", "this", "next",
 ];
 
-/// A date at the start of these words, and how many of them it is.
+/// Returns an absolute date at the start of these words, and the number of words it takes.
 fn written(words: &[Word<'_>], before: Option<Word<'_>>) -> Option<(When, usize)> {
     let word = |at: usize| words.get(at).copied();
     let first = word(0)?;
@@ -218,12 +218,12 @@ fn written(words: &[Word<'_>], before: Option<Word<'_>>) -> Option<(When, usize)
             None => (When::Yearly(month, Some(day)), 2),
         });
     }
-    // By itself it may be a verb or somebody's name.
+    // On its own it may be a verb or a person's name.
     let is_month = before.is_some_and(|before| BEFORE_MONTH.iter().any(|word| before.is(word)));
     is_month.then_some((When::Yearly(month, None), 1))
 }
 
-/// A date that counts from now, and how many words it is.
+/// Returns a date relative to `now`, and the number of words it takes.
 fn relative(words: &[Word<'_>], now: i64) -> Option<(When, usize)> {
     let today = now.div_euclid(DAY);
     let (first, second) = (words.first()?, words.get(1));
@@ -274,7 +274,7 @@ fn relative(words: &[Word<'_>], now: i64) -> Option<(When, usize)> {
             "year" => 365,
             _ => return None,
         };
-        // Nobody who says three weeks means the day.
+        // "Three weeks ago" does not mean an exact day.
         let slack = length / 2;
         let when = days(-count * length - slack, -count * length + slack + 1)?;
         return Some((when, 3));
@@ -299,12 +299,12 @@ fn month_of(year: i64, month: u8) -> Option<When> {
     ))
 }
 
-/// The first microsecond of a day, if there is such a day.
+/// Returns the first microsecond of a day, or `None` if the date does not exist.
 fn start_of(year: i64, month: u8, day: u8) -> Option<i64> {
     if !(1..=12).contains(&month) || !(-200_000..=200_000).contains(&year) {
         return None;
     }
-    // Days since 1970, in years that begin in March: then the day that some years have more is the last.
+    // Days since 1970, in years that begin in March, so that the leap day is the last.
     let shifted = year - i64::from(month <= 2);
     let era = shifted.div_euclid(400);
     let of_era = shifted.rem_euclid(400);
@@ -313,7 +313,7 @@ fn start_of(year: i64, month: u8, day: u8) -> Option<i64> {
     (civil(days) == (year, month, day)).then_some(days * DAY)
 }
 
-/// Year, month and day of a day since 1970.
+/// Returns the year, month and day of a number of days since 1970.
 fn civil(days: i64) -> (i64, u8, u8) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -332,7 +332,7 @@ fn civil(days: i64) -> (i64, u8, u8) {
     (year, small(month), small(day))
 }
 
-/// From Monday, 0.
+/// Returns the weekday, from 0 for Monday.
 fn weekday(days: i64) -> i64 {
     (days + 3).rem_euclid(7)
 }
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn days_and_dates_are_each_others_inverse() {
+    fn days_and_dates_round_trip() {
         for days in (-800_000..800_000).step_by(37) {
             let (year, month, of_month) = civil(days);
             assert_eq!(start_of(year, month, of_month), Some(days * DAY));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_read_as_people_write_them() {
+    fn dates_are_parsed_in_common_forms() {
         let now = day(2024, 3, 14) + DAY / 2;
         let one = |year, month, of_month| {
             let start = day(year, month, of_month);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_shortly_after_fits_by_half() {
+    fn time_shortly_after_counts_half() {
         let date = When::Between(day(2023, 5, 8), day(2023, 5, 9));
         for (time, share) in [
             (day(2023, 5, 7), 0.0),
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_in_memories_are_those_that_are_written_out() {
+    fn memories_have_only_absolute_dates() {
         let may = day_of(2023, 5, 8).unwrap();
         let text = "signed on 2023-05-08, paid last week, since 2021; again on 3 June";
         assert_eq!(written_in(text), [may, When::Yearly(6, Some(3))]);
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_and_no_time_does_harm() {
+    fn extreme_texts_and_times_do_not_panic() {
         for now in [i64::MIN, i64::MAX, 0] {
             for text in [
                 "last week",

@@ -1,28 +1,28 @@
-//! [`Document`]: a version of a memory, on its way into the library.
+//! [`Document`]: a version of a memory to be indexed.
 
 use crate::Scope;
 
-/// One version of a memory, as it is handed in.
+/// One version of a memory, to be added to the library.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
-    /// The version's number, never used twice.
+    /// Row of the version, never reused.
     pub row: u64,
-    /// Whose it is.
+    /// Scope of the memory.
     pub scope: Scope<'a>,
-    /// Of what kind.
+    /// Kind of the memory.
     pub kind: &'a str,
-    /// What it says.
+    /// Text of the memory.
     pub content: &'a str,
-    /// How important it is, 0 to 1.
+    /// Importance, from 0 to 1.
     pub importance: f32,
-    /// Since when it is true, in microseconds since 1970.
+    /// Time from which it is true, in microseconds since 1970.
     pub valid_from: Option<i64>,
-    /// Until when it is true.
+    /// Time at which it stops being true.
     pub valid_until: Option<i64>,
-    /// When it was learned.
+    /// Time at which it was learned.
     pub learned_at: i64,
-    /// When something else was learned in its place.
+    /// Time at which it was replaced by a newer version.
     pub learned_until: Option<i64>,
-    /// The rows of the entities that it mentions.
+    /// Rows of the entities that it mentions.
     pub mentions: &'a [u64],
 }

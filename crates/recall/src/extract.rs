@@ -1,7 +1,8 @@
-//! Names in a text: who and what it is about.
+//! Finds names in a text: the people and things it is about.
 //!
-//! Nothing here understands a text. It knows the forms in which names are written: capitals, `@handles`,
-//! `#tags`, addresses, code, paths and quoted titles. The same text always gives the same names.
+//! This module does not understand text. It knows the forms in which names are written: capitals,
+//! `@handles`, `#tags`, addresses, code, paths and quoted titles. The same text always gives the same
+//! names.
 
 use std::{collections::HashSet, sync::LazyLock};
 
@@ -12,16 +13,16 @@ use crate::{
 
 mod forms;
 
-/// A name that was found in a text.
+/// A name found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// As it stands there.
+    /// The name as written in the text.
     pub name: String,
-    /// What it names, where its form tells: `email`, `host`, `handle`, `tag`, `code`, `file` or `title`.
+    /// Kind of the name, if its form tells: `email`, `host`, `handle`, `tag`, `code`, `file` or `title`.
     pub kind: Option<&'static str>,
 }
 
-/// What tells one name from another: lower case, no white space around it, single spaces inside.
+/// Normalises a name for comparison: lower case, trimmed, single spaces inside.
 pub fn key(name: &str) -> String {
     let mut key = String::with_capacity(name.len());
     for word in name.split_whitespace() {
@@ -33,7 +34,7 @@ pub fn key(name: &str) -> String {
     key
 }
 
-/// The names in a text, each once, in the order in which they come first; at most
+/// Returns the names in a text, each once, in order of first occurrence; at most
 /// [`ENTITIES`](limits::ENTITIES), none longer than [`NAME_BYTES`](limits::NAME_BYTES).
 pub fn entities(text: &str) -> Vec<Found> {
     let text = &text[..text.floor_char_boundary(limits::NAMED_BYTES)];
@@ -73,7 +74,7 @@ pub fn entities(text: &str) -> Vec<Found> {
             starts_sentence |=
                 matches!(first, '.' | '!' | '?' | ':' | '\n' | '\r' | ';' | '(' | '[')
                     || (first.is_whitespace() && first != ' ');
-            // What a list begins with begins a sentence.
+            // A list item begins a sentence.
             starts_sentence |=
                 matches!(first, '-' | '*' | '•' | '"' | '“') && is_line_start(&text[..at]);
         }
@@ -83,7 +84,7 @@ pub fn entities(text: &str) -> Vec<Found> {
     names.found
 }
 
-/// Small words inside of a name.
+/// Small words inside names.
 const LINKS: [&str; 14] = [
     "of", "the", "de", "la", "le", "du", "da", "di", "van", "von", "der", "den", "al", "y",
 ];
@@ -107,7 +108,7 @@ impl Names {
     }
 }
 
-/// Words with capitals, one after the other.
+/// Consecutive capitalised words.
 #[derive(Default)]
 struct Run<'a> {
     text: &'a str,
@@ -138,7 +139,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric()
 }
 
-/// How long the word at the start is: `O'Brien`, `Jean-Luc`, `U.S.` and `C++` are words.
+/// Returns the length of the word at the start: `O'Brien`, `Jean-Luc`, `U.S.` and `C++` are words.
 fn word_length(text: &str) -> usize {
     let mut length = 0;
     let mut characters = text.char_indices().peekable();
@@ -146,7 +147,7 @@ fn word_length(text: &str) -> usize {
         let next = characters.peek().map(|(_, next)| *next);
         let joins = match c {
             '-' | '_' => next.is_some_and(is_word),
-            // The `s` that shows whose it is does not belong to the name.
+            // The possessive `s` is not part of the name.
             '\'' | '’' => next.is_some_and(char::is_uppercase),
             '.' => length == 1 && next.is_some_and(char::is_uppercase) || is_initials(&text[..at]),
             '+' | '#' => length == 1 || text[..at].ends_with('+'),
@@ -160,7 +161,7 @@ fn word_length(text: &str) -> usize {
     length
 }
 
-/// Whether it is letters with a dot after each but the last: `U.S`. More than a few are none.
+/// Returns `true` if this is a short run of letters with a dot after each but the last: `U.S`.
 fn is_initials(text: &str) -> bool {
     let mut letters = text.split('.');
     text.len() < INITIALS && text.contains('.') && letters.all(|letter| letter.len() == 1)
@@ -169,7 +170,7 @@ fn is_initials(text: &str) -> bool {
 /// The longest initials, in bytes.
 const INITIALS: usize = 16;
 
-/// Whether a word is written as names are, in the middle of a sentence.
+/// Returns `true` if a word in the middle of a sentence is written like a name.
 fn is_name(word: &str) -> bool {
     let mut characters = word.chars();
     let Some(first) = characters.next() else {
@@ -183,11 +184,11 @@ fn is_name(word: &str) -> bool {
     is_written_so && !is_pronoun && !is_of_calendar(word) && (word.len() > 1 || capitals() > 1)
 }
 
-/// Whether the first word of a sentence, which has a capital in any case, may be a name.
+/// Returns `true` if the first word of a sentence, which is capitalised in any case, may be a name.
 fn is_uncommon(word: &str) -> bool {
     static COMMON: LazyLock<HashSet<&'static str>> =
         LazyLock::new(|| forms::COMMON.split_whitespace().collect());
-    // Capitals inside of a word are no accident.
+    // Capitals inside a word are deliberate.
     if word.chars().skip(1).any(char::is_uppercase) {
         return true;
     }
@@ -198,7 +199,7 @@ fn is_uncommon(word: &str) -> bool {
     !is_form && !COMMON.contains(&*word) && !crate::words::is_empty_word(&word)
 }
 
-/// Days and months have capitals and are no names.
+/// Weekdays and months are capitalised but are not names.
 fn is_of_calendar(word: &str) -> bool {
     let mut names = WEEKDAYS.iter().chain(&MONTHS);
     names.any(|name| word.eq_ignore_ascii_case(name))
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_by_how_they_are_written() {
+    fn names_are_found_by_their_spelling() {
         let table: &[(&str, &[&str])] = &[
             (
                 "Anna met Bob Miller in New York.",
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_tell_what_they_are() {
+    fn distinctive_forms_give_the_kind() {
         let text = "ask @bob_k or bob@example.org, see https://docs.example.org/a?b and #release-2, \
                     run `cargo test`, edit src/main.rs and ~/notes.txt, she read \"Becoming Nicole\"";
         let found: Vec<(String, Option<&str>)> = entities(text)
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn each_name_comes_once_and_few_of_them() {
+    fn names_are_unique_and_limited() {
         assert_eq!(names("I saw Anna, and ANNA saw Anna"), ["Anna"]);
         let many: Vec<String> = (0..100).map(|n| format!("met Anna{n} and")).collect();
         assert_eq!(names(&many.join(" ")).len(), limits::ENTITIES);
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_does_harm() {
+    fn odd_texts_do_not_panic() {
         for text in [
             "@",
             "#",
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_what_names_have_in_common() {
+    fn keys_normalise_case_and_spaces() {
         assert_eq!(key("  New \t York\n"), "new york");
         assert_eq!(key("ÉMILE"), "émile");
         assert_eq!(key(""), "");

@@ -1,7 +1,7 @@
-//! Entities, how they are related, and which memories mention them.
+//! Entities, their relations, and the memories that mention them.
 //!
-//! The nodes are keys: the same name in several scopes is one node. Every step is checked: an entity and a
-//! relation by their scopes, a memory by whether it passes the filter.
+//! The nodes are keys: the same name in several scopes is one node. Every step is checked: entities and
+//! relations by their scopes, memories by the filter.
 
 use std::collections::HashMap;
 
@@ -20,14 +20,14 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     entities: FxHashMap<u64, Entity>,
-    /// The rows of the entities that have a key, in their order.
+    /// Rows of the entities with a key, sorted.
     by_key: HashMap<Box<str>, Vec<u64>>,
     relations: FxHashMap<u64, Relation>,
-    /// By the row of an entity, whether that is known yet or not: what hangs on to it.
+    /// Relations and mentions by the row of an entity, which need not be known yet.
     ends: FxHashMap<u64, End>,
 }
 
-/// An entity of one scope.
+/// An entity in one scope.
 #[derive(Debug)]
 struct Entity {
     key: Box<str>,
@@ -44,24 +44,24 @@ struct Relation {
 
 #[derive(Debug, Default)]
 struct End {
-    /// The rows of its relations, in their order.
+    /// Rows of its relations, sorted.
     relations: Vec<u64>,
-    /// The places of memories that mention it.
+    /// Places of the memories that mention it.
     mentions: Vec<u32>,
 }
 
-/// Where the names of a query lead.
+/// The memories that the names in a query lead to.
 #[derive(Debug, Default)]
 pub(crate) struct ByGraph<'a> {
-    /// By seat.
+    /// Scores by seat.
     pub(crate) scores: Sums,
-    /// For each name in the query the keys that it leads to, itself first.
+    /// For each name in the query, the keys that it leads to, itself first.
     paths: Vec<Vec<&'a str>>,
 }
 
-/// A relation leads on with so much of what led to it.
+/// The share of the score that is passed on over a relation.
 const STEP: f32 = 0.7;
-/// And so far.
+/// The most relations in a row that are followed.
 const STEPS: usize = 2;
 
 impl Graph {
@@ -88,7 +88,7 @@ impl Graph {
 
     pub(crate) fn put_relation(&mut self, row: u64, from: u64, to: u64, weight: f32) {
         self.remove_relation(row);
-        // What is no number says nothing.
+        // A weight that is not a number counts as 0.
         let weight = if weight.is_finite() {
             weight.clamp(0.0, 1.0)
         } else {
@@ -114,7 +114,7 @@ impl Graph {
         }
     }
 
-    /// The memory in the next place mentions these entities.
+    /// Records the entities that the memory in the next place mentions.
     pub(crate) fn mention(&mut self, at: u32, entities: &[u64]) {
         for entity in entities {
             let mentions = &mut self.ends.entry(*entity).or_default().mentions;
@@ -124,7 +124,7 @@ impl Graph {
         }
     }
 
-    /// Keeps only the mentions by these places, which are numbered anew, and numbers scopes anew.
+    /// Keeps only the mentions by these places, and renumbers places and scopes.
     pub(crate) fn keep(&mut self, places: &[u32], len: usize, renumbered: &Renumbered) {
         let mut moved = vec![NONE; len];
         for (new, old) in (0..).zip(places) {
@@ -150,7 +150,7 @@ impl Graph {
         }
     }
 
-    /// The memories to which the names in a text lead.
+    /// Returns the memories that the names in a text lead to.
     pub(crate) fn search(&self, text: &str, admitted: &Admitted) -> ByGraph<'_> {
         let mut found = ByGraph::default();
         let all = admitted.len();
@@ -169,12 +169,13 @@ impl Graph {
                 seats.dedup();
                 // A name that half of all memories have says next to nothing.
                 let score = reach * rarity(seats.len() as f32, all) / rarity(0.0, all);
-                // What is reached over relations that weigh nothing is not reached.
+                // Entities behind relations of weight 0 are not reached.
                 for seat in seats.into_iter().filter(|_| score > 0.0) {
                     room.put(seat, score);
                 }
             }
-            // Several names are better than one, and all together no better than certain.
+            // Scores of several names combine like independent probabilities: they add up, but never
+            // exceed 1.
             room.collect(|seat, score| {
                 let more = |sum: f32| sum + (1.0 - sum) * score;
                 found.scores.change(seat, more);
@@ -185,7 +186,8 @@ impl Graph {
         found
     }
 
-    /// The names through which a memory was found: those of the query, and those to which they led.
+    /// Returns the names through which a memory was found: names in the query, and names that they lead
+    /// to.
     pub(crate) fn names(&self, found: &ByGraph<'_>, at: u32, admitted: &Admitted) -> Vec<String> {
         let mut names: Vec<&str> = Vec::new();
         for path in &found.paths {
@@ -203,7 +205,7 @@ impl Graph {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    /// The places that mention the entities of a key that pass, each entity's in order.
+    /// Returns the places that mention the admitted entities of a key: one sorted list for each entity.
     fn mentions<'a>(
         &'a self,
         key: &'a str,
@@ -215,11 +217,11 @@ impl Graph {
             .map(|end| &end.mentions)
     }
 
-    /// The keys of known entities that stand in a text; where one is part of another, the longer.
+    /// Returns the keys of known entities that occur in a text; of overlapping ones, the longest.
     fn names_in(&self, text: &str, admitted: &Admitted) -> Vec<&str> {
         let text = extract::key(&text[..text.floor_char_boundary(limits::QUERY_BYTES)]);
         let mut names: Vec<&str> = Vec::new();
-        // Where each word begins and ends; a script without spaces is looked at by character.
+        // Positions at which words begin and end; a script without spaces is examined by character.
         let mut starts: Vec<usize> = Vec::new();
         let mut ends: Vec<usize> = Vec::new();
         let mut before = ' ';
@@ -255,7 +257,7 @@ impl Graph {
         names
     }
 
-    /// The keys that relations lead to, and how well each is reached; first the one to start from.
+    /// Returns the keys that relations lead to, each with its score; the starting key comes first.
     fn reached<'a>(&'a self, seed: &'a str, admitted: &Admitted) -> Vec<(&'a str, f32)> {
         let mut reached: Vec<(&str, f32)> = vec![(seed, 1.0)];
         let mut done = 0;
@@ -264,7 +266,8 @@ impl Graph {
             for at in done..last {
                 let (key, reach) = reached[at];
                 let next = self.related(key, admitted);
-                // Who knows everybody leads to nobody in particular.
+                // The score is divided among many relations: an entity related to everything says little
+                // about any other.
                 let share = STEP / (next.len().max(1) as f32).sqrt();
                 for (other, weight) in next {
                     let reach = reach * share * weight;
@@ -281,7 +284,7 @@ impl Graph {
         reached
     }
 
-    /// The keys that are related to one, each once.
+    /// Returns the keys related to a key, each once.
     fn related(&self, key: &str, admitted: &Admitted) -> Vec<(&str, f32)> {
         let mut related: Vec<(&str, f32)> = Vec::new();
         let relations = self
@@ -312,8 +315,8 @@ impl Graph {
         related
     }
 
-    /// The entities that most memories that pass mention, the most mentioned first; those that nobody
-    /// mentions come last.
+    /// Returns the entities that the most admitted memories mention, the most mentioned first; entities
+    /// without mentions come last.
     pub(crate) fn most_mentioned(&self, admitted: &Admitted, limit: usize) -> Vec<u64> {
         let passing = self.entities.iter();
         let passing = passing.filter(|(_, entity)| admitted.scopes[entity.scope as usize]);
@@ -345,7 +348,7 @@ impl Graph {
         rows.any(|(_, entity)| admitted.scopes[entity.scope as usize])
     }
 
-    /// How an entity that passes is written.
+    /// Returns the spelling of an admitted entity's name.
     fn name<'a>(&'a self, key: &'a str, admitted: &Admitted) -> &'a str {
         let mut rows = self.rows(key);
         rows.find(|(_, entity)| admitted.scopes[entity.scope as usize])
@@ -371,18 +374,18 @@ fn insert(rows: &mut Vec<u64>, row: u64) {
     }
 }
 
-/// Whether a name may begin with a character that follows another.
+/// Returns `true` if a name may begin with `c` after `before`.
 fn is_start(before: char, c: char) -> bool {
     !c.is_whitespace() && (!before.is_alphanumeric() || is_unspaced(c))
 }
 
-/// Whether a name may end before a character that follows another.
+/// Returns `true` if a name may end between `before` and `c`.
 fn is_end(before: char, c: char) -> bool {
     !before.is_whitespace()
         && (!c.is_alphanumeric() || is_unspaced(before) || !before.is_alphanumeric())
 }
 
-/// Whether a character belongs to a script that has no spaces between words.
+/// Returns `true` if a character belongs to a script without spaces between words.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'

@@ -1,12 +1,12 @@
-//! By words: which share of what a query says a memory has.
+//! Lexical search: the share of the query's words that a memory has.
 //!
-//! The score is BM25 with what it could be at most as its measure: every word of the query weighs as much as it is
-//! rare, and a memory has the share of the whole weight that its words make. A share means the same among
-//! ten memories as among a hundred thousand.
+//! The score is BM25, divided by its maximum: each word of the query has a weight that grows with its
+//! rarity, and the score of a memory is the share of the total weight that its words make up. A share means
+//! the same among ten memories as among a hundred thousand.
 //!
-//! A memory also has, by half, the words of those that were learned just before and after it: an answer is
-//! found by the words of the question before it. A date in the query is a word as well, which every memory
-//! has that is from then or names it.
+//! A memory also has, at reduced weight, the words of the memories that were learned just before and after
+//! it: an answer is found by the words of the question before it. A date in the query also counts as a word;
+//! the memories that are from that time or name that date have it.
 
 use crate::{
     columns::{Admitted, Columns},
@@ -16,17 +16,17 @@ use crate::{
     words::Sought,
 };
 
-/// How late more of the same word stops to count, and how much the length of a text is held against it. Both
-/// are small for texts of a sentence or two.
+/// BM25's k1 (saturation by repeated words) and b (penalty for long texts). Both are small, for texts of a
+/// sentence or two.
 const SATURATION: f32 = 0.6;
 const LENGTH: f32 = 0.3;
-/// Words are weighed as if there were so many ordinary texts besides, so that a library of three memories
-/// does not take every word for a common one.
+/// The number of ordinary texts that are assumed to exist besides the memories, so that a library of three
+/// memories does not treat every word as common.
 const ORDINARY: f32 = 100.0;
-/// What a memory begins with is mostly who or what it is about. If the query names that, it counts so much.
+/// The bonus if the query names the first word of a memory, which is usually its subject.
 pub(crate) const SUBJECT: f32 = 0.15;
 
-/// Where it is looked for.
+/// The data that a lexical search reads.
 pub(crate) struct Lexical<'a> {
     pub(crate) columns: &'a Columns,
     pub(crate) lexicon: &'a Lexicon,
@@ -34,18 +34,18 @@ pub(crate) struct Lexical<'a> {
     pub(crate) admitted: &'a Admitted,
 }
 
-/// Scores by seat, and what they are made of.
+/// Scores by seat, and the words behind them.
 pub(crate) struct ByWords {
-    /// The weight of the words that were found, in a memory or next to it.
+    /// Weight of the words found in a memory or in its neighbours.
     pub(crate) sums: Sums,
-    /// The weight of all words.
+    /// Weight of all words.
     total: f32,
-    /// The words that are known, with the numbers of their stems.
+    /// Words that some memory has, with the numbers of their stems.
     pub(crate) found: Vec<(u32, String)>,
 }
 
 impl ByWords {
-    /// The share that the memory in a seat has of the whole weight, 0 if it has none. It may be above 1 a little.
+    /// Returns the memory's share of the total weight, or 0 if it has none. It may be slightly above 1.
     pub(crate) fn share(&self, seat: usize) -> f32 {
         match self.sums.get(seat) {
             sum if sum > 0.0 => sum / self.total,
@@ -84,8 +84,8 @@ impl Lexical<'_> {
         }
     }
 
-    /// What a word is worth for the memories that have it and, in part, for their neighbours; and how many have
-    /// it.
+    /// Computes the value of a word for the memories that have it and, in part, for their neighbours.
+    /// Returns the number of memories that have it.
     fn gather(&self, number: u32, mean: f32, room: &mut Room) -> u32 {
         let mut have = 0;
         for posting in self.lexicon.postings(number) {
@@ -106,7 +106,7 @@ impl Lexical<'_> {
         have
     }
 
-    /// The same for a date: those from then have it, and those that name it.
+    /// The same for a date: memories from that time and memories that name it have it.
     fn gather_date(&self, date: When, room: &mut Room) -> u32 {
         let mut have = 0;
         for (seat, at) in self.admitted.places.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Lexical<'_> {
         have
     }
 
-    /// How much a word weighs that so many memories have, of those that pass.
+    /// Returns the weight of a word that `have` of the admitted memories contain.
     fn weight(&self, have: u32, common: f32) -> f32 {
         rarity(have as f32 + ORDINARY * common, self.admitted.len())
     }
@@ -137,7 +137,8 @@ impl Lexical<'_> {
     }
 }
 
-/// How rare something is that so many of so many memories have, with the ordinary ones besides.
+/// Returns the rarity of a feature that `have` out of `of` memories share, with the assumed ordinary texts
+/// included.
 pub(crate) fn rarity(have: f32, of: usize) -> f32 {
     let of = of as f32 + ORDINARY;
     ((of - have + 0.5).max(0.0) / (have + 0.5) + 1.0).ln()

@@ -1,4 +1,4 @@
-//! The words of all memories: which stem stands in which of them, and how often.
+//! The inverted index: the memories in which each stem occurs, and its frequency in them.
 
 use std::collections::HashMap;
 
@@ -6,57 +6,57 @@ use switchboard_search::words;
 
 use crate::{limits, words::is_empty};
 
-/// A stem stands in the memory of this place so often.
+/// An occurrence of a stem in the memory at a place, with its frequency.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Posting {
     pub(crate) at: u32,
     pub(crate) count: u8,
 }
 
-/// What is known of the text in one place.
+/// The indexed text at one place.
 #[derive(Debug, Clone, Copy)]
 struct Text {
-    /// Where its stems begin.
+    /// Index of its first stem.
     start: u32,
-    /// How many different ones say something.
+    /// Number of its distinct stems, without stop words.
     stems: u16,
-    /// The first stem that says something; [`NOTHING`] if none does.
+    /// First stem that is not a stop word; [`NOTHING`] if there is none.
     first: u32,
 }
 
-/// Stems by number, where each stands, and which of them each memory has. The texts themselves are not kept.
+/// Numbered stems, their occurrences, and the stems of each memory. The texts themselves are not kept.
 #[derive(Debug, Default)]
 pub(crate) struct Lexicon {
     numbers: HashMap<Box<str>, u32>,
     terms: Vec<Term>,
-    /// By place.
+    /// Texts by place.
     texts: Vec<Text>,
-    /// By place: how many words it has.
+    /// Number of words by place.
     lengths: Vec<u16>,
-    /// The stems that say something of every text, each once and in order, one text after the other.
+    /// Stems of all texts, one text after the other; of each text sorted, without duplicates and stop words.
     stems: Vec<u32>,
-    /// The stems of words that were seen before, so that each word is taken apart once.
+    /// Cache of the stems of words seen before, so that each word is analysed once.
     seen: HashMap<Box<str>, Box<[u32]>>,
-    /// Room for the stems of one text.
+    /// Buffer for the stems of one text.
     scratch: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Term {
     is_empty: bool,
-    /// In the order of the places.
+    /// Sorted by place.
     postings: Vec<Posting>,
 }
 
-/// No stem.
+/// The number that stands for no stem.
 const NOTHING: u32 = u32::MAX;
-/// So many words are remembered with their stems; then this begins anew.
+/// The most words in the cache, which is cleared when it is full.
 const SEEN: usize = 1 << 16;
-/// Longer stretches of a text rarely come again.
+/// The longest word that is cached, in bytes; longer ones rarely occur again.
 const SEEN_BYTES: usize = 32;
 
 impl Lexicon {
-    /// Adds the text in the next place.
+    /// Indexes the text at the next place.
     pub(crate) fn push(&mut self, text: &str) {
         let text = &text[..text.floor_char_boundary(limits::TEXT_BYTES)];
         let mut stems = std::mem::take(&mut self.scratch);
@@ -92,7 +92,7 @@ impl Lexicon {
         self.scratch = stems;
     }
 
-    /// Takes a piece of a text apart, and remembers it.
+    /// Analyses a piece of a text, and caches the result.
     fn analyse(&mut self, piece: &str, stems: &mut Vec<u32>) {
         let known: Box<[u32]> = words::terms(piece)
             .into_iter()
@@ -122,17 +122,17 @@ impl Lexicon {
             })
     }
 
-    /// The number of a stem, if any memory has it.
+    /// Returns the number of a stem, if any memory has it.
     pub(crate) fn number(&self, stem: &str) -> Option<u32> {
         self.numbers.get(stem).copied()
     }
 
-    /// Where a stem stands, in the order of the places.
+    /// Returns the occurrences of a stem, sorted by place.
     pub(crate) fn postings(&self, number: u32) -> &[Posting] {
         &self.terms[number as usize].postings
     }
 
-    /// Whether a stem stands in the text of this place.
+    /// Returns `true` if a stem occurs in the text at this place.
     pub(crate) fn has(&self, number: u32, at: u32) -> bool {
         let postings = self.postings(number);
         postings
@@ -140,30 +140,31 @@ impl Lexicon {
             .is_ok()
     }
 
-    /// The stems of a text that say something, each once and in order.
+    /// Returns the stems of a text, sorted, without duplicates and stop words.
     pub(crate) fn stems(&self, at: usize) -> &[u32] {
         let text = self.texts[at];
         let start = text.start as usize;
         &self.stems[start..start + usize::from(text.stems)]
     }
 
-    /// The first stem of a text that says something.
+    /// Returns the first stem of a text that is not a stop word.
     pub(crate) fn first(&self, at: usize) -> u32 {
         self.texts[at].first
     }
 
-    /// How many words a text has.
+    /// Returns the number of words in a text.
     pub(crate) fn length(&self, at: usize) -> u16 {
         self.lengths[at]
     }
 
-    /// Keeps only these places, in this order, and numbers them anew.
+    /// Keeps only these places and renumbers them in this order.
     pub(crate) fn keep(&mut self, places: &[u32]) {
         let mut moved = vec![NOTHING; self.texts.len()];
         for (new, old) in (0..).zip(places) {
             moved[*old as usize] = new;
         }
-        // Stems that stand nowhere any more go, too, so the words of what was removed are not kept for ever.
+        // Stems without occurrences are dropped as well, so that the words of removed memories do not stay
+        // for ever.
         let mut renumbered = vec![NOTHING; self.terms.len()];
         let mut terms = Vec::new();
         for (number, mut term) in std::mem::take(&mut self.terms).into_iter().enumerate() {
@@ -189,7 +190,7 @@ impl Lexicon {
             let mut text = self.texts[*old as usize];
             let own = self.stems(*old as usize).iter();
             text.start = index(stems.len());
-            // The order among the stems that stay is the same.
+            // The remaining stems keep their order.
             stems.extend(own.map(|stem| renumbered[*stem as usize]));
             if text.first != NOTHING {
                 text.first = renumbered[text.first as usize];
@@ -225,7 +226,7 @@ impl Lexicon {
     }
 }
 
-/// Numbers are kept small. There are fewer by far than would not fit.
+/// Indexes are stored in 32 bits, which is far more than needed.
 fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(NOTHING)
 }

@@ -1,12 +1,12 @@
-//! Finding the right memory among many: by its words, by what it means, by what it is about, and by when.
+//! Finds the right memory among many: by its words, its meaning, the entities it mentions, and its time.
 //!
-//! A [`Library`] holds what is needed to find memories, not the memories: words brought to their stems, vectors,
-//! scopes, times, and which entities each of them mentions. It is made of the store, follows every change in
-//! microseconds, and can be made anew at any time. It does no input or output and knows no clock.
+//! A [`Library`] holds the data needed to find memories, but not the memories themselves: stemmed words,
+//! vectors, scopes, times, and the entities that each memory mentions. It is built from the store, follows
+//! every change in microseconds, and can be rebuilt at any time. It does no input or output and has no
+//! clock.
 //!
-//! A filter is part of the search. What does not pass it is not looked at: it lends no score to its
-//! neighbours, opens no way through the graph, and does not even count when words are weighed by how rare
-//! they are.
+//! A filter is part of the search. Memories that do not pass it are ignored completely: they lend no score
+//! to their neighbours, open no path through the graph, and do not affect the rarity of words.
 //!
 //! ```
 //! use switchboard_recall::{Channels, Document, Filter, Library, Query};

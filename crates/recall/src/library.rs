@@ -1,4 +1,4 @@
-//! [`Library`]: everything that is needed to find memories, and how it follows their changes.
+//! [`Library`]: the search index of memories, and the changes it follows.
 
 use rustc_hash::FxHashMap;
 use switchboard_embed::Quantised;
@@ -14,22 +14,22 @@ use crate::{
     vectors::Model,
 };
 
-/// Everything that is needed to find memories.
+/// The search index of memories.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// The place of every row.
+    /// Place of every row.
     pub(crate) places: FxHashMap<u64, u32>,
     pub(crate) scopes: Scopes,
     pub(crate) columns: Columns,
     pub(crate) lexicon: Lexicon,
     pub(crate) written: Written,
     pub(crate) graph: Graph,
-    /// The first one is used.
+    /// The first model is the one in use.
     pub(crate) models: Vec<Model>,
 }
 
 impl Library {
-    /// Adds a version of a memory; one with the same row is replaced.
+    /// Adds a version of a memory, replacing one with the same row.
     pub fn add(&mut self, document: &Document<'_>) {
         self.remove(document.row);
         if self.columns.len() >= PLACES {
@@ -46,7 +46,7 @@ impl Library {
         self.graph.mention(at, document.mentions);
     }
 
-    /// Something else was learned in the place of a version.
+    /// Marks a version as replaced at a time.
     pub fn close(&mut self, row: u64, learned_until: i64) {
         if let Some(at) = self.places.get(&row) {
             self.columns.close(*at as usize, learned_until);
@@ -69,7 +69,8 @@ impl Library {
         }
     }
 
-    /// Forgets what was removed: its words, mentions and scopes are still there until then.
+    /// Compacts the index. The words, mentions and scopes of removed versions are still present until
+    /// then.
     fn tidy(&mut self) {
         let all = self.columns.len();
         let mut places: Vec<u32> = self.places.values().copied().collect();
@@ -98,7 +99,7 @@ impl Library {
         self.places = self.columns.row.iter().copied().zip(0..).collect();
     }
 
-    /// Adds an entity, or gives it another name.
+    /// Adds an entity, or renames it.
     pub fn put_entity(&mut self, row: u64, scope: Scope<'_>, name: &str) {
         let scope = self.scopes.enter(scope);
         self.graph.put_entity(row, scope, name);
@@ -109,7 +110,7 @@ impl Library {
         self.graph.remove_entity(row);
     }
 
-    /// Adds a relation between two entities, by their rows, or gives it another weight.
+    /// Adds a relation between two entities, given by their rows, or changes its weight.
     pub fn put_relation(&mut self, row: u64, from: u64, to: u64, weight: f32) {
         self.graph.put_relation(row, from, to, weight);
     }
@@ -119,8 +120,8 @@ impl Library {
         self.graph.remove_relation(row);
     }
 
-    /// Makes room for the vectors of a model. The first one is used; a later one when
-    /// [`use_model`](Self::use_model) says so.
+    /// Adds a model. The first one is in use; a later one replaces it on
+    /// [`use_model`](Self::use_model).
     pub fn add_model(&mut self, fingerprint: &str, dimensions: usize) {
         let is_known = |model: &Model| *model.fingerprint == *fingerprint;
         if !self.models.iter().any(is_known) {
@@ -128,8 +129,8 @@ impl Library {
         }
     }
 
-    /// Sets the vector of a version. It is ignored if the version, the model or so many dimensions are
-    /// unknown.
+    /// Sets the vector of a version. It is ignored if the version or the model is unknown, or if the
+    /// number of dimensions is wrong.
     pub fn set_vector(&mut self, fingerprint: &str, row: u64, vector: &Quantised) {
         let Some(at) = self.places.get(&row) else {
             return;
@@ -140,13 +141,13 @@ impl Library {
         }
     }
 
-    /// Uses this model from now on, and drops all others.
+    /// Switches to this model and drops all others.
     pub fn use_model(&mut self, fingerprint: &str) {
         self.models
             .retain(|model| *model.fingerprint == *fingerprint);
     }
 
-    /// Forgets everything but which model is used.
+    /// Removes everything except the models, which lose their vectors.
     pub fn clear(&mut self) {
         let models = self.models.drain(..).map(Model::emptied).collect();
         *self = Self {
@@ -155,33 +156,34 @@ impl Library {
         };
     }
 
-    /// The entities that most memories that pass mention, by their rows, the most mentioned first.
+    /// Returns the rows of the entities that the most memories passing the filter mention, the most
+    /// mentioned first.
     pub fn most_mentioned(&self, filter: &Filter<'_>, limit: usize) -> Vec<u64> {
         let admitted = self.columns.admitted(filter, &self.scopes);
         self.graph.most_mentioned(&admitted, limit)
     }
 
-    /// The model that is used.
+    /// Returns the model in use.
     pub fn model(&self) -> Option<&str> {
         self.models.first().map(|model| &*model.fingerprint)
     }
 
-    /// Whether there is a version with this row.
+    /// Returns `true` if there is a version with this row.
     pub fn has(&self, row: u64) -> bool {
         self.places.contains_key(&row)
     }
 
-    /// How many versions there are.
+    /// Returns the number of versions.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no versions.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// About how much memory it takes.
+    /// Returns the approximate memory use in bytes.
     pub fn bytes(&self) -> usize {
         let models: usize = self.models.iter().map(Model::bytes).sum();
         self.places.capacity() * 24

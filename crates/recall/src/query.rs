@@ -1,53 +1,53 @@
-//! What is asked, and what is found.
+//! Queries and hits.
 
 use crate::Scope;
 
-/// What is asked.
+/// A query.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// In words.
+    /// Text of the query.
     pub text: &'a str,
-    /// The same as a vector, with the fingerprint of the model that made it. Only vectors of the same model
-    /// are compared with it.
+    /// Vector of the query, with the fingerprint of its model. It is compared only with vectors of the same
+    /// model.
     pub meaning: Option<(&'a str, &'a [f32])>,
-    /// Among which memories.
+    /// Filter for the memories to search.
     pub filter: Filter<'a>,
-    /// How many hits at most.
+    /// The most hits to return.
     pub limit: usize,
-    /// By which ways.
+    /// Channels to use.
     pub channels: Channels,
 }
 
-/// Which memories are looked at. The default: all current ones, at the time 0.
+/// A filter for memories. The default: all current ones, at time 0.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filter<'a> {
-    /// Only those that have exactly what is named here.
+    /// Only memories whose scope has exactly these names.
     pub scope: Scope<'a>,
-    /// Only those of this kind.
+    /// Only memories of this kind.
     pub kind: Option<&'a str>,
-    /// Only what was true then, in microseconds since 1970.
+    /// Only memories that were true at this time, in microseconds since 1970.
     pub as_of: Option<i64>,
-    /// Only versions that were the current ones then; without it, those that are now.
+    /// Only versions that were current at this time; if not set, the ones that are current now.
     pub known_at: Option<i64>,
-    /// What time it is. Words such as `yesterday` in a query count from here.
+    /// The current time. Words such as `yesterday` in a query are relative to it.
     pub now: i64,
-    /// Also what is not true any more. With [`as_of`](Self::as_of) this makes no difference.
+    /// Includes memories that have stopped being true. Has no effect with [`as_of`](Self::as_of).
     pub ended: bool,
 }
 
-/// The ways of finding a memory.
+/// The channels through which memories are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channels {
-    /// By its words.
+    /// Finds memories by their words.
     pub lexical: bool,
-    /// By its vector.
+    /// Finds memories by their vectors.
     pub vector: bool,
-    /// By the entities that it mentions, and those related to them.
+    /// Finds memories by the entities that they mention, and the ones related to them.
     pub graph: bool,
 }
 
 impl Channels {
-    /// Whether nothing but words is asked.
+    /// Returns `true` if only the lexical channel is on.
     pub const fn is_words_alone(self) -> bool {
         self.lexical && !self.vector && !self.graph
     }
@@ -66,18 +66,18 @@ impl Default for Channels {
 /// A memory that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// The version's row.
+    /// Row of the version.
     pub row: u64,
-    /// How well it fits, 0 to 1. This means the same however many memories there are.
+    /// Total score, from 0 to 1, which does not depend on the number of memories.
     pub score: f32,
-    /// How well by its words and those next to it, if these speak for it.
+    /// Score by its words and those of its neighbours, if any match.
     pub lexical: Option<f32>,
-    /// How well by its vector, if that is known: half its own nearness, half the mean with its neighbours'.
+    /// Score by its vector, if it has one: half its own similarity, half the mean with its neighbours'.
     pub vector: Option<f32>,
-    /// How well by its entities, if these speak for it.
+    /// Score by its entities, if any match.
     pub graph: Option<f32>,
-    /// The words of the query that it has.
+    /// Words of the query that it contains.
     pub words: Vec<String>,
-    /// The names through which it was found.
+    /// Names through which it was found.
     pub entities: Vec<String>,
 }

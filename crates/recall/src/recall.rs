@@ -1,9 +1,10 @@
-//! One recall: by words, by meaning and through the graph, brought together.
+//! One recall: by words, by vectors and through the graph, combined.
 //!
-//! Every way gives a number from 0 to 1 that means the same at every size: the share of the query's words, the
-//! cosine with its vector, how surely its names lead somewhere. Words and meaning count half each. The
-//! graph only lifts what they do not see, so memories without entities lose nothing by it.
-//! Ranks alone would throw away how sure a way is: adding them (reciprocal rank fusion) finds less, measured.
+//! Each channel gives a score from 0 to 1 that does not depend on the number of memories: the share of the
+//! query's words, the cosine with its vector, the certainty with which its names lead to the memory. Words
+//! and vectors count half each. The graph only raises memories that the others miss, so memories without
+//! entities lose nothing by it. Ranks alone would discard how certain a channel is: adding ranks (reciprocal
+//! rank fusion) found less in measurements.
 
 use crate::{
     columns::Admitted,
@@ -16,26 +17,27 @@ use crate::{
     words,
 };
 
-/// What the graph leads to counts so much at least, whatever words and meaning say. It is no more because most
-/// memories say the names themselves, so words have counted them.
+/// The lower bound of the score for a memory that the graph leads to with certainty, regardless of words and
+/// vectors. It is not higher because most memories contain the names themselves, so that words have counted
+/// them already.
 const GRAPH: f32 = 0.35;
-/// What nothing but its vector speaks for is a hit if that is so near.
+/// The least similarity at which a vector alone makes a memory a hit.
 const NEAR: f32 = 0.2;
-/// How much the importance of a memory can add or take away, from the middle.
+/// The most that the importance of a memory can add or take away.
 const IMPORTANCE: f32 = 0.1;
-/// How much of a vector's nearness is its own; the rest is the mean with its neighbours'.
+/// The weight of a vector's own similarity; the rest is the mean with its neighbours'.
 const OWN: f32 = 0.5;
 
-/// What every way says, by seat.
+/// The scores of all channels, by seat.
 struct Opinions<'a> {
     words: Option<ByWords>,
-    /// Not a number where it is not known.
+    /// NaN where a memory has no vector.
     meanings: Option<Vec<f32>>,
     graph: ByGraph<'a>,
 }
 
 impl Library {
-    /// Finds the memories that fit a query best, the best first. Among equals the one that was learned last.
+    /// Finds the memories that match a query, the best first; of equal scores, the one with the greater row.
     pub fn recall(&self, query: &Query<'_>) -> Vec<Hit> {
         let limit = query.limit.min(limits::HITS);
         let admitted = self.columns.admitted(&query.filter, &self.scopes);
@@ -65,7 +67,7 @@ impl Library {
             .collect()
     }
 
-    /// The seats of the best, the best first, with their scores.
+    /// Returns the seats of the best memories, with their scores, the best first.
     fn best(
         &self,
         opinions: &Opinions<'_>,
@@ -78,7 +80,7 @@ impl Library {
             other.0.total_cmp(&one.0).then_with(of_row)
         };
         let mut best: Vec<(f32, usize)> = Vec::new();
-        // What cannot be among them is not looked at more closely; that is nearly everything.
+        // Memories that cannot be among the best are skipped early; that is nearly all of them.
         let mut least = f32::MIN;
         for seat in opinions.seats(admitted.len()) {
             if opinions.most(seat) < least {
@@ -111,12 +113,12 @@ impl Library {
         (!sought.is_empty()).then(|| lexical.search(sought, &dates))
     }
 
-    /// How near every memory that passes is to what is meant.
+    /// Returns the similarity of each admitted memory to the query's vector.
     fn by_meaning(&self, query: &Query<'_>, admitted: &Admitted) -> Option<Vec<f32>> {
         let (fingerprint, vector) = query.meaning?;
         let mut models = self.models.iter();
         let model = models.find(|model| *model.fingerprint == *fingerprint)?;
-        // All vectors of a model are equally long, most of them 1.
+        // All vectors of a model have the same length, for most models 1.
         let length: f32 = vector.iter().map(|number| number * number).sum();
         if !length.is_normal() {
             return None;
@@ -148,7 +150,7 @@ impl Library {
         )
     }
 
-    /// How well a memory fits; it may be above 1 a little. `None` if nothing speaks for it.
+    /// Returns the score of a memory, which may be slightly above 1. `None` if no channel matches.
     fn score(&self, opinions: &Opinions<'_>, seat: usize, at: u32) -> Option<f32> {
         let score = opinions.score(seat, self.by_own_words(opinions, seat, at))?;
         let importance = self.columns.importance[at as usize];
@@ -160,7 +162,7 @@ impl Library {
         Some(score * (1.0 + 2.0 * IMPORTANCE * (importance - 0.5)))
     }
 
-    /// What words say of a memory, with regard to what it begins with.
+    /// Returns the lexical score of a memory, with a bonus if the query names its first word.
     fn by_own_words(&self, opinions: &Opinions<'_>, seat: usize, at: u32) -> f32 {
         let share = opinions.lexical(seat);
         let first = self.lexicon.first(at as usize);
@@ -192,7 +194,7 @@ impl Library {
 }
 
 impl Opinions<'_> {
-    /// Where there is any opinion, of so many seats.
+    /// Returns the seats, out of `all`, that have any score.
     fn seats(&self, all: usize) -> Box<dyn Iterator<Item = usize> + '_> {
         if self.meanings.is_some() {
             return Box::new(0..all);
@@ -203,11 +205,11 @@ impl Opinions<'_> {
         Box::new(by_words.chain(only_by_graph))
     }
 
-    /// All ways together, where words say this. `None` if nothing speaks for the memory.
+    /// Combines all channels, with this lexical score. `None` if no channel matches.
     fn score(&self, seat: usize, lexical: f32) -> Option<f32> {
         let vector = self.vector(seat).unwrap_or(0.0);
         let graph = self.graph.scores.get(seat);
-        // Where words were not asked, whoever asks wants what is nearest, however near that is.
+        // Without the lexical channel, the caller wants the nearest memories, however far they are.
         let near = match self.words {
             Some(_) => NEAR,
             None => f32::MIN_POSITIVE,
@@ -222,7 +224,7 @@ impl Opinions<'_> {
         Some(base.max(GRAPH * graph))
     }
 
-    /// What the score can be at most.
+    /// Upper bound of the score.
     fn most(&self, seat: usize) -> f32 {
         let score = self.score(seat, self.lexical(seat) + SUBJECT);
         score.unwrap_or(0.0) * (1.0 + IMPORTANCE)

@@ -1,11 +1,12 @@
-//! The best number for each of a few seats out of many.
+//! Sparse arrays of numbers by seat.
 
-/// Room for a number a seat. It is made once for a recall, and emptied in proportion to what was put in.
+/// The best number of each seat. It is allocated once for a recall, and emptied in time proportional to
+/// its contents.
 #[derive(Debug)]
 pub(crate) struct Room {
-    /// By seat; 0 for nothing.
+    /// Best number of each seat; 0 if there is none.
     best: Vec<f32>,
-    /// In 32 bits, because there may be very many.
+    /// Seats with a number; in 32 bits, because there may be a great many.
     touched: Vec<u32>,
 }
 
@@ -17,7 +18,7 @@ impl Room {
         }
     }
 
-    /// Keeps a number above 0 for a seat, if it is the best so far.
+    /// Stores a positive number for a seat, if it is the best so far.
     pub(crate) fn put(&mut self, seat: usize, number: f32) {
         let best = &mut self.best[seat];
         if *best == 0.0 {
@@ -26,7 +27,7 @@ impl Room {
         *best = best.max(number);
     }
 
-    /// Takes everything out.
+    /// Passes all numbers to `take`, and empties this.
     pub(crate) fn collect(&mut self, mut take: impl FnMut(usize, f32)) {
         for seat in self.touched.drain(..) {
             let seat = seat as usize;
@@ -38,9 +39,9 @@ impl Room {
 /// A sum for each of a few seats out of many.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
-    /// By seat; 0 for nothing. Empty as long as nothing was counted.
+    /// Sum of each seat; 0 if there is none. Empty while nothing was added.
     sums: Vec<f32>,
-    /// Where there is something.
+    /// Seats that have a sum.
     seats: Vec<u32>,
 }
 
@@ -52,17 +53,17 @@ impl Sums {
         }
     }
 
-    /// The seats that have a sum, each once.
+    /// Returns the seats that have a sum, each once.
     pub(crate) fn seats(&self) -> impl Iterator<Item = usize> {
         self.seats.iter().map(|seat| *seat as usize)
     }
 
-    /// The sum of a seat; 0 if there is none.
+    /// Returns the sum of a seat, or 0 if it has none.
     pub(crate) fn get(&self, seat: usize) -> f32 {
         self.sums.get(seat).copied().unwrap_or(0.0)
     }
 
-    /// Changes the sum of a seat to another above 0.
+    /// Replaces the sum of a seat with another positive one.
     pub(crate) fn change(&mut self, seat: usize, with: impl FnOnce(f32) -> f32) {
         let sum = &mut self.sums[seat];
         if *sum == 0.0 {
@@ -72,7 +73,7 @@ impl Sums {
     }
 }
 
-/// There are as many seats as places at most, and these have 32 bits.
+/// There are at most as many seats as places, which fit 32 bits.
 fn small(seat: usize) -> u32 {
     u32::try_from(seat).unwrap_or_default()
 }

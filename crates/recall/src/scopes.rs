@@ -1,26 +1,26 @@
-//! Scopes and kinds as numbers, so that a filter compares them once and not for each memory.
+//! Interns scopes and kinds as numbers, so that a filter compares them once instead of for each memory.
 
 use std::collections::HashMap;
 
 use crate::query::Filter;
 
-/// Whose a memory is: namespace, user, agent, run.
+/// The owner of a memory: namespace, user, agent, run.
 pub type Scope<'a> = [Option<&'a str>; 4];
 
-/// Every scope and every kind that there is.
+/// All scopes and kinds.
 #[derive(Debug, Default)]
 pub(crate) struct Scopes {
-    /// Texts by number, from 1. What is not named is 0.
+    /// Names and their numbers, from 1; 0 stands for a missing name.
     names: HashMap<Box<str>, u32>,
     numbers: HashMap<[u32; 4], u32>,
     all: Vec<[u32; 4]>,
 }
 
-/// The number of nothing: no scope, no name, no place.
+/// The number that stands for no scope, no name, or no place.
 pub(crate) const NONE: u32 = u32::MAX;
 
 impl Scopes {
-    /// The number of a scope, a new one if need be.
+    /// Returns the number of a scope, adding it if it is new.
     pub(crate) fn enter(&mut self, scope: Scope<'_>) -> u32 {
         let scope = scope.map(|name| name.map_or(0, |name| self.enter_name(name)));
         let next = u32::try_from(self.all.len()).unwrap_or(NONE);
@@ -30,7 +30,7 @@ impl Scopes {
         })
     }
 
-    /// The number of a name, a new one if need be.
+    /// Returns the number of a name, adding it if it is new.
     pub(crate) fn enter_name(&mut self, name: &str) -> u32 {
         if let Some(number) = self.names.get(name) {
             return *number;
@@ -40,12 +40,12 @@ impl Scopes {
         number
     }
 
-    /// The number of a name; that of nothing if no memory has it.
+    /// Returns the number of a name, or [`NONE`] if no memory has it.
     pub(crate) fn name(&self, name: &str) -> u32 {
         self.names.get(name).copied().unwrap_or(NONE)
     }
 
-    /// For each scope whether it passes.
+    /// Returns, for each scope, `true` if it passes the filter.
     pub(crate) fn admitted(&self, filter: &Filter<'_>) -> Vec<bool> {
         let wanted = filter.scope.map(|name| name.map(|name| self.name(name)));
         let passes = |scope: &[u32; 4]| {
@@ -59,8 +59,8 @@ impl Scopes {
         self.all.len()
     }
 
-    /// Drops every scope and name but those in use, and gives the numbers that the others have from now on.
-    /// Names of scopes in use are in use.
+    /// Drops all scopes and names that are not in use, and returns the new numbers of the others. The names
+    /// of scopes in use are also in use.
     pub(crate) fn keep(&mut self, scopes: &[bool], mut names: Vec<bool>) -> Renumbered {
         names.resize(self.names.len() + 1, false);
         let kept = self.all.iter().zip(scopes).filter(|(_, used)| **used);
@@ -100,7 +100,7 @@ impl Scopes {
     }
 }
 
-/// By the number before, the number now.
+/// Maps old numbers to new ones.
 pub(crate) struct Renumbered {
     pub(crate) scopes: Vec<u32>,
     pub(crate) names: Vec<u32>,

@@ -1,4 +1,4 @@
-//! The vectors of memories, of one model or, while it is being changed, of two.
+//! The vectors of memories, of one model or, during a change of models, of two.
 
 use switchboard_embed::{Matrix, Prepared, Quantised};
 
@@ -7,9 +7,9 @@ use switchboard_embed::{Matrix, Prepared, Quantised};
 pub(crate) struct Model {
     pub(crate) fingerprint: Box<str>,
     matrix: Matrix,
-    /// By place: in which row of the matrix its vector is, [`NONE`] if there is none.
+    /// Matrix row of the vector of each place, or [`NONE`].
     rows: Vec<u32>,
-    /// Rows whose memories are gone.
+    /// Matrix rows of removed memories.
     free: Vec<u32>,
 }
 
@@ -30,7 +30,7 @@ impl Model {
         Self::new(&self.fingerprint, self.matrix.dimensions())
     }
 
-    /// Sets the vector in a place; one of another length is ignored.
+    /// Sets the vector of a place; a vector with the wrong number of dimensions is ignored.
     pub(crate) fn set(&mut self, at: u32, vector: &Quantised) {
         if vector.numbers.len() != self.matrix.dimensions() {
             return;
@@ -49,7 +49,7 @@ impl Model {
         }
     }
 
-    /// Leaves a place without a vector.
+    /// Removes the vector of a place.
     pub(crate) fn clear(&mut self, at: u32) {
         if let Some(row) = self.rows.get_mut(at as usize)
             && *row != NONE
@@ -60,23 +60,23 @@ impl Model {
         }
     }
 
-    /// Keeps only these places, in this order, and numbers them anew. All others are without vectors already.
+    /// Keeps only these places and renumbers them in this order. All others have no vectors already.
     pub(crate) fn keep(&mut self, places: &[u32]) {
         let row = |at: &u32| self.rows.get(*at as usize).copied().unwrap_or(NONE);
         self.rows = places.iter().map(row).collect();
     }
 
-    /// A vector to compare with those in places.
+    /// Prepares a vector for comparison with the stored ones.
     pub(crate) fn prepare(&self, vector: &[f32]) -> Prepared {
         self.matrix.prepare(vector)
     }
 
-    /// The vector in a place, to compare it with others.
+    /// Prepares the vector of a place for comparison with others.
     pub(crate) fn prepare_place(&self, at: u32) -> Option<Prepared> {
         self.matrix.prepare_row(self.row(at)?)
     }
 
-    /// The product with the vector in a place, if there is one.
+    /// Returns the dot product with the vector of a place, if it has one.
     pub(crate) fn product(&self, at: u32, with: &Prepared) -> Option<f32> {
         self.matrix.product(self.row(at)?, with)
     }

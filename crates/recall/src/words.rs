@@ -1,4 +1,4 @@
-//! The words of a query: which of them say something, and how much.
+//! The words of a query: which ones are significant, and how much.
 
 use std::{collections::HashSet, sync::LazyLock};
 
@@ -7,8 +7,8 @@ use switchboard_search::words;
 
 use crate::limits;
 
-/// Words that hold a sentence together and ask, but do not say for what. The list is that of any English
-/// grammar.
+/// Stop words: words that hold a sentence or a question together, but carry no content. The list is that
+/// of any English grammar.
 const EMPTY: &str = "
 a an the of and in to is for on with as by at from it its be are was were been being am this that these those
 or if but not no nor so than then there here where when what which who whom whose why how do does did done doing
@@ -20,18 +20,18 @@ im ive id ill dont doesnt didnt cant couldnt wouldnt shouldnt isnt arent wasnt w
 don doesn didn couldn wouldn shouldn isn aren wasn etc
 ";
 
-/// A word that is looked for.
+/// A word to search for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sought {
-    /// What is compared.
+    /// Stem that is compared.
     pub(crate) stem: String,
-    /// As it stands in the query, in lower case.
+    /// Word as written in the query, in lower case.
     pub(crate) word: String,
-    /// In what share of ordinary texts it stands.
+    /// Share of ordinary texts that contain it.
     pub(crate) common: f32,
 }
 
-/// The words of a query that say something, each once; all of them if none does.
+/// Returns the significant words of a query, each once; all of its words if none is significant.
 pub(crate) fn sought(text: &str) -> Vec<Sought> {
     let text = &text[..text.floor_char_boundary(limits::QUERY_BYTES)];
     let mut seen = HashSet::new();
@@ -54,7 +54,7 @@ pub(crate) fn sought(text: &str) -> Vec<Sought> {
     all
 }
 
-/// Whether it is the stem of a word that says nothing by itself.
+/// Returns `true` if this is the stem of a stop word.
 pub(crate) fn is_empty(stem: &str) -> bool {
     static STEMS: LazyLock<HashSet<String>> = LazyLock::new(|| {
         let terms = words::terms(EMPTY).into_iter();
@@ -63,13 +63,13 @@ pub(crate) fn is_empty(stem: &str) -> bool {
     STEMS.contains(stem)
 }
 
-/// Whether a word in lower case says nothing by itself.
+/// Returns `true` if a lower-case word is a stop word.
 pub(crate) fn is_empty_word(word: &str) -> bool {
     EMPTY.split_whitespace().any(|empty| empty == word)
 }
 
-/// Of a hundred ordinary texts, the word of rank r stands in 100 / r · 100, at most in half of them. Ranks are
-/// those of the built-in vocabulary, which has the most common words first.
+/// Estimates the share of ordinary texts that contain a word: 100 / r for the word of rank r, at most
+/// one half. Ranks come from the built-in vocabulary, which has the most common words first.
 fn share_of_texts(word: &str) -> f32 {
     static WORDS: LazyLock<(&'static WordPiece, u32)> = LazyLock::new(|| {
         let words = StaticTable::built_in().vocabulary();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_its_words_that_say_something() {
+    fn stop_words_are_dropped_unless_alone() {
         assert_eq!(
             words_of("Where did Anna's sisters keep the spare keys, and the key?"),
             ["anna", "sisters", "keep", "spare", "keys"]
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_words_the_rare_ones_are_kept() {
+    fn rarest_words_are_kept_beyond_the_limit() {
         let many: Vec<String> = (0..500).map(|n| format!("house{n}")).collect();
         let text = format!("time people {} xylophonist", many.join(" "));
         let kept = words_of(&text);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn common_words_are_known_as_such() {
+    fn common_words_have_a_larger_share() {
         assert!(share_of_texts("people") > share_of_texts("violin"));
         assert!(share_of_texts("violin") > share_of_texts("zzyzzx"));
     }

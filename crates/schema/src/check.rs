@@ -1,4 +1,4 @@
-//! [`Checker`]: a schema made ready to check values.
+//! [`Checker`]: a compiled schema that checks values.
 
 use switchboard_wire::{Raw, tree::Json};
 
@@ -8,12 +8,12 @@ use crate::limits::STEPS;
 use crate::run::{Run, Verdict};
 use crate::schema::{Schema, Unusable, read_value};
 
-/// A schema made ready to check values. Drafts 4 to 2020-12 are understood as far as the schemas of
+/// A compiled schema that checks values. Drafts 4 to 2020-12 are supported as far as the schemas of
 /// tools use them.
 ///
-/// A value is turned down only if the schema surely does not allow it. Whatever is unsure is let
-/// pass, for the server to decide: a keyword or pattern that is not understood, a reference to
-/// another document, a value that fits several forms of `oneOf`, work beyond
+/// A value is rejected only if the schema definitely does not allow it. In doubt, it passes, and
+/// the server decides: this applies to unsupported keywords and patterns, references to other
+/// documents, values that fit several alternatives of `oneOf`, and work beyond
 /// [`STEPS`](crate::limits::STEPS).
 ///
 /// ```
@@ -36,14 +36,15 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Reads a schema. It costs about as much as some checks, so keep what comes of it.
+    /// Compiles a schema. This costs about as much as a few checks, so the result should be reused.
     pub fn compile(schema: &Raw) -> Result<Self, Unusable> {
         let schema = Schema::compile(schema)?;
         Ok(Self { schema })
     }
 
-    /// Whether the schema may allow these arguments. It does not wait for anything and takes
-    /// microseconds; only schemas and values made to be slow take some tens of milliseconds.
+    /// Checks arguments, and returns the mismatches if the schema does not allow them. It does not
+    /// block and takes microseconds; only schemas and values designed to be slow take some tens of
+    /// milliseconds.
     pub fn check(&self, arguments: &Raw) -> Result<(), ValidationErrors> {
         match self.read(arguments) {
             Some(value) if !self.may_allow(&value) => Err(self.explain(&value)),
@@ -51,14 +52,15 @@ impl Checker {
         }
     }
 
-    /// The same without words.
+    /// Returns `true` if the schema may allow these arguments.
     pub fn allows(&self, arguments: &Raw) -> bool {
         let value = self.read(arguments);
         value.is_none_or(|value| self.may_allow(&value))
     }
 
-    /// The arguments as a server may accept them: values of another type that say the same are replaced, members that
-    /// the schema does not name are left to the server. It takes a few times as long as a check.
+    /// Converts arguments to a form that a server may accept: values of the wrong type with the
+    /// same meaning are replaced, and members that the schema does not name are left to the server.
+    /// It takes a few times as long as a check.
     ///
     /// ```
     /// use switchboard_schema::Checker;
@@ -97,8 +99,8 @@ impl Checker {
         Err(self.explain(&value))
     }
 
-    /// The arguments, if there is something to check. A value that nests deeper than anybody checks is the server's to
-    /// refuse.
+    /// Reads the arguments, if there is anything to check. A value that is nested too deeply to
+    /// check is left to the server to refuse.
     fn read<'a>(&self, arguments: &'a Raw) -> Option<Json<'a>> {
         if self.allows_everything() {
             return None;
@@ -110,7 +112,7 @@ impl Checker {
         Run::new(&self.schema, STEPS).eval(&self.schema.root, value) != Verdict::No
     }
 
-    /// Most values fit; only for the others are words looked for.
+    /// Explains mismatches in a second run, because most values fit.
     fn explain(&self, value: &Json<'_>) -> ValidationErrors {
         let mut run = Run::new(&self.schema, STEPS).explaining();
         run.eval(&self.schema.root, value);

@@ -1,4 +1,4 @@
-//! Arguments that fit once they are read as models mean them: `"3"` for 3, a list in a text.
+//! Converts arguments of the wrong type that have an obvious meaning: `"3"` for 3, a list in a text.
 
 use switchboard_wire::{
     Raw,
@@ -16,18 +16,17 @@ use crate::text;
 /// Arguments that a server may accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fit {
-    /// What to send. Values of another type are replaced; every other value stays as it is spelled.
+    /// Arguments to send. Values of the wrong type are converted; every other value keeps its spelling.
     pub arguments: Raw,
-    /// What was replaced, a sentence each.
+    /// Conversions that were made, one sentence each.
     pub notes: Vec<String>,
-    /// What the schema does not allow and the server may: members that it does not name may be other names of those
-    /// that it does.
+    /// Mismatches that the server may accept all the same: unknown members may be aliases of known ones.
     pub doubts: Option<ValidationErrors>,
 }
 
-/// A search for values of another type.
+/// A search for values of the wrong type.
 pub(crate) struct Coercion<'c> {
-    /// The steps that are left.
+    /// The run whose remaining steps are used.
     run: Run<'c, 'c>,
     path: Vec<Step>,
     notes: Vec<String>,
@@ -49,7 +48,7 @@ impl<'c> Coercion<'c> {
         }
     }
 
-    /// The arguments with values replaced, if there are any to be replaced.
+    /// Returns the arguments with values converted, or `None` if none was converted.
     pub(crate) fn replace(&mut self, value: &Json<'_>, raw: &Raw) -> Option<Raw> {
         self.part(&self.run.schema.root, value, raw, 0)
     }
@@ -97,7 +96,8 @@ impl<'c> Coercion<'c> {
         }
     }
 
-    /// Takes steps for reading a number or a text as each of so many types. `false` if there are not enough.
+    /// Charges for reading a number or a text as each of this many types. Returns `false` if the steps do
+    /// not suffice.
     fn charge_for(&mut self, types: usize, value: &Json<'_>) -> bool {
         let length = match value {
             Json::Number(spelled) => spelled.len() as u64,
@@ -107,12 +107,12 @@ impl<'c> Coercion<'c> {
         self.run.charge(types as u64 * (1 + length / 16))
     }
 
-    /// Takes steps for taking a value apart. `false` if there are not enough.
+    /// Charges for splitting a value into its parts. Returns `false` if the steps do not suffice.
     fn charge_parts(&mut self, raw: &Raw) -> bool {
         self.run.charge(raw.as_bytes().len() as u64 / 64)
     }
 
-    /// What a schema refers to. One that is the only part of all parts is the same.
+    /// Returns the target of a schema's reference. The only schema in an `allOf` counts as one.
     fn target(&self, keywords: &'c Object<'c>) -> Option<&'c Json<'c>> {
         let schema = self.run.schema;
         if let Some(reference) = keywords.get("$ref") {
@@ -125,7 +125,7 @@ impl<'c> Coercion<'c> {
         }
     }
 
-    /// The value as the first form has it that it fits then, if it fits none as it is.
+    /// Converts a value that fits no alternative to the first one that it fits after conversion.
     fn branch(
         &mut self,
         branches: &'c [Json<'c>],
@@ -158,7 +158,7 @@ impl<'c> Coercion<'c> {
         depth: usize,
     ) -> Option<Raw> {
         let mut members = self.charge_parts(raw).then(|| raw.members())??;
-        // What stands there twice, or has a name that text cannot hold, is not to be spelled anew.
+        // An object with duplicate names, or with names that are not valid text, cannot be rewritten.
         if members.len() != object.len()
             || members.iter().any(|(name, _)| name.contains('\u{FFFD}'))
         {
@@ -173,7 +173,7 @@ impl<'c> Coercion<'c> {
                 let step = Step::Name(name.clone());
                 if self.replace_part(step, schema, value, raw, depth) {
                     changed = true;
-                    // The others are about the value as it was.
+                    // The other schemas are about the original value.
                     break;
                 }
             }
@@ -182,7 +182,8 @@ impl<'c> Coercion<'c> {
         changed.then(|| Raw::object(members))
     }
 
-    /// The schemas of a member of this name. Those for all others are left out if a pattern may match it.
+    /// Returns the schemas of a member of this name. The schema for additional members is left out if a
+    /// pattern may match.
     fn schemas_of(&mut self, keywords: &'c Object<'c>, name: &str) -> Vec<&'c Json<'c>> {
         let object = |keyword| keywords.get(keyword).and_then(Json::as_object);
         let known = object("properties").and_then(|properties| properties.get(name));
@@ -211,7 +212,7 @@ impl<'c> Coercion<'c> {
         depth: usize,
     ) -> Option<Raw> {
         let items = keywords.get("items");
-        // An array of schemas in `items` was what `prefixItems` is now.
+        // An array of schemas in `items` is the old form of `prefixItems`.
         let (first, rest) = match (keywords.get("prefixItems"), items) {
             (Some(first), rest) => (first.as_array(), rest),
             (None, Some(Json::Array(first))) => (Some(&**first), keywords.get("additionalItems")),
@@ -231,7 +232,7 @@ impl<'c> Coercion<'c> {
         changed.then(|| Raw::array(all))
     }
 
-    /// Whether a part was replaced.
+    /// Returns `true` if a part was converted.
     fn replace_part(
         &mut self,
         step: Step,
@@ -250,7 +251,7 @@ impl<'c> Coercion<'c> {
         is_new
     }
 
-    /// The same value as one of these types, if it fits then.
+    /// Converts a value to one of these types, if it fits the schema then.
     fn convert(
         &mut self,
         schema: &'c Json<'c>,
@@ -267,7 +268,7 @@ impl<'c> Coercion<'c> {
     }
 
     fn fits(&mut self, schema: &'c Json<'c>, raw: &Raw) -> bool {
-        // To read a value takes longer than to take it apart, and each form around it reads it again.
+        // Reading a value takes longer than splitting it, and each enclosing alternative reads it again.
         if !self.run.charge(raw.as_bytes().len() as u64 / 32) {
             return false;
         }
@@ -291,7 +292,7 @@ impl<'c> Coercion<'c> {
     }
 }
 
-/// The same value as one of another type, if there is no doubt what it is.
+/// Converts a value to another type, if its meaning is unambiguous.
 fn as_kind(kind: &str, value: &Json<'_>) -> Option<Raw> {
     match (kind, value) {
         ("integer" | "number", Json::Text(text)) => {

@@ -1,30 +1,30 @@
-//! What does not fit, in words.
+//! Mismatches between a value and its schema, in words.
 
 use std::fmt;
 
 use crate::limits::{MISMATCHES, PATH_BYTES};
 use crate::text;
 
-/// One thing in a value that its schema does not allow.
+/// One mismatch between a value and its schema.
 ///
-/// Shown, it is one sentence: `arguments.limit has to be an integer, it is "ten"`.
+/// It is displayed as one sentence: `arguments.limit has to be an integer, it is "ten"`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValidationError {
-    /// Where: `arguments.filter.limit`, `arguments.edits[0]`.
+    /// Position: `arguments.filter.limit`, `arguments.edits[0]`.
     pub path: String,
-    /// What is wrong there: `has to be an integer, it is "ten"`.
+    /// Description of the mismatch: `has to be an integer, it is "ten"`.
     pub message: String,
-    /// What was probably meant: `did you mean path?`.
+    /// Suggested correction: `did you mean path?`.
     pub hint: Option<String>,
 }
 
-/// All that does not fit, as far as it helps: at most [`MISMATCHES`].
+/// The mismatches of a value, at most [`MISMATCHES`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidationErrors(Vec<ValidationError>);
 
 impl ValidationErrors {
-    /// In the order in which they were found.
+    /// Returns the mismatches in the order in which they were found.
     pub fn as_slice(&self) -> &[ValidationError] {
         &self.0
     }
@@ -40,7 +40,7 @@ impl fmt::Display for ValidationError {
     }
 }
 
-/// One sentence a line.
+/// Formats one sentence per line.
 impl fmt::Display for ValidationErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, mismatch) in self.0.iter().enumerate() {
@@ -55,17 +55,17 @@ impl fmt::Display for ValidationErrors {
 
 impl std::error::Error for ValidationErrors {}
 
-/// A mismatch and what is needed to choose between several.
+/// A mismatch, with the data needed to choose between several.
 #[derive(Debug)]
 pub(crate) struct Finding {
     pub(crate) mismatch: ValidationError,
-    /// How deep in the value it is.
+    /// Depth of the mismatch in the value.
     pub(crate) depth: usize,
-    /// Set if the value as such is of another kind.
+    /// Set if the value itself is of the wrong kind.
     pub(crate) kind: Option<Kind>,
 }
 
-/// What a value should be, and is.
+/// The expected kind and the actual value.
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) expected: String,
@@ -82,7 +82,7 @@ pub(crate) fn mismatches(findings: Vec<Finding>) -> ValidationErrors {
     let found = findings.into_iter().take(MISMATCHES);
     let mut found: Vec<ValidationError> = found.map(|finding| finding.mismatch).collect();
     if found.is_empty() {
-        // To find words was too much work.
+        // The steps did not suffice for an explanation.
         found.push(ValidationError {
             path: path(std::iter::empty()),
             message: "do not fit the schema of the tool".to_owned(),
@@ -99,7 +99,7 @@ pub(crate) enum Segment<'v> {
     Index(usize),
 }
 
-/// The steps in words, as somebody would write them in a program.
+/// Formats the path of a value as in a program.
 pub(crate) fn path<'v>(segments: impl Iterator<Item = Segment<'v>>) -> String {
     let mut out = String::from("arguments");
     for segment in segments {

@@ -9,17 +9,17 @@ use crate::limits::{CHOICES, NAME_CHARACTERS, OUTLINE_DEPTH, OUTLINE_STEPS};
 use crate::reference;
 use crate::text;
 
-/// How much is shown.
+/// The level of detail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Detail {
-    /// How deep objects are opened.
+    /// The deepest nesting of objects that is shown.
     depth: usize,
-    /// The most schemas looked at.
+    /// The most schemas to visit.
     steps: usize,
 }
 
 impl Detail {
-    /// Everything.
+    /// All details.
     pub(crate) fn full() -> Self {
         Self {
             depth: OUTLINE_DEPTH,
@@ -27,7 +27,7 @@ impl Detail {
         }
     }
 
-    /// No inner parts of objects.
+    /// Without the inner parts of objects.
     pub(crate) fn flat() -> Self {
         Self {
             depth: 0,
@@ -35,7 +35,7 @@ impl Detail {
         }
     }
 
-    /// As in the middle of a sentence.
+    /// Short enough for the middle of a sentence.
     pub(crate) fn brief() -> Self {
         Self {
             depth: 1,
@@ -48,7 +48,7 @@ impl Detail {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) text: String,
-    /// Whether it is one of several, so that it needs brackets before anything is added to it.
+    /// It is a union or an intersection, so it needs parentheses before anything is appended.
     several: bool,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// What the member is if it is left out, if that is short.
+    /// Returns the default value of the member, if it is short.
     pub(crate) fn default(&self) -> Option<String> {
         match self.schema.get("default")? {
             Json::Null => None,
@@ -109,12 +109,12 @@ impl fmt::Display for Member<'_> {
     }
 }
 
-/// Finds words for the schemas of one document.
+/// Describes the schemas of one document.
 pub(crate) struct Kinds<'a> {
     root: &'a Json<'a>,
     detail: Detail,
     steps: usize,
-    /// The references that are being followed.
+    /// References that are being followed.
     within: Vec<&'a str>,
     depth: usize,
     frames: usize,
@@ -134,12 +134,12 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// Whether nothing was left out so far.
+    /// Returns `true` if nothing was left out so far.
     pub(crate) fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// The type of a schema.
+    /// Returns the type of a schema.
     pub(crate) fn kind(&mut self, schema: &'a Json<'a>) -> Kind {
         let object = match schema {
             Json::Bool(false) => return Kind::one("never"),
@@ -205,7 +205,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// What `type` says, or what other keywords let guess.
+    /// Returns the type given by `type`, or implied by other keywords.
     fn own(&mut self, schema: &'a Json<'a>, object: &'a Object<'a>) -> Kind {
         match object.get("type") {
             Some(Json::Text(name)) => self.named(name, schema, object),
@@ -277,7 +277,7 @@ impl<'a> Kinds<'a> {
         kind
     }
 
-    /// The members that a schema names, required ones first; `None` if it names none.
+    /// Returns the members that a schema names, required ones first; `None` if it names none.
     pub(crate) fn members(&mut self, schema: &'a Json<'a>) -> Option<Vec<Member<'a>>> {
         let mut named = self.named_members(schema, 0);
         if named.is_empty() {
@@ -293,8 +293,8 @@ impl<'a> Kinds<'a> {
         Some(members.collect())
     }
 
-    /// The members of an object, or of the objects of an array, and what turns the one into the
-    /// other: `[]`. `None` if the schema is anything else, or shows no members.
+    /// Returns the members of an object, or of the objects in an array, and the suffix that marks
+    /// an array: `[]`. `None` if the schema is anything else, or shows no members.
     pub(crate) fn opened(
         &mut self,
         schema: &'a Json<'a>,
@@ -315,15 +315,15 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// What a schema refers to, if it does.
+    /// Returns the target of a schema's reference, or the schema itself.
     fn target(&self, schema: &'a Json<'a>) -> &'a Json<'a> {
         let reference = schema.get("$ref").and_then(Json::as_text);
         let target = reference.and_then(|reference| reference::resolve(self.root, reference));
         target.unwrap_or(schema)
     }
 
-    /// Every member with its schema, and whether it is required: the schema's own, those of what it
-    /// refers to and those of all that it is made of.
+    /// Returns every member with its schema, and `true` if it is required: the schema's own
+    /// members, those of its reference, and those of its `allOf`, `anyOf` and `oneOf`.
     fn named_members(
         &mut self,
         schema: &'a Json<'a>,
@@ -351,7 +351,7 @@ impl<'a> Kinds<'a> {
             add(&mut found, inner.into_iter());
         }
         if !found.is_empty() {
-            // Members that only some of several forms have cannot be required.
+            // Members of only some alternatives cannot be required.
             for keyword in ["anyOf", "oneOf"] {
                 let forms = schema.get(keyword).and_then(Json::as_array);
                 for form in forms.into_iter().flatten() {
@@ -374,7 +374,8 @@ impl<'a> Kinds<'a> {
         found
     }
 
-    /// Does something with what a reference refers to; `None` if that is not there, or refers back.
+    /// Calls `then` with the target of a reference; `None` if it does not exist, or is being
+    /// followed already.
     fn followed<T>(
         &mut self,
         reference: &'a str,
@@ -403,7 +404,7 @@ impl<'a> Kinds<'a> {
         union(kinds)
     }
 
-    /// A value that is a type by itself.
+    /// Formats a value as a literal type.
     fn literal(&mut self, value: &Json<'_>) -> String {
         match value {
             Json::Array(_) => "array".to_owned(),
@@ -417,7 +418,7 @@ impl<'a> Kinds<'a> {
     }
 }
 
-/// Adds members whose names are new.
+/// Adds members with new names, and marks known ones as required.
 fn add<'a>(
     found: &mut Vec<(&'a str, &'a Json<'a>, bool)>,
     more: impl Iterator<Item = (&'a str, &'a Json<'a>, bool)>,
@@ -433,7 +434,7 @@ fn add<'a>(
     }
 }
 
-/// One of several types, each told once.
+/// Joins types into a union, each once.
 fn union(kinds: Vec<Kind>) -> Kind {
     let mut texts: Vec<String> = Vec::new();
     for kind in kinds {
@@ -450,7 +451,7 @@ fn union(kinds: Vec<Kind>) -> Kind {
     }
 }
 
-/// A type that is shown by its name.
+/// Returns the name of a referenced type.
 fn reference_name(reference: &str) -> String {
     let name = text::name(reference::name(reference));
     if name.starts_with('"') {

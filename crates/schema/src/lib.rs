@@ -1,12 +1,12 @@
-//! What a JSON schema says of a value.
+//! Checks values against JSON schemas.
 //!
-//! Tools say in a schema which arguments they take. [`Checker`] tells whether arguments fit before
-//! they travel, and in plain words what does not: agents mend what they are told. [`outline`] and
+//! Tools declare their arguments in a schema. [`Checker`] checks arguments before they are sent,
+//! and explains mismatches in plain words, so that an agent can correct them. [`outline`] and
 //! [`shape`] show the same schema in few bytes.
 //!
 //! Schemas come from servers and values from clients, so neither is trusted: all work is bounded,
-//! nothing is fetched, and no input makes this crate panic. Nor does it turn down what a schema
-//! allows; whatever is unsure is let pass, for the server to decide.
+//! nothing is fetched, and no input makes this crate panic. It does not reject values that a schema
+//! allows either; in doubt, a value passes, and the server decides.
 //!
 //! ```
 //! use switchboard_schema::{Checker, outline};

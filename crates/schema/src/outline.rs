@@ -8,20 +8,22 @@ use crate::schema::read;
 /// A schema in few bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// The text: no longer than asked for, and without control characters.
+    /// Text within the budget, without control characters.
     pub text: String,
-    /// Whether every parameter and every type is in it. Descriptions and bounds of numbers are not
-    /// counted.
+    /// `true` if every parameter and every type is included. Descriptions and bounds of numbers do
+    /// not count.
     pub whole: bool,
 }
 
-/// What stands for the rest.
+/// The mark for omitted parts.
 pub(crate) const MORE: &str = "…";
 
-/// The parameters that a schema asks for, the required ones first, in at most `budget` bytes:
-/// `path: string, limit?: integer = 10, mode?: "r"|"w", filter?: {from: string, to?: string}`.
+/// Lists the parameters of a schema, the required ones first, in at most `budget` bytes:
 ///
-/// If they do not fit, the inner parts of objects are left out first, then the last parameters.
+/// `path: string, limit?: integer = 10, mode?: "r"|"w", filter?: {from: string, to?: string}`
+///
+/// If they exceed the budget, the inner parts of objects are left out first, then the last
+/// parameters.
 ///
 /// ```
 /// use switchboard_schema::outline;
@@ -56,22 +58,22 @@ pub fn outline(schema: &Raw, budget: usize) -> Outline {
     cut(&last.unwrap_or_default(), ", ", budget, false)
 }
 
-/// The type of a part of a schema, in a few words.
+/// Describes the type of a part of a schema in a few words.
 pub(crate) fn kind(root: &Json<'_>, schema: &Json<'_>) -> String {
     Kinds::new(root, Detail::brief()).kind(schema).text
 }
 
-/// A schema that names no parameters.
+/// Describes a schema that names no parameters.
 fn other<'a>(kinds: &mut Kinds<'a>, schema: &'a Json<'a>) -> Vec<String> {
     let kind = kinds.kind(schema).text;
-    // An object of which nothing is said takes no parameters that are known.
+    // An unspecified object has no known parameters.
     if matches!(&*kind, "any" | "object") {
         return Vec::new();
     }
     vec![kind]
 }
 
-/// As many of the parts as fit.
+/// Joins as many parts as fit into the budget.
 pub(crate) fn cut(parts: &[String], between: &str, budget: usize, whole: bool) -> Outline {
     let all = parts.join(between);
     if all.len() <= budget {

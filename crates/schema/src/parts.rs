@@ -1,4 +1,4 @@
-//! Keywords for values that have parts: objects and arrays.
+//! Keywords for composite values: objects and arrays.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ impl<'c, 'v> Run<'c, 'v> {
             "patternProperties" => self.pattern_properties(keyword, object),
             "additionalProperties" => self.additional_properties(schema, keyword, object),
             "required" => match keyword {
-                // Draft 3 said it of the member itself.
+                // In draft 3, `required` was a boolean on the member itself.
                 Json::Array(names) => self.required(schema, names, None, object),
                 _ => Verdict::Perhaps,
             },
@@ -42,7 +42,7 @@ impl<'c, 'v> Run<'c, 'v> {
         }
     }
 
-    /// A part of the value, against a schema of its own.
+    /// Checks a part of the value against its own schema.
     fn part(&mut self, schema: &'c Json<'c>, segment: Segment<'v>, value: &'v Json<'v>) -> Verdict {
         self.path.push(segment);
         let verdict = self.eval(schema, value);
@@ -142,7 +142,7 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    /// Whether one of the patterns matches a name.
+    /// Returns `true` if one of the patterns matches a name; `None` if that is unknown.
     fn matched_by(&mut self, patterns: Option<&Object<'_>>, name: &str) -> Option<bool> {
         let mut sure = true;
         for (pattern, _) in patterns.into_iter().flat_map(|members| members.iter()) {
@@ -155,7 +155,7 @@ impl<'c, 'v> Run<'c, 'v> {
         sure.then_some(false)
     }
 
-    /// That these members are there; because of another one, if one is named.
+    /// Checks that these members are present; `because` is the member that requires them, if any.
     fn required(
         &mut self,
         schema: &'c Object<'c>,
@@ -185,14 +185,15 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    /// Whether there is a member that the schema, which names some, does not name.
+    /// Returns `true` if the schema names members, and the object has one that it does not name.
     fn has_unknown(&mut self, schema: &Object<'_>, object: &Object<'_>) -> bool {
         let properties = schema.get("properties").and_then(Json::as_object);
         self.charge(object.len() as u64);
         properties.is_some_and(|known| object.iter().any(|(name, _)| known.get(name).is_none()))
     }
 
-    /// What goes with a member, if it is there: other members, or a schema for all.
+    /// Checks the requirements of members that are present: other members, or a schema for the
+    /// whole object.
     fn dependent(
         &mut self,
         schema: &'c Object<'c>,
@@ -266,8 +267,8 @@ impl<'c, 'v> Run<'c, 'v> {
         }
     }
 
-    /// Elements by their place, and all the others. The former were an array of schemas in `items`
-    /// until draft 2020-12 gave them a name of their own.
+    /// Checks elements by position, and all others. Until draft 2020-12, which introduced
+    /// `prefixItems`, the former were an array of schemas in `items`.
     fn items(
         &mut self,
         schema: &'c Object<'c>,
@@ -353,7 +354,7 @@ impl<'c, 'v> Run<'c, 'v> {
     }
 }
 
-/// Which members or elements were looked at by others is not kept track of.
+/// The members or elements that other keywords have evaluated are not tracked.
 fn unevaluated(keyword: &Json<'_>) -> Verdict {
     match keyword {
         Json::Bool(true) => Verdict::Yes,
@@ -361,7 +362,7 @@ fn unevaluated(keyword: &Json<'_>) -> Verdict {
     }
 }
 
-/// Whether a schema says all it has to say by itself, and leaves nothing to others.
+/// Returns `true` if no other schema can evaluate members on behalf of this one.
 fn stands_alone(schema: &Object<'_>) -> bool {
     let others = [
         "additionalProperties",
@@ -388,7 +389,7 @@ fn requires(schema: &Object<'_>, name: &str) -> bool {
     })
 }
 
-/// What is missing, in words.
+/// Describes a missing member.
 fn missing(root: &Json<'_>, schema: &Object<'_>, name: &str, because: Option<&str>) -> String {
     let mut out = String::from("is missing");
     if let Some(because) = because {
@@ -411,7 +412,7 @@ fn missing(root: &Json<'_>, schema: &Object<'_>, name: &str, because: Option<&st
     out
 }
 
-/// What is not known, in words, and what may have been meant, if that is to be searched for.
+/// Describes an unknown member and, if `search` is set, suggests the name that was probably meant.
 fn unknown(name: &str, properties: Option<&Object<'_>>, search: bool) -> (String, Option<String>) {
     let meant = search
         .then(|| text::nearest(name, names(properties)))
@@ -424,7 +425,7 @@ fn unknown(name: &str, properties: Option<&Object<'_>>, search: bool) -> (String
     ("is not known".to_owned(), Some(hint))
 }
 
-/// Whether the name of a member looks like a slip of one that is not there.
+/// Returns `true` if the name of a member looks like a misspelling of one that is absent.
 fn is_slip(name: &str, properties: Option<&Object<'_>>, object: &Object<'_>) -> bool {
     let meant = text::nearest(name, names(properties));
     meant.is_some_and(|meant| object.get(meant).is_none())

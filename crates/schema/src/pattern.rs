@@ -1,7 +1,7 @@
-//! `pattern`: regular expressions of schemas, matched in time that grows with the text alone.
+//! `pattern`: regular expressions of schemas, matched in time linear in the text.
 //!
-//! Schemas spell them as JavaScript does. What cannot be said without going back and forth in the
-//! text (look-around, back references) or means something else elsewhere is not matched at all.
+//! Schemas use JavaScript syntax. Patterns that need backtracking (look-around, back references),
+//! or that have a different meaning in other engines, are not matched at all.
 
 use std::fmt::Write;
 use std::str::Chars;
@@ -10,18 +10,18 @@ use regex_lite::{Regex, RegexBuilder};
 
 use crate::limits::{PATTERN_BYTES, PROGRAM_BYTES};
 
-/// A pattern that was understood.
+/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
-    /// Whether it says `\w` or such, which engines understand differently beyond ASCII.
+    /// The pattern has `\w` or similar, which engines interpret differently beyond ASCII.
     shorthand: bool,
-    /// How many steps a byte of text costs.
+    /// Number of steps that a byte of text costs.
     weight: u64,
 }
 
 impl Pattern {
-    /// `None` if this crate does not understand it.
+    /// Compiles a pattern; `None` if this crate does not support it.
     pub(crate) fn compile(pattern: &str) -> Option<Self> {
         if pattern.len() > PATTERN_BYTES {
             return None;
@@ -38,19 +38,19 @@ impl Pattern {
         })
     }
 
-    /// How large it is.
+    /// Returns the size of the compiled pattern, in units of the smallest size.
     pub(crate) fn weight(&self) -> u64 {
         self.weight
     }
 
-    /// What it costs to match a text.
+    /// Returns the number of steps that matching a text costs.
     pub(crate) fn steps(&self, text: &str) -> u64 {
         1 + self.weight * text.len() as u64
     }
 
-    /// Whether it matches; `None` if that depends on the engine.
+    /// Returns `true` if the pattern matches; `None` if that depends on the engine.
     pub(crate) fn matches(&self, text: &str) -> Option<bool> {
-        // Without its `u` flag, JavaScript sees two characters in those beyond U+FFFF.
+        // Without the `u` flag, JavaScript treats a character beyond U+FFFF as two.
         let unclear = |c: char| (self.shorthand && !c.is_ascii()) || c > '\u{ffff}';
         if !text.is_ascii() && text.chars().any(unclear) {
             return None;
@@ -84,14 +84,14 @@ impl Translation {
         Some(())
     }
 
-    /// A set of characters, the bracket already taken.
+    /// Translates a character class, after its opening bracket.
     fn class(&mut self, rest: &mut Chars<'_>) -> Option<()> {
         self.out.push('[');
         if rest.as_str().starts_with('^') {
             rest.next();
             self.out.push('^');
         }
-        // The empty set, which others do not have.
+        // The empty class, which other engines do not have.
         if rest.as_str().starts_with(']') {
             return None;
         }
@@ -111,7 +111,7 @@ impl Translation {
                     false
                 }
             };
-            // After a set of its own, a dash is just a dash.
+            // A dash after a class escape is a literal dash.
             if was_set && rest.as_str().starts_with('-') {
                 rest.next();
                 self.out.push_str("\\-");
@@ -119,7 +119,8 @@ impl Translation {
         }
     }
 
-    /// An escape, the backslash already taken. `true` if it stands for a set of characters.
+    /// Translates an escape, after its backslash. Returns `true` if it stands for a set of
+    /// characters.
     fn escape(&mut self, rest: &mut Chars<'_>, in_class: bool) -> Option<bool> {
         match rest.next()? {
             c @ ('d' | 'D' | 'w' | 'W' | 's' | 'S') => {
@@ -150,21 +151,22 @@ impl Translation {
                 let code = unicode(rest)?;
                 self.literal(code);
             }
-            // The others with a letter or a digit are of one engine alone, or refer back.
+            // Other escapes with a letter or a digit are specific to one engine, or are back
+            // references.
             c if c.is_alphanumeric() => return None,
             c => self.literal(c),
         }
         Some(false)
     }
 
-    /// A character that stands for itself, whatever it is.
+    /// Appends a literal character, escaped.
     fn literal(&mut self, c: char) {
-        // Writing to a string has no way to fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.out, "\\u{{{:x}}}", u32::from(c));
     }
 }
 
-/// A character by its number, after `\u`.
+/// Parses a character code, after `\u`.
 fn unicode(rest: &mut Chars<'_>) -> Option<char> {
     if rest.as_str().starts_with('{') {
         rest.next();
@@ -173,7 +175,7 @@ fn unicode(rest: &mut Chars<'_>) -> Option<char> {
         *rest = after.chars();
         return char::from_u32(code);
     }
-    // Half a pair is no character: nothing of ours would match it.
+    // A lone surrogate is not a character: no Rust string would match it.
     char::from_u32(hex(rest, 4)?)
 }
 
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_mean_what_they_mean_in_javascript() {
+    fn patterns_follow_javascript() {
         for (pattern, text, expected) in [
             ("^[a-z0-9-]+$", "abc-1", Some(true)),
             ("^[a-z0-9-]+$", "Abc", Some(false)),
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_not_guessed_at() {
+    fn unsupported_patterns_are_not_compiled() {
         for pattern in [
             "(?=a)",
             "(?!a)b",
@@ -255,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_pattern_is_too_odd(pattern in "[\\\\()\\[\\]{}?*+^$|.a-cdwsux0-3:<=!&~-]{0,16}", text in "[a-c0-3 é]{0,8}") {
+        fn odd_patterns_do_not_panic(pattern in "[\\\\()\\[\\]{}?*+^$|.a-cdwsux0-3:<=!&~-]{0,16}", text in "[a-c0-3 é]{0,8}") {
             if let Some(pattern) = Pattern::compile(&pattern) {
                 pattern.matches(&text);
             }

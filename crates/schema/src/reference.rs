@@ -1,11 +1,12 @@
-//! `$ref`: to another place of the same schema. What stands elsewhere is never fetched.
+//! `$ref`: references within the same schema. Other documents are never fetched.
 
 use std::borrow::Cow;
 
 use switchboard_text::percent;
 use switchboard_wire::tree::Json;
 
-/// What a reference refers to; `None` if that is not in this schema, or is not to be told.
+/// Returns the target of a reference; `None` if it is outside this schema, or of an unsupported
+/// form.
 pub(crate) fn resolve<'a>(root: &'a Json<'a>, reference: &str) -> Option<&'a Json<'a>> {
     let (address, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     if !address.is_empty() {
@@ -34,13 +35,13 @@ pub(crate) fn resolve<'a>(root: &'a Json<'a>, reference: &str) -> Option<&'a Jso
     Some(at)
 }
 
-/// The last part of a reference, which is often a name.
+/// Returns the last part of a reference, which is often a name.
 pub(crate) fn name(reference: &str) -> &str {
     reference.rsplit(['/', '#']).next().unwrap_or_default()
 }
 
-/// Whether a part of the schema has an address of its own. References in it would be relative to
-/// that, which this crate does not follow.
+/// Returns `true` if a part of the schema has its own `$id`. References in it would be relative to
+/// that, which this crate does not support.
 pub(crate) fn is_rebased(root: &Json<'_>) -> bool {
     fn inside(value: &Json<'_>) -> bool {
         match value {
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_lead_to_places() {
+    fn references_are_resolved() {
         let raw = Raw::parse(r#"{"$id":"http://x/y","$defs":{"a/b":1,"c~d":[2,3],"e%f":4,"":5}}"#)
             .unwrap();
         let root = Json::read(&raw);

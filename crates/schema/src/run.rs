@@ -1,4 +1,4 @@
-//! One check: every keyword that applies to a value, and the ways to combine schemas.
+//! One check: every keyword that applies to a value, and combinations of schemas.
 
 use std::mem;
 
@@ -10,12 +10,12 @@ use crate::reference;
 use crate::schema::Schema;
 use crate::text;
 
-/// What a schema says of a value.
+/// The verdict of a schema on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Yes,
     No,
-    /// Not to be told here: something is not understood, or would be too much work.
+    /// Unknown: something is not supported, or would be too much work.
     Perhaps,
 }
 
@@ -29,13 +29,13 @@ impl Verdict {
     }
 }
 
-/// The state of one check. `'c` is the schema, `'v` the value.
+/// The state of one check. `'c` is the lifetime of the schema, `'v` that of the value.
 pub(crate) struct Run<'c, 'v> {
     pub(crate) schema: &'c Schema,
     steps: u64,
     frames: usize,
     explain: bool,
-    /// Whether a member that is not known may be another name of one that is.
+    /// An unknown member may be an alias of a known one.
     pub(crate) aliases: bool,
     findings: Vec<Finding>,
     pub(crate) path: Vec<Segment<'v>>,
@@ -54,13 +54,13 @@ impl<'c, 'v> Run<'c, 'v> {
         }
     }
 
-    /// Finds words for what does not fit, instead of stopping at the first.
+    /// Explains mismatches, instead of stopping at the first.
     pub(crate) fn explaining(mut self) -> Self {
         self.explain = true;
         self
     }
 
-    /// Leaves members that are not known, and those that they may stand for, to the server.
+    /// Leaves unknown members, and the known ones that they may stand for, to the server.
     pub(crate) fn with_aliases(mut self) -> Self {
         self.aliases = true;
         self
@@ -85,14 +85,15 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    /// Takes steps from what is left. `false` if there are not enough.
+    /// Deducts steps from the remaining ones. Returns `false` if they do not suffice.
     pub(crate) fn charge(&mut self, steps: u64) -> bool {
         let left = self.steps.checked_sub(steps);
         self.steps = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// Takes steps for the search of a name among others, if one is looked for.
+    /// Charges for the search of a similar name, if that search is needed. Returns `false` if it is
+    /// not, or if the steps do not suffice.
     pub(crate) fn charge_search<'a>(
         &mut self,
         wrong: &str,
@@ -103,12 +104,12 @@ impl<'c, 'v> Run<'c, 'v> {
         (self.explain || self.aliases) && self.charge(1 + letters * length(wrong) / 16)
     }
 
-    /// Whether enough is known to stop.
+    /// Returns `true` if enough is known to stop.
     pub(crate) fn is_over(&self, verdict: Verdict) -> bool {
         verdict == Verdict::No && (!self.explain || self.findings.len() >= MISMATCHES)
     }
 
-    /// The value does not fit. The words are made if somebody wants them.
+    /// Records a mismatch. The message is only built if the run explains mismatches.
     pub(crate) fn no(&mut self, message: impl FnOnce() -> String) -> Verdict {
         if self.explain {
             self.find(None, message(), None, None);
@@ -129,8 +130,8 @@ impl<'c, 'v> Run<'c, 'v> {
         Verdict::No
     }
 
-    /// Like [`no`](Self::no), for a value that is of another kind altogether. The words are what it
-    /// has to be, and a hint.
+    /// Like [`no`](Self::no), for a value of the wrong kind. `words` returns the expected kind, and
+    /// a hint.
     pub(crate) fn no_kind(
         &mut self,
         value: &Json<'_>,
@@ -145,12 +146,12 @@ impl<'c, 'v> Run<'c, 'v> {
         Verdict::No
     }
 
-    /// How much has been found.
+    /// Returns the number of findings.
     pub(crate) fn findings(&self) -> usize {
         self.findings.len()
     }
 
-    /// A hint for what was found of the value itself, after so many other findings.
+    /// Adds a hint to the findings about the value itself, skipping the first `after` ones.
     pub(crate) fn hint(&mut self, after: usize, hint: &str) {
         let depth = self.path.len();
         let own = self.findings.iter_mut().skip(after);
@@ -166,7 +167,7 @@ impl<'c, 'v> Run<'c, 'v> {
         hint: Option<String>,
         kind: Option<Kind>,
     ) {
-        // Words are work too: a schema of many forms can ask for very many.
+        // Building messages is work too: a schema with many alternatives can cause a great many.
         if self.findings.len() >= MISMATCHES || !self.charge(32) {
             return;
         }
@@ -184,7 +185,7 @@ impl<'c, 'v> Run<'c, 'v> {
     }
 
     fn keywords(&mut self, schema: &'c Object<'c>, value: &'v Json<'v>) -> Verdict {
-        // OpenAPI's way to say `null`, which its users take for JSON Schema.
+        // OpenAPI's way to allow `null`, which its users take for JSON Schema.
         if *value == Json::Null && schema.get("nullable") == Some(&Json::Bool(true)) {
             return Verdict::Perhaps;
         }
@@ -192,7 +193,7 @@ impl<'c, 'v> Run<'c, 'v> {
             return self.reference(reference, value);
         }
         let mut verdict = Verdict::Yes;
-        // If the type is another, nothing else helps.
+        // If the type is wrong, no other keyword matters.
         if let Some(types) = schema.get("type") {
             verdict = self.types(types, value);
             if verdict == Verdict::No {
@@ -255,7 +256,7 @@ impl<'c, 'v> Run<'c, 'v> {
         }
     }
 
-    /// The verdict alone, without words.
+    /// Returns the verdict alone, without explanations.
     pub(crate) fn quietly(&mut self, schema: &'c Json<'c>, value: &'v Json<'v>) -> Verdict {
         let explain = mem::take(&mut self.explain);
         let verdict = self.eval(schema, value);
@@ -263,7 +264,7 @@ impl<'c, 'v> Run<'c, 'v> {
         verdict
     }
 
-    /// The verdict on a value that is no part of the one being checked.
+    /// Returns the verdict on a value that is not part of the one being checked.
     pub(crate) fn aside(&mut self, schema: &'c Json<'c>, value: &Json<'_>) -> Verdict {
         let mut aside = Run::new(self.schema, self.steps);
         aside.frames = self.frames;
@@ -305,8 +306,8 @@ impl<'c, 'v> Run<'c, 'v> {
         }
     }
 
-    /// `anyOf`, and `oneOf`: that a value fits twice is mostly a slip in the schema, about which the
-    /// caller can do nothing, so it is left to the server.
+    /// Checks `anyOf` and `oneOf`. A value that fits several alternatives is usually due to a
+    /// mistake in the schema, which the caller cannot fix, so it is left to the server.
     fn one_of(&mut self, keyword: &'c Json<'c>, value: &'v Json<'v>) -> Verdict {
         let branches = match keyword.as_array() {
             Some(branches) if !branches.is_empty() => branches,
@@ -333,8 +334,8 @@ impl<'c, 'v> Run<'c, 'v> {
     }
 }
 
-/// Of several forms that a value does not have, the one that it comes near, in words. The value is
-/// `depth` steps down.
+/// Returns the explanation of the alternative that a value comes closest to. The value is `depth`
+/// steps down.
 fn nearest(mut why: Vec<Vec<Finding>>, depth: usize) -> Vec<Finding> {
     fn of_kind(found: &[Finding], depth: usize) -> Option<&Finding> {
         let mut own = found.iter().filter(|finding| finding.depth == depth);
@@ -344,7 +345,7 @@ fn nearest(mut why: Vec<Vec<Finding>>, depth: usize) -> Vec<Finding> {
         return vec![finding];
     }
     why.retain(|found| of_kind(found, depth).is_none());
-    // Forms are often told apart by a member that has a value of its own in each.
+    // Alternatives are often distinguished by a member with a different constant in each.
     if why.len() > 1
         && let Some(finding) = alternatives(why.iter().map(|found| of_kind(found, depth + 1)))
     {
@@ -356,7 +357,7 @@ fn nearest(mut why: Vec<Vec<Finding>>, depth: usize) -> Vec<Finding> {
         .unwrap_or_default()
 }
 
-/// All that one place may be, if every form says something of it.
+/// Merges the kinds expected at one position, if every alternative has a finding there.
 fn alternatives<'a>(forms: impl Iterator<Item = Option<&'a Finding>>) -> Option<Finding> {
     let mut kinds: Vec<&str> = Vec::new();
     let mut place: Option<(&Finding, &Kind)> = None;

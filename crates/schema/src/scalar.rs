@@ -1,4 +1,4 @@
-//! Keywords for values that have no parts: kinds, choices, numbers and texts.
+//! Keywords for values without parts: types, choices, numbers and texts.
 
 use switchboard_wire::tree::{Decimal, Json, Object};
 
@@ -7,13 +7,13 @@ use crate::run::{Run, Verdict};
 use crate::text;
 
 impl<'c> Run<'c, '_> {
-    /// `type`.
+    /// Checks `type`.
     pub(crate) fn types(&mut self, types: &Json<'_>, value: &Json<'_>) -> Verdict {
         let types = match types {
             Json::Array(types) => types,
             one => std::slice::from_ref(one),
         };
-        // To tell whether a number is whole, it has to be read.
+        // The number has to be parsed to test if it is an integer.
         if let Json::Number(number) = value
             && !self.charge(number.len() as u64 / 16)
         {
@@ -35,7 +35,7 @@ impl<'c> Run<'c, '_> {
         self.no_kind(value, || (words.join(" or "), hint(types, value)))
     }
 
-    /// `enum`.
+    /// Checks `enum`.
     pub(crate) fn enumeration(&mut self, keyword: &Json<'_>, value: &Json<'_>) -> Verdict {
         let Some(choices) = keyword.as_array().filter(|choices| !choices.is_empty()) else {
             return Verdict::Perhaps;
@@ -65,7 +65,7 @@ impl<'c> Run<'c, '_> {
         })
     }
 
-    /// `const`.
+    /// Checks `const`.
     pub(crate) fn constant(&mut self, keyword: &Json<'_>, value: &Json<'_>) -> Verdict {
         match (self.canonical(keyword), self.canonical(value)) {
             (Some(expected), Some(own)) if expected == own => Verdict::Yes,
@@ -74,7 +74,7 @@ impl<'c> Run<'c, '_> {
         }
     }
 
-    /// The one spelling of a value, if there is room for the work.
+    /// Returns the canonical form of a value, if the steps suffice.
     pub(crate) fn canonical(&mut self, value: &Json<'_>) -> Option<String> {
         let canonical = value.canonical().ok()?;
         self.charge(1 + canonical.len() as u64 / 16)
@@ -88,7 +88,7 @@ impl<'c> Run<'c, '_> {
         keyword: &Json<'_>,
         number: &str,
     ) -> Verdict {
-        // Up to draft 4 the exclusive ones were flags on the others.
+        // Up to draft 4, the exclusive keywords were flags on the other two.
         let exclusive = |name| schema.get(name) == Some(&Json::Bool(true));
         let (words, fits): (_, fn(&Decimal, &Decimal) -> Option<bool>) = match (name, keyword) {
             ("minimum", _) if exclusive("exclusiveMinimum") => ("more than", |n, k| Some(n > k)),
@@ -128,7 +128,7 @@ impl<'c> Run<'c, '_> {
                 })
             }
             "pattern" => self.pattern(keyword, text),
-            // Whether formats are checked is up to whoever checks.
+            // Checking formats is optional for a validator.
             "format" | "contentEncoding" | "contentMediaType" => Verdict::Perhaps,
             _ => Verdict::Yes,
         }
@@ -148,7 +148,7 @@ impl<'c> Run<'c, '_> {
         }
     }
 
-    /// Whether a pattern of the schema matches; `None` if nobody knows.
+    /// Returns `true` if a pattern of the schema matches; `None` if that is unknown.
     pub(crate) fn matches(&mut self, pattern: &str, text: &str) -> Option<bool> {
         let pattern = self.schema.patterns.get(pattern)?;
         if !self.charge(pattern.steps(text)) {
@@ -157,7 +157,7 @@ impl<'c> Run<'c, '_> {
         pattern.matches(text)
     }
 
-    /// How many of something there may be.
+    /// Checks a minimum or maximum count.
     pub(crate) fn size(
         &mut self,
         least: bool,
@@ -185,7 +185,7 @@ impl<'c> Run<'c, '_> {
     }
 }
 
-/// A type in words.
+/// A type with its article.
 fn article(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "string" => "a string",
@@ -212,7 +212,7 @@ pub(crate) fn is_of(value: &Json<'_>, kind: &Json<'_>) -> bool {
     }
 }
 
-/// What callers often get wrong.
+/// Returns advice for common mistakes of callers.
 fn hint(types: &[Json<'_>], value: &Json<'_>) -> Option<String> {
     let wants = |kind: &str| types.iter().any(|wanted| wanted.as_text() == Some(kind));
     let shown = text::value(value);

@@ -1,4 +1,4 @@
-//! [`Schema`]: a schema made ready, and the values that it is about.
+//! [`Schema`]: a compiled schema. Also reads the values to check.
 
 use std::collections::HashMap;
 
@@ -12,31 +12,31 @@ use crate::pattern::Pattern;
 use crate::reference;
 use crate::text;
 
-/// A schema and what is looked up in it.
+/// A schema with its compiled patterns.
 #[derive(Debug)]
 pub(crate) struct Schema {
     pub(crate) root: Json<'static>,
     pub(crate) patterns: HashMap<Box<str>, Pattern>,
-    /// Whether what stands beside a `$ref` does not count, as it was up to draft 7.
+    /// Keywords beside a `$ref` are ignored, as in drafts up to 7.
     pub(crate) lone_references: bool,
-    /// Whether references are followed.
+    /// References are followed.
     pub(crate) references: bool,
 }
 
-/// Why a schema cannot be used to check anything. The server has to decide by itself.
+/// The reason why a schema cannot be used for checks. The decision is left to the server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unusable {
-    /// A schema is an object or a boolean.
+    /// The schema is neither an object nor a boolean.
     #[error("the schema is neither an object nor a boolean")]
     NotASchema,
-    /// It is too large.
+    /// The schema is too large.
     #[error("the schema has {0} bytes, and more than {SCHEMA_BYTES} are not looked at")]
     TooLarge(usize),
-    /// Its `$schema` is none that is known, so its keywords may mean anything.
+    /// The `$schema` is unknown, so the keywords may have any meaning.
     #[error("the schema is of the dialect {0:?}, which is not known")]
     Dialect(String),
-    /// It is nested too deeply.
+    /// The schema is nested too deeply.
     #[error("the schema is nested too deeply")]
     TooDeep,
 }
@@ -76,14 +76,14 @@ pub(crate) fn read(schema: &Raw) -> Result<Json<'_>, Unusable> {
     }
 }
 
-/// Reads a value, in which of two members of one name the last counts. `None` if it is nested too deeply.
+/// Reads a value; of duplicate members, the last one counts. `None` if it is nested too deeply.
 pub(crate) fn read_value(raw: &Raw) -> Option<Json<'_>> {
     let mut tree = Tree::read(raw, usize::MAX);
     tree.value.keep_last();
     tree.whole.then_some(tree.value)
 }
 
-/// The patterns of a schema, wherever they stand.
+/// All patterns in a schema.
 #[derive(Default)]
 struct Patterns {
     compiled: HashMap<Box<str>, Pattern>,

@@ -1,4 +1,4 @@
-//! A schema over several lines, with what its parts are for.
+//! A schema on several lines, with descriptions.
 
 use switchboard_wire::{Raw, tree::Json};
 
@@ -8,11 +8,11 @@ use crate::outline::{Outline, cut, outline};
 use crate::schema::read;
 use crate::text;
 
-/// The parameters that a schema asks for, one a line, each with the beginning of its description, in
-/// at most `budget` bytes. This is what a caller is shown whose arguments did not fit.
+/// Lists the parameters of a schema, one per line, each with the beginning of its description, in at
+/// most `budget` bytes. A caller whose arguments did not fit is shown this text.
 ///
-/// If they do not fit into the budget, descriptions are shortened, then left out, then the last
-/// parameters are.
+/// If they exceed the budget, descriptions are shortened, then left out, and then the last
+/// parameters are left out.
 ///
 /// ```
 /// use switchboard_schema::shape;
@@ -55,12 +55,12 @@ pub fn shape(schema: &Raw, budget: usize) -> Outline {
     cut(&lines, "\n", budget, false)
 }
 
-/// How deep objects are opened over lines of their own.
+/// The deepest nesting of objects that get their own lines.
 const OPENED: usize = 3;
 
 struct Lines<'a> {
     kinds: Kinds<'a>,
-    /// How much of a description is shown, in characters.
+    /// The most characters of a description that are shown.
     described: usize,
     out: Vec<String>,
 }
@@ -87,7 +87,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What else there is to say of a member.
+    /// Returns the bounds and the description of a member.
     fn words(&self, schema: &Json<'_>) -> String {
         let mut out = bounds(schema).map_or_else(String::new, |bounds| format!(" ({bounds})"));
         let description = schema.get("description").and_then(Json::as_text);
@@ -102,7 +102,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The bounds of a number, or the format of a text.
+/// Returns the bounds of a number, or the format of a text.
 fn bounds(schema: &Json<'_>) -> Option<String> {
     let number = |name| match schema.get(name) {
         Some(Json::Number(number)) => Some(text::cut(number, 24)),

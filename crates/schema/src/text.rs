@@ -1,4 +1,4 @@
-//! Words of others, made fit to be shown.
+//! Makes untrusted text safe to show.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use switchboard_wire::tree::Json;
 
 use crate::limits::{CANDIDATES, NAME_CHARACTERS, VALUE_CHARACTERS};
 
-/// The text on one line, in so many characters at most.
+/// Puts a text on one line of at most this many characters.
 pub(crate) fn cut(text: &str, characters: usize) -> String {
     let mut out = String::new();
     let mut count = 0;
@@ -29,7 +29,7 @@ pub(crate) fn cut(text: &str, characters: usize) -> String {
     out
 }
 
-/// The text in quotation marks, in so many characters at most.
+/// Quotes a text, limited to this many characters.
 pub(crate) fn quoted(text: &str, characters: usize) -> String {
     let mut out = String::from("\"");
     for (n, c) in text.chars().enumerate() {
@@ -49,7 +49,7 @@ pub(crate) fn quoted(text: &str, characters: usize) -> String {
     out
 }
 
-/// A name: as it is if it is plain, else in quotation marks.
+/// Formats a name: unchanged if it is an identifier, otherwise quoted.
 pub(crate) fn name(text: &str) -> String {
     let letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
     let plain = text.chars().count() <= NAME_CHARACTERS
@@ -63,7 +63,7 @@ pub(crate) fn name(text: &str) -> String {
     }
 }
 
-/// A value, in few characters.
+/// Describes a value in few characters.
 pub(crate) fn value(value: &Json<'_>) -> String {
     match value {
         Json::Null => "null".to_owned(),
@@ -82,7 +82,7 @@ pub(crate) fn value(value: &Json<'_>) -> String {
     }
 }
 
-/// Names, one after the other: `a`, `b`.
+/// Lists names: `a`, `b`.
 pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
     let mut out = String::new();
     for (n, name) in names.enumerate() {
@@ -98,7 +98,7 @@ pub(crate) fn list<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> Str
     out
 }
 
-/// Characters that are not seen, or that change how others are seen, are spelled out.
+/// Escapes characters that are invisible, or that change the display of others.
 fn write_safe(out: &mut String, c: char) {
     let hidden = c.is_control()
         || matches!(
@@ -107,15 +107,15 @@ fn write_safe(out: &mut String, c: char) {
                 | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
         );
     if hidden {
-        // Writing to a string has no way to fail.
+        // Writing to a string cannot fail.
         let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
     } else {
         out.push(c);
     }
 }
 
-/// The name that was probably meant. A third of the wrong one may be wrong: this decides whether arguments are
-/// refused, so it allows less than a hint could.
+/// Returns the name that was probably meant. At most a third of the wrong one may differ: this
+/// decides whether arguments are refused, so it is stricter than a mere hint could be.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let (slips, name) = switchboard_text::closest(wrong, names.take(CANDIDATES))?;
     (slips <= switchboard_text::letters(wrong) / 3).then_some(name)
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_cut_and_kept_on_one_line() {
+    fn text_is_truncated_and_kept_on_one_line() {
         assert_eq!(cut("  one\n\n two\tthree ", 80), "one two three");
         assert_eq!(cut("one two three", 7), "one two…");
         assert_eq!(cut("one two three", 8), "one two…");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_quoted_if_they_are_no_names() {
+    fn names_are_quoted_unless_identifiers() {
         assert_eq!(name("path_1$"), "path_1$");
         assert_eq!(name("größe"), "größe");
         assert_eq!(name("a-b"), "\"a-b\"");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn only_near_names_are_meant() {
+    fn only_near_names_are_suggested() {
         let names = ["path", "filePath", "limit", "include_hidden", "q"];
         for (wrong, meant) in [
             ("pth", Some("path")),

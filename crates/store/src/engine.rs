@@ -1,4 +1,4 @@
-//! The engine: one thread with an `SQLite` file, and the queues to it.
+//! The engine: one thread that owns an `SQLite` file, and the queues that feed it.
 
 mod advice;
 pub(crate) mod audit;

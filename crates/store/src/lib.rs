@@ -1,4 +1,4 @@
-//! The embedded store behind the parts of the gateway.
+//! The embedded store of the gateway.
 //!
 //! ```no_run
 //! use switchboard_store::{Query, Store};
@@ -14,22 +14,23 @@
 //! # }
 //! ```
 //!
-//! # What to expect
+//! # Guarantees
 //!
-//! * [`Store::open`] returns at once; a thread of the store's own opens the file, brings it up to
-//!   date and serves it. [`Store::status`] tells where it stands.
-//! * [`Store::record`] costs a short push onto a bounded queue and never waits for the disk. What
-//!   is queued is committed together: after half a second, after 2048 records, or when somebody asks.
+//! * [`Store::open`] returns at once; the store's own thread opens the file, migrates it and serves it.
+//!   [`Store::status`] reports its state.
+//! * [`Store::record`] costs a short push onto a bounded queue and never waits for the disk. Queued records
+//!   are committed together: after half a second, after 2048 records, or when a query or a write arrives.
 //! * [`Store::activity`] sees everything that was recorded before it was called.
-//! * A process that is killed loses at most the records that were queued; a machine that loses power
-//!   may lose the last commits of them, never the file.
-//! * [`Store::write`] is for what must not be lost: approvals, remembered rules and the audit log. It
-//!   answers when the disk has it. Writes that wait at the same time share one commit.
-//! * [`Store::memories`] is what agents remember, in the [`memory`] module; its changes share those commits.
-//! * [`verify`] and [`export`] read the audit log of a file, with or without a store that has it open.
-//! * Nothing runs while there is nothing to do: the thread sleeps on its queue, without a timer.
+//! * A process that is killed loses at most the queued records; a machine that loses power may lose the last
+//!   commits of records, never the file.
+//! * [`Store::write`] is for data that must not be lost: approvals, remembered rules and the audit log. It
+//!   returns when the data is on disk. Writes that are queued at the same time share one commit.
+//! * [`Store::memories`] holds the memories of agents, described in the [`memory`] module; their changes
+//!   share those commits.
+//! * [`verify`] and [`export`] read the audit log of a file, even if a store has it open.
+//! * An idle store uses no CPU: the thread sleeps on its queue, without a timer.
 //!
-//! The engine is one private module: what stands here does not say how things are kept.
+//! The engine is a private module: nothing in this interface depends on the storage format.
 
 mod engine;
 mod types;
@@ -48,7 +49,7 @@ pub use types::limits::{
 pub use types::status::Status;
 
 pub mod memory {
-    //! What agents remember: memories and their versions, the entities that they speak of, and vectors.
+    //! The memories of agents: their versions, the entities that they mention, and vectors.
     //!
     //! ```no_run
     //! use switchboard_store::Store;
@@ -64,15 +65,17 @@ pub mod memory {
     //! # }
     //! ```
     //!
-    //! * A memory is never changed: a [`MemoryChange::Revise`] closes its current version and adds the next.
-    //!   So what was known at any time can be listed.
-    //! * [`Memories::write`] makes all of its changes or none, and answers when the disk has them. A process
-    //!   that is killed loses nothing that was answered.
-    //! * Whatever belongs to a version goes with it: no mention and no vector is ever left over.
-    //! * Where the file was damaged and put aside, every method answers [`StoreError::Damaged`](crate::StoreError::Damaged), so that
-    //!   nobody takes the empty memory for all there was. [`Memories::repair`] brings back what can be read.
+    //! * A memory is never changed in place: [`MemoryChange::Revise`] closes its current version and adds
+    //!   the next. The state of knowledge at any past time can therefore be listed.
+    //! * [`Memories::write`] applies all of its changes or none, and returns when they are on disk. A
+    //!   process that is killed loses no write that has returned.
+    //! * Deleting a version deletes everything that belongs to it: no mention and no vector is ever left
+    //!   over.
+    //! * After a damaged file was set aside, every method returns
+    //!   [`StoreError::Damaged`](crate::StoreError::Damaged), so that an empty memory is not mistaken for
+    //!   the complete one. [`Memories::repair`] restores everything that can still be read.
     //!
-    //! This part knows nothing about searching.
+    //! This module does not search.
 
     pub use crate::engine::memory::{Memories, Salvaged, salvage};
     pub use crate::types::limits::{

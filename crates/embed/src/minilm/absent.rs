@@ -1,10 +1,10 @@
-//! The sentence model in a build without it: a model that cannot exist.
+//! The sentence model in a build without it: a type without values.
 
 use std::path::Path;
 
 use crate::{Embedder, ModelError, Role};
 
-/// A sentence model that no value of this type can be.
+/// A sentence model. This build has none, so the type has no values.
 #[derive(Debug)]
 pub enum MiniLm {}
 

@@ -1,8 +1,8 @@
-//! The steps of the network that are not products, written so that the compiler makes vector code of them.
+//! The steps of the network other than products, written so that the compiler emits SIMD code.
 
 use crate::arithmetic::sum;
 
-/// Sets the mean of every row to 0 and its variance to 1, then scales and shifts it.
+/// Normalises every row to mean 0 and variance 1, then scales and shifts it.
 pub(crate) fn normalise_rows(rows: &mut [f32], scale: &[f32], shift: &[f32], epsilon: f32) {
     for row in rows.chunks_exact_mut(scale.len()) {
         let length = count(row.len());
@@ -15,7 +15,7 @@ pub(crate) fn normalise_rows(rows: &mut [f32], scale: &[f32], shift: &[f32], eps
     }
 }
 
-/// Makes every row a distribution: the softmax of its numbers times the factor.
+/// Replaces every row with the softmax of its numbers times the factor.
 pub(crate) fn soften_rows(rows: &mut [f32], width: usize, factor: f32) {
     for row in rows.chunks_exact_mut(width) {
         let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -29,14 +29,16 @@ pub(crate) fn soften_rows(rows: &mut [f32], width: usize, factor: f32) {
     }
 }
 
-/// The activation between the inner layers, in the exact form: x times the normal distribution at x.
+/// Applies the activation of the inner layers, GELU in its exact form: x times the normal distribution
+/// function at x.
 pub(crate) fn gelu(values: &mut [f32]) {
     for x in values {
         *x = 0.5 * *x * (1.0 + erf(*x * std::f32::consts::FRAC_1_SQRT_2));
     }
 }
 
-/// The error function, by a quotient of polynomials that is right to 1e-6 everywhere (the test measures it).
+/// The error function, as a quotient of polynomials that is accurate to 1e-6 everywhere (a test measures
+/// it).
 fn erf(x: f32) -> f32 {
     let x = x.clamp(-4.0, 4.0);
     let square = x * x;
@@ -61,10 +63,10 @@ fn erf(x: f32) -> f32 {
     x * above / below
 }
 
-/// e to the power of a number that is not above 0. Below -87 it is as good as 0.
+/// Returns e to the power of a number that is at most 0. Below -87, the result is practically 0.
 fn exp(x: f32) -> f32 {
-    // e^x = 2^n * e^r, where n is whole and |r| <= ln(2) / 2. The addition of 1.5 * 2^23 rounds to a whole
-    // number and leaves it in the low bits.
+    // e^x = 2^n * e^r, where n is an integer and |r| <= ln(2) / 2. Adding 1.5 * 2^23 rounds to an integer
+    // and leaves it in the low bits.
     const ROUNDING: f32 = 12_582_912.0;
     let x = x.max(-87.0);
     let shifted = x * std::f32::consts::LOG2_E + ROUNDING;
@@ -89,7 +91,7 @@ pub(crate) fn count(n: usize) -> f32 {
 mod tests {
     use super::*;
 
-    /// The error function by its series, in double precision.
+    /// The error function, computed from its series in double precision.
     fn erf_exact(x: f64) -> f64 {
         let mut term = x;
         let mut total = x;
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_function_is_right_to_a_millionth() {
+    fn error_function_is_accurate_to_a_millionth() {
         for step in -5000..=5000_i16 {
             let x = f32::from(step) / 1000.0;
             let off = (f64::from(erf(x)) - erf_exact(f64::from(x))).abs();
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exponential_is_right_to_a_millionth() {
+    fn exponential_is_accurate_to_a_millionth() {
         for step in 0..=8700_u16 {
             let x = -f32::from(step) / 100.0;
             let exact = f64::from(x).exp();
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_adds_up_even_where_numbers_are_large() {
+    fn softmax_sums_to_one_for_large_numbers() {
         let mut row = [1e30, 1e30, -1e30, 0.0, 1.0, 2.0, 3.0, 4.0];
         soften_rows(&mut row, 4, 0.5);
         assert!(row[..2].iter().all(|x| (x - 0.5).abs() < 1e-6), "{row:?}");

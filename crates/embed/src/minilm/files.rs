@@ -1,4 +1,4 @@
-//! Files of a model, read whole and bounded.
+//! Reads whole files of a model, up to a size limit.
 
 use std::{
     fs::File,
@@ -8,7 +8,8 @@ use std::{
 
 use crate::ModelError;
 
-/// Reads a whole file, unless it is too large. The size is not asked for first: it can grow in between.
+/// Reads a whole file, unless it is too large. The size is not queried first, because the file may grow
+/// in between.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ModelError> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(ModelError::read(path))?;
@@ -25,7 +26,7 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ModelError> {
     Ok(bytes)
 }
 
-/// The same for a file that need not be there.
+/// Like [`read`], but returns `None` if the file does not exist.
 pub(crate) fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, ModelError> {
     match read(path, most) {
         Ok(bytes) => Ok(Some(bytes)),

@@ -1,8 +1,8 @@
-//! The layers of a BERT network, as far as the vectors of pieces.
+//! The layers of a BERT network, up to the vectors of pieces.
 //!
-//! Texts of different lengths are worked on side by side: the rows of all their pieces form one tall matrix.
-//! Every step treats each row by itself, except attention, which goes through the texts one by one. So
-//! nothing is padded and nothing masked.
+//! Texts of different lengths are processed side by side: the rows of all their pieces form one tall matrix.
+//! Every step treats each row by itself, except attention, which processes the texts one by one. So no
+//! padding or masking is needed.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use super::{
     product::{View, multiply},
 };
 
-/// All that happens between the embedding of pieces and the pooling of their vectors.
+/// The layers between the embedding of pieces and the pooling of their vectors.
 pub(crate) struct Network {
     pub(crate) embedding_norm: Norm,
     pub(crate) layers: Vec<Layer>,
-    /// How many heads share the dimensions.
+    /// Number of heads that share the dimensions.
     pub(crate) heads: usize,
     pub(crate) epsilon: f32,
 }
@@ -42,7 +42,8 @@ pub(crate) struct Norm {
 }
 
 impl Network {
-    /// Turns the embeddings of pieces into their vectors in context. `texts` says which rows each text has.
+    /// Turns the embeddings of pieces into their vectors in context. `texts` has the range of rows of each
+    /// text.
     pub(crate) fn run(&self, mut rows: Vec<f32>, texts: &[Range<usize>]) -> Vec<f32> {
         let dimensions = self.embedding_norm.scale.len();
         let count = rows.len() / dimensions;
@@ -68,7 +69,7 @@ impl Network {
         rows
     }
 
-    /// Each piece of a text looks at all others, once for every head.
+    /// Lets each piece of a text attend to all others, once for every head.
     fn attend(
         &self,
         mixed: &[f32],
@@ -105,14 +106,14 @@ impl Network {
 }
 
 impl Linear {
-    /// The outputs for every row, in place of what was there.
+    /// Replaces `outputs` with the outputs for every row.
     fn apply(&self, rows: &[f32], count: usize, outputs: &mut Vec<f32>) {
         outputs.clear();
         outputs.resize(count * self.bias.len(), 0.0);
         self.add(rows, count, outputs);
     }
 
-    /// Adds the outputs for every row to what is there.
+    /// Adds the outputs for every row to `onto`.
     fn add(&self, rows: &[f32], count: usize, onto: &mut [f32]) {
         let outputs = self.bias.len();
         let inputs = self.weights.len() / outputs;

@@ -1,4 +1,4 @@
-//! The product of two matrices. The one place in this crate with `unsafe`.
+//! The product of two matrices. This is the only module in this crate with `unsafe`.
 
 /// A matrix inside a slice: the element in row `r` and column `c` is at `r * row_step + c * column_step`.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A matrix whose rows lie one after the other.
+    /// A matrix whose rows are contiguous.
     pub(crate) fn rows(data: &'a [f32], rows: usize, columns: usize) -> Self {
         Self {
             data,
@@ -22,7 +22,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same numbers with rows and columns exchanged.
+    /// Returns the transposed matrix.
     pub(crate) fn turned(self) -> Self {
         Self {
             rows: self.columns,
@@ -33,7 +33,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether every element is inside the slice.
+    /// Returns `true` if every element is inside the slice.
     fn fits(&self) -> bool {
         fits(
             self.data.len(),
@@ -45,8 +45,8 @@ impl<'a> View<'a> {
 
 /// Adds the product of two matrices to a matrix whose rows begin every `row_step` numbers in `onto`.
 ///
-/// Panics if a matrix reaches out of its slice or their sizes do not match: the shapes are checked when a
-/// model is opened, so that would be a mistake in this crate.
+/// Panics if a matrix exceeds its slice or the sizes do not match: shapes are checked when a model is
+/// opened, so either would be a bug in this crate.
 #[expect(
     unsafe_code,
     reason = "matrixmultiply takes pointers; every bound is checked here"
@@ -73,16 +73,17 @@ pub(crate) fn multiply(left: View<'_>, right: View<'_>, onto: &mut [f32], row_st
         && std::is_x86_feature_detected!("avx2")
         && std::is_x86_feature_detected!("fma")
     {
-        // SAFETY: the processor has what the function was compiled for.
+        // SAFETY: the processor has the features that the function was compiled for.
         unsafe { multiply_few_rows(left, right, onto, row_step) };
         return;
     }
-    // A slice has at most isize::MAX bytes, and the steps of more than one row or column stay inside of it.
+    // A slice has at most isize::MAX bytes, and the steps of more than one row or column stay inside it.
     let step = |step: usize| isize::try_from(step).unwrap_or(0);
     // SAFETY: `fits` has shown for each of the three that the element in the last row and column, which has
-    // the highest index as no step is negative, lies inside its slice, so every access is in bounds. `onto`
-    // is borrowed mutably, so it overlaps neither input, and as its rows begin at least `columns` apart no two of
-    // its elements are the same. f32 has no invalid bit patterns, and the slices are aligned for it.
+    // the highest index because no step is negative, is inside its slice, so every access is in bounds.
+    // `onto` is borrowed mutably, so it overlaps neither input, and because its rows begin at least
+    // `columns` apart, no two of its elements are the same. f32 has no invalid bit patterns, and the slices
+    // are aligned for it.
     unsafe {
         matrixmultiply::sgemm(
             rows,
@@ -103,17 +104,17 @@ pub(crate) fn multiply(left: View<'_>, right: View<'_>, onto: &mut [f32], row_st
     }
 }
 
-/// Up to so many rows, the other matrix is read where it lies. Above, it pays to rearrange it first, as
-/// matrixmultiply does.
+/// The most rows for which the other matrix is read in place. With more rows, rearranging it first, as
+/// matrixmultiply does, is faster.
 #[cfg(any(target_arch = "x86_64", test))]
 const FEW_ROWS: usize = 16;
 
-/// From so many columns on, a row is long enough for a loop along it.
+/// The fewest columns that make a row long enough for a loop along it.
 #[cfg(target_arch = "x86_64")]
 const WIDE: usize = 64;
 
-/// The same for a few rows: a question of one line is mostly the reading of all weights from memory, so they
-/// are read once, in their order. Four rows of them at a time are added to two of the product.
+/// The same for a few rows. The time of a one-line query is mostly spent reading all weights from memory, so
+/// they are read once, in order. Four rows of weights at a time are added to two rows of the product.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn multiply_few_rows(left: View<'_>, right: View<'_>, onto: &mut [f32], row_step: usize) {
@@ -129,7 +130,7 @@ fn multiply_few_rows(left: View<'_>, right: View<'_>, onto: &mut [f32], row_step
             let start = row * left.row_step + first;
             [0, 1, 2, 3].map(|next| left.data[start + next])
         };
-        // The terms are written out: from arrays the compiler makes code that is a fifth slower.
+        // The terms are written out: with arrays, the compiler emits code that is a fifth slower.
         for (row, sums) in (0..left.rows).step_by(2).zip(onto.chunks_mut(2 * row_step)) {
             let [u0, u1, u2, u3] = factors(row);
             if row + 1 < left.rows {
@@ -162,7 +163,8 @@ fn multiply_few_rows(left: View<'_>, right: View<'_>, onto: &mut [f32], row_step
     }
 }
 
-/// Whether a matrix of so many rows and columns, so far apart, lies inside a slice of that length.
+/// Returns `true` if a matrix with these numbers of rows and columns, and these steps between them, is
+/// inside a slice of this length.
 fn fits(length: usize, (rows, row_step): (usize, usize), columns: (usize, usize)) -> bool {
     let (columns, column_step) = columns;
     if rows == 0 || columns == 0 {
@@ -181,11 +183,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn adds_the_product_and_leaves_the_gaps_alone() {
+    fn product_is_added_and_gaps_are_untouched() {
         let a = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         let b = [1.0, 0.0, 2.0, 0.0, 1.0, 3.0];
         let mut onto = [0.0, 100.0, -7.0, 0.0, 0.0];
-        // a is 2 by 3, b is 2 by 3 and turned.
+        // a is 2 by 3; b is 2 by 3, transposed.
         multiply(
             View::rows(&a, 2, 3),
             View::rows(&b, 2, 3).turned(),
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_gives_the_same_as_the_plain_sum() {
+    fn every_shape_agrees_with_the_naive_product() {
         let numbers: Vec<f32> = (0..4000_u16).map(|i| f32::from(i % 97) - 48.0).collect();
         for rows in 1..=FEW_ROWS + 3 {
             for (shared, columns) in [(8, 64), (7, 70), (3, 100), (12, 5)] {
@@ -222,7 +224,7 @@ mod tests {
                         expected += left.data[row * left.row_step + i]
                             * right.data[i * right.row_step + column];
                     }
-                    // The sums are whole numbers below 2^24, so they are exact.
+                    // The sums are integers below 2^24, so they are exact.
                     assert!(
                         (found - expected).abs() < 0.5,
                         "{rows} {shared} {columns}: {index}"
@@ -234,7 +236,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "reaches out of its slice")]
-    fn a_matrix_that_is_too_short_is_refused() {
+    fn matrix_that_is_too_short_is_refused() {
         let mut onto = [0.0; 4];
         multiply(
             View::rows(&[0.0; 5], 2, 3),
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the product reaches out of its slice")]
-    fn a_product_that_is_too_short_is_refused() {
+    fn product_that_is_too_short_is_refused() {
         let mut onto = [0.0; 3];
         multiply(
             View::rows(&[0.0; 6], 2, 3),

@@ -1,4 +1,4 @@
-//! What a model was trained to find in front of a text, by what the text is for.
+//! The prompts that a model expects in front of a text, by the purpose of the text.
 
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
@@ -8,14 +8,14 @@ use sha2::{Digest, Sha256};
 use super::files;
 use crate::{ModelError, Role, limits};
 
-/// The words in front of queries and of passages; most models have none.
+/// The prompts of queries and passages; most models have none.
 #[derive(Debug, Default)]
 pub(crate) struct Prompts {
     query: String,
     passage: String,
 }
 
-/// What is read of `config_sentence_transformers.json`.
+/// The keys of `config_sentence_transformers.json` that are used.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Settings {
@@ -26,7 +26,7 @@ struct Settings {
 const FILE: &str = "config_sentence_transformers.json";
 
 impl Prompts {
-    /// Those of the model in a folder.
+    /// Reads the prompts of the model in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, ModelError> {
         let path = folder.join(FILE);
         let Some(text) = files::read_if_there(&path, limits::CONFIG_BYTES)? else {
@@ -34,7 +34,7 @@ impl Prompts {
         };
         let settings: Settings = serde_json::from_slice(&text).map_err(ModelError::json(&path))?;
         let prompts = settings.prompts.unwrap_or_default();
-        // The names, and which counts, are those of the library that wrote the file.
+        // The names and their precedence follow the library that wrote the file.
         let pick = |names: &[&str]| {
             let default = settings.default_prompt_name.as_deref();
             let mut names = names.iter().copied().chain(default);
@@ -56,7 +56,7 @@ impl Prompts {
         })
     }
 
-    /// The text as the model wants it, as much of it as is looked at.
+    /// Returns the text with its prompt, limited to the bytes that are read.
     pub(crate) fn before<'a>(&self, role: Role, text: &'a str) -> Cow<'a, str> {
         let prompt = match role {
             Role::Query => &self.query,
@@ -69,7 +69,8 @@ impl Prompts {
         Cow::Owned(format!("{prompt}{text}"))
     }
 
-    /// Makes other vectors of other prompts. Without any, the digest is what it is without this.
+    /// Adds the prompts to the fingerprint, because they change the vectors. Without prompts, the
+    /// digest stays unchanged.
     pub(crate) fn add_to(&self, digest: &mut Sha256) {
         if self.query.is_empty() && self.passage.is_empty() {
             return;

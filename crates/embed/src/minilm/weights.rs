@@ -1,8 +1,9 @@
-//! The tensors of a `model.safetensors`, read where they lie.
+//! The tensors of a `model.safetensors`, read in place.
 //!
-//! The file is: the length of the head (8 bytes, least first), the head (JSON: for each tensor its type,
-//! shape and place), the numbers. What is asked for has to be there with exactly the expected shape, so
-//! the memory that a file can make us take is bounded by its own size.
+//! The file consists of the length of the header (8 bytes, little-endian), the header (JSON with the
+//! type, shape and offsets of each tensor), and the numbers. A requested tensor must have exactly the
+//! expected shape, so the memory that a file can make this program use is bounded by the file's own
+//! size.
 
 use std::{
     collections::BTreeMap,
@@ -21,15 +22,15 @@ use crate::{ModelError, limits};
 pub(crate) struct Weights {
     path: PathBuf,
     file: File,
-    /// How long the file is.
+    /// Length of the file in bytes.
     length: u64,
-    /// The head as it is in the file.
+    /// Header, unchanged.
     head: String,
-    /// Where the numbers begin.
+    /// Offset of the numbers.
     start: u64,
 }
 
-/// Where a tensor lies in the file, in bytes.
+/// The position of a tensor in the file, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     start: u64,
@@ -43,7 +44,7 @@ struct Entry {
     data_offsets: (u64, u64),
 }
 
-/// The directory of the tensors. It borrows the head, and is needed only while a model is opened.
+/// The directory of the tensors. It borrows the header, and is needed only while a model is opened.
 pub(crate) struct Directory<'a> {
     weights: &'a Weights,
     entries: BTreeMap<String, &'a RawValue>,
@@ -99,7 +100,7 @@ impl Weights {
         self.length
     }
 
-    /// Adds the numbers of a whole tensor.
+    /// Appends the numbers of a whole tensor.
     pub(crate) fn load(&self, place: Place, numbers: &mut Vec<f32>) -> Result<(), ModelError> {
         let mut buffer = vec![0; place.length.min(256 * 1024)];
         let mut done = 0;
@@ -115,7 +116,7 @@ impl Weights {
         Ok(())
     }
 
-    /// Reads one row of a tensor into as many numbers as the row has.
+    /// Reads one row of a tensor into `numbers`, which has the length of the row.
     pub(crate) fn load_row(
         &self,
         place: Place,
@@ -150,7 +151,7 @@ impl Weights {
 }
 
 impl Directory<'_> {
-    /// Where a tensor of exactly this shape lies.
+    /// Returns the position of a tensor with exactly this shape.
     pub(crate) fn place(&self, name: &str, shape: &[usize]) -> Result<Place, ModelError> {
         let weights = self.weights;
         let Some(entry) = self.entries.get(name) else {
@@ -186,14 +187,14 @@ impl Directory<'_> {
         })
     }
 
-    /// The numbers of a tensor of exactly this shape.
+    /// Returns the numbers of a tensor with exactly this shape.
     pub(crate) fn load(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
         let mut numbers = Vec::new();
         self.weights.load(self.place(name, shape)?, &mut numbers)?;
         Ok(numbers)
     }
 
-    /// The numbers of several tensors of the same shape, one after the other.
+    /// Returns the numbers of several tensors of the same shape, concatenated.
     pub(crate) fn load_joined(
         &self,
         names: &[String],

@@ -1,4 +1,4 @@
-//! A model so small that it can be written here, and what becomes of it when a file is not what it should be.
+//! A model small enough to be generated here, and errors when one of its files is invalid.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 const PIECES: [&str; 6] = ["[UNK]", "[CLS]", "[SEP]", "read", "file", "##s"];
 
-/// The files of a model of one layer, before they are written.
+/// The files of a one-layer model, before they are written.
 pub(crate) struct Files {
     config: Value,
     /// Name and shape of every tensor.
@@ -61,7 +61,7 @@ impl Files {
         }
     }
 
-    /// The head of the weights, and how many numbers come behind it.
+    /// The header of the weights, and the number of values that follow it.
     fn head(&self) -> (Value, usize) {
         let mut head = json!({ "__metadata__": { "format": "pt" } });
         let mut end = 0;
@@ -113,14 +113,14 @@ pub(crate) fn refused(folder: &Path) -> String {
 }
 
 #[test]
-fn a_small_model_works() {
+fn small_model_works() {
     let folder = Files::new().write();
     let model = MiniLm::open(folder.path()).unwrap();
     assert_eq!(model.dimensions(), 8);
     let vector = model.embed(Role::Passage, "Read files").unwrap().unwrap();
     let length: f32 = vector.iter().map(|x| x * x).sum();
     assert!((length - 1.0).abs() < 1e-5);
-    // Five positions are three pieces of text.
+    // Five positions hold three pieces of text.
     assert_eq!(
         model
             .embed(Role::Passage, "read files read read")
@@ -136,7 +136,7 @@ fn a_small_model_works() {
 }
 
 #[test]
-fn a_text_has_the_same_vector_in_whatever_company() {
+fn vector_does_not_depend_on_the_batch() {
     let folder = Files::new().write();
     let model = MiniLm::open(folder.path()).unwrap();
     let texts = ["read", "files", "", "read file", "file read files", "what"];
@@ -153,7 +153,7 @@ fn a_text_has_the_same_vector_in_whatever_company() {
 }
 
 #[test]
-fn the_vocabulary_may_be_in_the_tokenizer() {
+fn vocabulary_is_read_from_the_tokenizer() {
     let folder = Files::new().write();
     let expected = MiniLm::open(folder.path()).unwrap();
     let write = |vocab: Value| {
@@ -179,7 +179,7 @@ fn the_vocabulary_may_be_in_the_tokenizer() {
 }
 
 #[test]
-fn a_folder_without_a_model() {
+fn folder_without_a_model_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     assert!(refused(folder.path()).contains("config.json"));
     let complete = Files::new().write();
@@ -188,7 +188,7 @@ fn a_folder_without_a_model() {
 }
 
 #[test]
-fn configurations_that_are_refused() {
+fn invalid_configurations_are_refused() {
     for (key, value) in [
         ("model_type", json!("gpt2")),
         ("hidden_act", json!("relu")),
@@ -218,7 +218,7 @@ fn configurations_that_are_refused() {
 }
 
 #[test]
-fn a_configuration_of_another_model_is_refused() {
+fn configuration_of_another_model_is_refused() {
     for (key, value) in [
         ("hidden_size", 16),
         ("intermediate_size", 13),
@@ -236,7 +236,7 @@ fn a_configuration_of_another_model_is_refused() {
 }
 
 #[test]
-fn vocabularies_that_are_refused() {
+fn invalid_vocabularies_are_refused() {
     for (vocabulary, told) in [
         ("[UNK]\n[CLS]\nread\nfile\n##s\nx", "no `[SEP]`"),
         ("[CLS]\n[SEP]\nread\nfile\n##s\nx", "no `[UNK]`"),
@@ -251,7 +251,7 @@ fn vocabularies_that_are_refused() {
 }
 
 #[test]
-fn weights_that_are_cut_off_are_refused() {
+fn truncated_weights_are_refused() {
     let files = Files::new();
     let weights = files.weights();
     for length in [0, 7, 8, 100, weights.len() - 1] {
@@ -260,7 +260,7 @@ fn weights_that_are_cut_off_are_refused() {
 }
 
 #[test]
-fn weights_that_lie_are_refused() {
+fn inconsistent_weights_are_refused() {
     let files = Files::new();
     let name = "encoder.layer.0.output.dense.weight";
     let with = |change: &dyn Fn(&mut Value)| {
@@ -294,7 +294,7 @@ fn weights_that_lie_are_refused() {
 }
 
 #[test]
-fn a_file_that_is_too_large_is_not_read() {
+fn oversized_file_is_not_read() {
     let folder = Files::new().write();
     let weights = fs::File::options()
         .write(true)
@@ -311,7 +311,7 @@ fn a_file_that_is_too_large_is_not_read() {
 }
 
 #[test]
-fn weights_that_are_no_numbers_give_an_error() {
+fn nan_weights_give_an_error() {
     let files = Files::new();
     let (head, count) = files.head();
     let weights = safetensors(&head.to_string(), vec![f32::NAN; count]);
@@ -322,7 +322,7 @@ fn weights_that_are_no_numbers_give_an_error() {
 }
 
 #[test]
-fn a_file_that_shrinks_later_gives_an_error() {
+fn file_that_shrinks_later_gives_an_error() {
     let folder = Files::new().write();
     let model = MiniLm::open(folder.path()).unwrap();
     fs::write(folder.path().join("model.safetensors"), "").unwrap();
@@ -331,7 +331,7 @@ fn a_file_that_shrinks_later_gives_an_error() {
 }
 
 #[test]
-fn the_fingerprint_tells_models_apart() {
+fn fingerprint_distinguishes_models() {
     let files = Files::new();
     let print = |weights: &[u8]| {
         let folder = files.write_with(weights);
@@ -351,12 +351,12 @@ fn the_fingerprint_tells_models_apart() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
-    fn damage_does_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+    fn damaged_weights_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         let files = Files::new();
         let mut weights = files.weights();
         let (head, _) = files.head();
         for (at, byte) in changes {
-            // Mostly in the head: a number that is changed is a number.
+            // Mostly in the header: a changed weight is still a number.
             let at = at.index(head.to_string().len() + 40);
             weights[at] = byte;
         }

@@ -1,4 +1,5 @@
-//! The embedders from outside: against the published model where it is there, and against files that lie.
+//! The public interface of the embedders: compared with the published model if it is present, and fed
+//! with invalid files.
 #![allow(
     clippy::panic,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! What a model wants to find before a text, by what the text is for.
+//! The prompts that a model expects in front of a text, by the purpose of the text.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::folder::{Files, refused};
 
 const FILE: &str = "config_sentence_transformers.json";
 
-/// The small model, with these settings.
+/// A folder with the small model and these settings.
 fn folder(settings: impl AsRef<[u8]>) -> TempDir {
     let folder = Files::new().write();
     fs::write(folder.path().join(FILE), settings).unwrap();
@@ -34,7 +34,7 @@ fn passage(model: &MiniLm, text: &str) -> Option<Vec<f32>> {
 }
 
 #[test]
-fn a_prompt_stands_before_the_text() {
+fn prompt_is_put_before_the_text() {
     let plain = plain();
     let model = with(&json!({ "prompts": { "query": "read: ", "passage": "file " } }));
     // Three pieces fit.
@@ -47,13 +47,13 @@ fn a_prompt_stands_before_the_text() {
     let together = model.embed_all(Role::Query, &["file", "", "read"]).unwrap();
     assert_eq!(together[0], query(&plain, "read: file"));
     assert_eq!(together[2], query(&plain, "read: read"));
-    // A prompt alone is no text.
+    // A prompt alone is not a text.
     assert_eq!(together[1], None);
     assert_eq!(passage(&model, " \n\u{0} "), None);
 }
 
 #[test]
-fn a_model_without_prompts_is_what_it_was() {
+fn empty_prompts_change_nothing() {
     let plain = plain();
     assert_eq!(query(&plain, "read files"), passage(&plain, "read files"));
     for settings in [
@@ -72,7 +72,7 @@ fn a_model_without_prompts_is_what_it_was() {
 }
 
 #[test]
-fn prompts_by_their_names() {
+fn prompts_are_chosen_by_name() {
     let plain = plain();
     for (prompts, default, before_query, before_passage) in [
         (json!({ "query": "read " }), json!(null), "read ", ""),
@@ -133,7 +133,7 @@ fn prompts_are_part_of_the_fingerprint() {
 }
 
 #[test]
-fn the_longest_prompt_and_text_are_cut() {
+fn longest_prompt_and_text_are_accepted() {
     let long = "r".repeat(limits::PROMPT_BYTES);
     let model = with(&json!({ "prompts": { "query": long, "passage": "read " } }));
     assert!(query(&model, "file").is_some());
@@ -142,7 +142,7 @@ fn the_longest_prompt_and_text_are_cut() {
 }
 
 #[test]
-fn settings_that_are_refused() {
+fn invalid_settings_are_refused() {
     for settings in [
         "",
         "no JSON",

@@ -1,6 +1,6 @@
-//! The published all-MiniLM-L6-v2, compared with what the original libraries compute.
+//! The published all-MiniLM-L6-v2, compared with the results of the original libraries.
 //!
-//! Without the model these tests fail, unless `SWITCHBOARD_TEST_QUICK=1` leaves them out.
+//! Without the model these tests fail, unless `SWITCHBOARD_TEST_QUICK=1` skips them.
 
 use switchboard_embed::{Embedder, Joined, MiniLm, Quantised, Role, StaticTable, WordPiece};
 use switchboard_test_support::tools::model as folder;
@@ -17,8 +17,8 @@ fn embed(model: &MiniLm, text: &str) -> Vec<f32> {
     model.embed(Role::Passage, text).unwrap().unwrap()
 }
 
-/// Texts and the numbers of their pieces by the original tokeniser (Python `tokenizers` 0.23.3, without
-/// special pieces).
+/// Texts and their piece IDs from the original tokeniser (Python `tokenizers` 0.23.3, without special
+/// pieces).
 const PIECES: &[(&str, &[u32])] = &[
     ("Hello, world!", &[7592, 1010, 2088, 999]),
     ("unaffable", &[14477, 20961, 3468]),
@@ -125,7 +125,7 @@ const PIECES: &[(&str, &[u32])] = &[
 ];
 
 #[test]
-fn pieces_are_those_of_the_original_tokeniser() {
+fn pieces_agree_with_the_original_tokeniser() {
     let Some(folder) = folder() else { return };
     let lines = std::fs::read_to_string(folder.join("vocab.txt")).unwrap();
     let vocabulary = WordPiece::new(lines).unwrap();
@@ -140,7 +140,7 @@ fn pieces_are_those_of_the_original_tokeniser() {
 }
 
 #[test]
-fn the_published_similarities() {
+fn similarities_agree_with_the_published_ones() {
     let Some(model) = model() else { return };
     let vectors = [
         "The weather is lovely today.",
@@ -154,7 +154,7 @@ fn the_published_similarities() {
     }
 }
 
-/// The first four and the last two numbers of vectors, by an implementation in double precision.
+/// The first four and the last two numbers of vectors, from an implementation in double precision.
 const VECTORS: [(&str, [f32; 6]); 5] = [
     (
         "The weather is lovely today.",
@@ -180,7 +180,7 @@ const VECTORS: [(&str, [f32; 6]); 5] = [
             -0.047_386, 0.000_413, 0.032_437, -0.064_803, 0.003_139, -0.005_850,
         ],
     ),
-    // 400 times: cut after 256 pieces.
+    // Repeated 400 times: truncated after 256 pieces.
     (
         "word ",
         [
@@ -190,7 +190,7 @@ const VECTORS: [(&str, [f32; 6]); 5] = [
 ];
 
 #[test]
-fn vectors_are_right_to_the_fifth_digit() {
+fn vectors_are_accurate_to_the_fifth_digit() {
     let Some(model) = model() else { return };
     for (text, expected) in VECTORS {
         let text = if text == "word " {
@@ -209,7 +209,7 @@ fn vectors_are_right_to_the_fifth_digit() {
 }
 
 #[test]
-fn bytes_keep_the_published_similarities() {
+fn quantised_vectors_keep_the_published_similarities() {
     let Some(model) = model() else { return };
     let texts = [
         "The weather is lovely today.",
@@ -224,7 +224,7 @@ fn bytes_keep_the_published_similarities() {
 }
 
 #[test]
-fn the_published_model_wants_no_prompts() {
+fn published_model_has_no_prompts() {
     let Some(model) = model() else { return };
     let text = "How many people live in London?";
     assert_eq!(
@@ -234,7 +234,7 @@ fn the_published_model_wants_no_prompts() {
 }
 
 #[test]
-fn joined_vectors_are_those_of_the_model_and_the_table() {
+fn joined_vectors_concatenate_model_and_table() {
     let Some(folder) = folder() else { return };
     let text = "The weather is lovely today.";
     let alone = embed(&MiniLm::open(&folder).unwrap(), text);
@@ -251,7 +251,7 @@ fn joined_vectors_are_those_of_the_model_and_the_table() {
 }
 
 #[test]
-fn several_texts_at_once_have_the_vectors_they_have_alone() {
+fn batched_texts_have_the_same_vectors() {
     let Some(model) = model() else { return };
     let long = "a rather long text about nothing at all ".repeat(40);
     let mut texts = vec!["", "short", &long, "  ", "a few words more", &long, "end."];
@@ -262,7 +262,7 @@ fn several_texts_at_once_have_the_vectors_they_have_alone() {
         let alone = model.embed(Role::Passage, text).unwrap();
         assert_eq!(alone.is_some(), vector.is_some(), "{text:?}");
         if let Some((alone, vector)) = alone.zip(vector.as_ref()) {
-            // The sums are made in another order, so not to the last bit.
+            // The sums are computed in a different order, so the last bits differ.
             let off = alone.iter().zip(vector).map(|(a, b)| (a - b).abs());
             let off = off.fold(0.0, f32::max);
             assert!(off < 1e-6, "{text:?} is off by {off:e}");
@@ -273,7 +273,7 @@ fn several_texts_at_once_have_the_vectors_they_have_alone() {
 }
 
 #[test]
-fn the_fingerprint_stays() {
+fn fingerprint_of_the_published_model_is_stable() {
     let Some(model) = model() else { return };
     assert_eq!(model.fingerprint(), "minilm-7d4b87b072e7029e");
     assert_eq!(model.dimensions(), 384);

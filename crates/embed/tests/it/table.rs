@@ -1,4 +1,4 @@
-//! Tables of vectors: what is read of good ones, and that bad ones are refused.
+//! Tables of vectors: valid ones are parsed, and invalid ones are refused.
 
 use proptest::prelude::*;
 use switchboard_embed::{Embedder, ModelError, Role, StaticTable};
@@ -32,7 +32,7 @@ fn assert_close(found: &[f32], expected: [f32; 4]) {
 }
 
 #[test]
-fn the_vector_of_a_text_is_the_sum_of_its_pieces() {
+fn vector_of_text_is_sum_of_its_pieces() {
     let table = StaticTable::parse(in_bytes()).unwrap();
     assert_eq!(table.dimensions(), 4);
     assert_close(&table.vector("Read file!").unwrap(), [0.6, 0.8, 0.0, 0.0]);
@@ -47,7 +47,7 @@ fn the_vector_of_a_text_is_the_sum_of_its_pieces() {
 }
 
 #[test]
-fn two_numbers_in_a_byte() {
+fn four_bit_numbers_are_decoded() {
     let numbers = [0x8b, 0x88, 0xc8, 0x88, 0x88, 0x48];
     let table = StaticTable::parse(table(4, [ONE; 3], &numbers)).unwrap();
     assert_close(&table.vector("read").unwrap(), [1.0, 0.0, 0.0, 0.0]);
@@ -82,7 +82,7 @@ fn refused(bytes: Vec<u8>) -> String {
 }
 
 #[test]
-fn a_table_that_is_cut_off_is_refused() {
+fn truncated_table_is_refused() {
     let bytes = in_bytes();
     for length in 0..bytes.len() {
         refused(bytes[..length].to_vec());
@@ -91,7 +91,7 @@ fn a_table_that_is_cut_off_is_refused() {
 }
 
 #[test]
-fn a_table_that_lies_is_refused() {
+fn inconsistent_table_is_refused() {
     let with = |at: usize, number: u32| {
         let mut bytes = in_bytes();
         bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
@@ -115,7 +115,7 @@ fn a_table_that_lies_is_refused() {
 
 proptest! {
     #[test]
-    fn damage_does_no_harm(changes in prop::collection::vec((0..in_bytes().len(), any::<u8>()), 1..6)) {
+    fn damaged_table_does_no_harm(changes in prop::collection::vec((0..in_bytes().len(), any::<u8>()), 1..6)) {
         let mut bytes = in_bytes();
         for (at, byte) in changes {
             bytes[at] = byte;

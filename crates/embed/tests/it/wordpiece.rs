@@ -1,4 +1,4 @@
-//! Vocabularies and the cutting of texts, as far as a small vocabulary shows it.
+//! Vocabularies and the splitting of texts, tested with a small vocabulary.
 
 use proptest::prelude::*;
 use switchboard_embed::{ModelError, WordPiece, limits};
@@ -10,7 +10,7 @@ fn vocabulary() -> WordPiece {
 }
 
 #[test]
-fn the_longest_piece_from_the_left() {
+fn longest_pieces_are_taken_from_the_left() {
     let vocabulary = vocabulary();
     assert_eq!(vocabulary.len(), 11);
     for (text, expected) in [
@@ -21,7 +21,7 @@ fn the_longest_piece_from_the_left() {
         ("Caf\u{e9}\u{4e2d}cafe\u{301}", vec![9, 8, 9]),
         ("a\u{0}b a\u{200d}b", vec![5, 6, 5, 6]),
         ("\n \u{3000}", vec![]),
-        // A mark that is no part of a word does not become one.
+        // A prefix that is not inside a word does not count as one.
         ("##able", vec![0, 0, 0]),
     ] {
         assert_eq!(vocabulary.ids(text, 100), expected, "{text:?}");
@@ -29,24 +29,24 @@ fn the_longest_piece_from_the_left() {
 }
 
 #[test]
-fn no_more_pieces_than_asked_for() {
+fn piece_limit_is_respected() {
     let vocabulary = vocabulary();
     assert_eq!(vocabulary.ids("unaffable a", 2), [1, 2]);
     assert!(vocabulary.ids("a b", 0).is_empty());
 }
 
 #[test]
-fn without_a_piece_for_the_unknown_it_is_left_out() {
+fn unknown_words_are_skipped_without_unk() {
     let vocabulary = WordPiece::new("a\nb\n").unwrap();
     assert_eq!(vocabulary.ids("a x b", 100), [0, 1]);
 }
 
 #[test]
-fn only_the_start_of_a_large_text_is_looked_at() {
+fn only_start_of_large_text_is_read() {
     let vocabulary = vocabulary();
     let ids = vocabulary.ids(&"a ".repeat(5_000_000), usize::MAX);
     assert_eq!(ids.len(), limits::TEXT_BYTES / 2);
-    // The limit is in the middle of a character here, or of a word.
+    // Here the limit is in the middle of a character, or of a word.
     let ids = vocabulary.ids(&format!(",{}", "\u{4e2d}".repeat(100_000)), usize::MAX);
     assert_eq!(ids.len(), 1 + (limits::TEXT_BYTES - 1) / 3);
     assert_eq!(vocabulary.ids(&"a".repeat(100_000), usize::MAX), [0]);
@@ -58,7 +58,7 @@ fn only_the_start_of_a_large_text_is_looked_at() {
 }
 
 #[test]
-fn vocabularies_that_cannot_be_used() {
+fn invalid_vocabularies_are_refused() {
     let long_line = "x".repeat(limits::VOCABULARY_LINE_BYTES + 1);
     let many: Vec<String> = (0..=limits::VOCABULARY_LINES)
         .map(|i| i.to_string())
@@ -75,7 +75,7 @@ fn vocabularies_that_cannot_be_used() {
 
 proptest! {
     #[test]
-    fn any_text_can_be_cut(text in any::<String>()) {
+    fn any_text_can_be_split(text in any::<String>()) {
         let vocabulary = vocabulary();
         let ids = vocabulary.ids(&text, 1000);
         prop_assert!(ids.iter().all(|id| *id < 11));

@@ -1,6 +1,6 @@
-//! What each tool is called, takes and gives.
+//! The names, arguments and results of the tools.
 //!
-//! The fields that many tools share are written down once. Every tool takes what it names and nothing else.
+//! Fields that many tools share are defined once. A tool accepts only the fields that it declares.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use switchboard_schema::Checker;
 use switchboard_wire::Raw;
 
-/// A tool as it is listed, and the judge of its arguments.
+/// A tool as listed, and the checker of its arguments.
 #[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
@@ -16,25 +16,26 @@ pub(crate) struct Tool {
     pub(crate) checker: Option<Checker>,
 }
 
-/// All tools, in the order in which they are listed.
+/// All tools, in the order of the list.
 pub(crate) fn all() -> &'static [Tool] {
     static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| TABLE.iter().map(Row::tool).collect());
     &TOOLS
 }
 
-/// The tool of this name.
+/// Returns the tool with this name.
 pub(crate) fn find(name: &str) -> Option<&'static Tool> {
     all().iter().find(|tool| tool.name == name)
 }
 
-/// The compact definitions: the tools of [`COMPACT`], each with a few of its arguments and no schema of its result.
+/// Returns the compact definitions: the tools of [`COMPACT`], each with a few of its arguments and without
+/// an output schema.
 pub(crate) fn compact() -> Vec<Raw> {
     let row = |name| TABLE.iter().find(|row| row.name == name);
     let definition = |brief: &Brief| row(brief.name).map(|row| brief.definition(row));
     COMPACT.iter().filter_map(definition).collect()
 }
 
-/// What a tool does to what is remembered.
+/// The effect of a tool on the memories.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Effect {
     Reads,
@@ -48,19 +49,19 @@ struct Row {
     title: &'static str,
     about: &'static str,
     effect: Effect,
-    /// Groups of fields, each with whether it has to be there.
+    /// Groups of argument fields.
     takes: &'static [&'static [Field]],
     gives: Gives,
 }
 
 struct Field {
     name: &'static str,
-    /// Its schema, as JSON.
+    /// JSON schema of the field.
     schema: &'static str,
     required: bool,
 }
 
-/// The members of what a tool gives, as the properties of a schema, and those that are always there.
+/// The members of a tool's result, as the properties of a schema, and the names of the required ones.
 struct Gives(&'static str, &'static [&'static str]);
 
 const fn needs(name: &'static str, schema: &'static str) -> Field {
@@ -79,11 +80,11 @@ const fn takes(name: &'static str, schema: &'static str) -> Field {
     }
 }
 
-/// A tool in few words.
+/// A compact definition of a tool.
 struct Brief {
     name: &'static str,
     about: &'static str,
-    /// Which of its arguments are named.
+    /// Names of the arguments that are included.
     takes: &'static [&'static str],
 }
 
@@ -106,7 +107,7 @@ impl Brief {
     }
 }
 
-/// The schema of arguments.
+/// Builds the schema of arguments.
 fn input<'a>(fields: impl Iterator<Item = &'a Field>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -149,7 +150,7 @@ impl Row {
             "annotations": {
                 "readOnlyHint": is_reading,
                 "destructiveHint": self.effect == Effect::Destroys,
-                // Whatever is changed again has another version more.
+                // Repeating a change adds another version.
                 "idempotentHint": is_reading,
                 "openWorldHint": false,
             },
@@ -163,7 +164,7 @@ impl Row {
     }
 }
 
-/// The texts below are JSON, which a test sees to.
+/// The texts below are JSON, which a test checks.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
@@ -185,7 +186,7 @@ const SCOPE: &[Field] = &[
     takes("run_id", TEXT),
 ];
 
-/// Which memories are meant, beside their scope.
+/// Fields that select memories, apart from their scope.
 const WHICH: &[Field] = &[
     takes("memory_type", KIND),
     takes(
@@ -550,7 +551,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compact_definitions_are_five_and_short() {
+    fn five_compact_definitions_are_short() {
         let compact = compact();
         let bytes: usize = compact.iter().map(|tool| tool.as_bytes().len()).sum();
         assert!(bytes < 3 * 1024, "{bytes}");
@@ -566,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_is_whole_and_small() {
+    fn every_tool_is_complete_and_small() {
         let bytes: usize = all()
             .iter()
             .map(|tool| tool.definition.as_bytes().len())

@@ -1,5 +1,4 @@
-//! Whatever is stored, changed and forgotten: a filter gives what a naive list would, and nothing of another
-//! scope.
+//! Random operations: a filter gives the same as a naive list, and nothing from another scope.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ const PARTS: [&str; 4] = ["namespace", "user_id", "agent_id", "run_id"];
 const NAMES: [&str; 3] = ["Ada", "Grace Hopper", "Acme"];
 const WORDS: [&str; 5] = ["tea", "invoice", "Oslo", "deploys on Friday", "keeps bees"];
 
-/// Each part of a scope is one of two names, or none.
+/// Each part of a scope is one of two names, or missing.
 type Scope = [Option<bool>; 4];
 
 #[derive(Debug, Clone)]
@@ -21,7 +20,7 @@ enum Step {
         scope: Scope,
         name: usize,
         word: usize,
-        /// Years from 2000 on.
+        /// Years since 2000.
         valid: (Option<u8>, Option<u8>),
     },
     Update {
@@ -242,7 +241,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_filter_gives_what_a_naive_list_would(
+    fn filter_agrees_with_a_naive_list(
         steps in proptest::collection::vec(step(), 1..40),
         filters in proptest::collection::vec((scope(), 1_u8..20), 1..5),
     ) {
@@ -258,7 +257,7 @@ proptest! {
             for (filter, as_of) in &filters {
                 check(&rig, &known, *filter, *as_of).await;
             }
-            // What is made anew of the store says the same.
+            // The state that is rebuilt from the store gives the same.
             drop(rig);
             let rig = Rig::with_vectors(folder.path());
             for (filter, as_of) in &filters {

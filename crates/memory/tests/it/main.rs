@@ -1,4 +1,4 @@
-//! The memory server, asked as the gateway asks it.
+//! The memory server, called as by the gateway.
 
 #![allow(
     clippy::unwrap_used,

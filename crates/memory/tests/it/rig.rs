@@ -1,4 +1,4 @@
-//! A memory in a folder of its own, asked over its own protocol.
+//! A memory in its own folder, called over its protocol.
 
 use std::{
     path::Path,
@@ -28,10 +28,10 @@ pub(crate) struct Rig {
     connections: mpsc::Sender<ServerEnd>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ended {
-    /// With a result, and whether that says it is an error.
+    /// A result, and `true` if it reports an error.
     Result(Value, bool),
     Error(Value),
 }
@@ -69,7 +69,7 @@ impl Rig {
         }
     }
 
-    /// Sends a request and waits for its answer; one at a time.
+    /// Sends a request and waits for its response; one at a time.
     pub(crate) async fn request(&self, method: &str, params: Value) -> Value {
         let id = self.ids.fetch_add(1, Relaxed);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -93,7 +93,7 @@ impl Rig {
         Ended::Result(result, is_error)
     }
 
-    /// Calls a tool, which has to succeed.
+    /// Calls a tool, which must succeed.
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
         match self.ended(tool, arguments).await {
             Ended::Result(result, false) => result["structuredContent"].clone(),
@@ -101,7 +101,7 @@ impl Rig {
         }
     }
 
-    /// Calls a tool, which has to say that it failed; gives what it says.
+    /// Calls a tool, which must report an error. Returns its text.
     pub(crate) async fn refused(&self, tool: &str, arguments: Value) -> String {
         match self.ended(tool, arguments).await {
             Ended::Result(result, true) => {
@@ -116,7 +116,7 @@ impl Rig {
         stored["id"].as_str().unwrap().to_owned()
     }
 
-    /// The contents of what a tool lists or finds.
+    /// Returns the contents of the memories that a tool lists or finds.
     pub(crate) async fn contents(&self, tool: &str, arguments: Value) -> Vec<String> {
         contents(&self.call(tool, arguments).await)
     }

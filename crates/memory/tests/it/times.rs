@@ -1,11 +1,11 @@
-//! Both times: when something was true, and when it was known.
+//! The two time axes: the time at which something was true, and the time at which it was known.
 
 use serde_json::json;
 
 use crate::rig::Rig;
 
 #[tokio::test]
-async fn what_was_true_and_what_was_known_can_be_asked_for() {
+async fn past_truth_and_past_knowledge_can_be_queried() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let id = rig
@@ -37,7 +37,7 @@ async fn what_was_true_and_what_was_known_can_be_asked_for() {
     );
     assert!(lives(json!({ "as_of": "2019-06-01" })).await.is_empty());
     assert_eq!(lives(json!({ "include_invalid": true })).await.len(), 2);
-    // In 2022 nobody knew that it would end.
+    // In 2022 its end was not known yet.
     assert_eq!(
         lives(json!({ "known_at": "2022-01-01" })).await,
         ["Ada lives in Oslo"]
@@ -60,7 +60,7 @@ async fn what_was_true_and_what_was_known_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn a_change_keeps_what_it_does_not_name() {
+async fn update_keeps_fields_that_are_not_given() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let id = rig

@@ -1,11 +1,11 @@
-//! Every tool: what it takes, what it gives, what it refuses.
+//! Every tool: its arguments, its results and its errors.
 
 use serde_json::{Value, json};
 
 use crate::rig::{Ended, Rig};
 
 #[tokio::test]
-async fn what_is_stored_is_found_listed_and_read() {
+async fn stored_memory_is_found_listed_and_read() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let id = rig
@@ -46,7 +46,7 @@ async fn what_is_stored_is_found_listed_and_read() {
 }
 
 #[tokio::test]
-async fn what_a_tool_does_not_know_is_refused_by_name() {
+async fn unknown_arguments_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let listed = rig.request("tools/list", json!({})).await;
@@ -87,7 +87,7 @@ async fn what_a_tool_does_not_know_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn an_id_of_another_scope_is_no_id() {
+async fn id_from_another_scope_is_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let id = rig
@@ -114,7 +114,7 @@ async fn an_id_of_another_scope_is_no_id() {
 }
 
 #[tokio::test]
-async fn what_is_forgotten_is_gone_everywhere() {
+async fn deleted_memory_is_gone_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let id = rig
@@ -140,7 +140,7 @@ async fn what_is_forgotten_is_gone_everywhere() {
 }
 
 #[tokio::test]
-async fn a_memory_is_reached_through_a_relation_and_not_without() {
+async fn memory_is_found_only_through_a_relation() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     rig.store(json!({ "content": "The invoices are in the blue folder", "entities": ["Acme"] }))
@@ -197,14 +197,14 @@ async fn a_memory_is_reached_through_a_relation_and_not_without() {
 }
 
 #[tokio::test]
-async fn what_says_the_same_is_told_previewed_and_merged() {
+async fn duplicates_are_reported_previewed_and_merged() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let text = "The staging server listens on port 8443 behind the proxy";
     let first = rig
         .store(json!({ "content": text, "namespace": "ops" }))
         .await;
-    // So that the index is there.
+    // Ensures that the index is built.
     rig.contents("recall", json!({ "query": "staging" })).await;
     let second = rig
         .call(
@@ -262,7 +262,7 @@ async fn what_says_the_same_is_told_previewed_and_merged() {
 }
 
 #[tokio::test]
-async fn everything_survives_a_journey_as_lines() {
+async fn everything_survives_export_and_import() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let rig = Rig::open(one.path());
     let id = rig
@@ -352,7 +352,7 @@ async fn everything_survives_a_journey_as_lines() {
 }
 
 #[tokio::test]
-async fn the_file_of_the_reference_server_is_read() {
+async fn file_of_the_reference_server_is_imported() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let lines = r#"{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea","lives in Oslo"]}
@@ -377,7 +377,7 @@ not json
 }
 
 #[tokio::test]
-async fn what_is_read_again_of_the_reference_server_is_skipped() {
+async fn repeated_observations_of_reference_server_are_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let lines = r#"{"type":"entity","name":"Ada","entityType":"person","observations":["likes tea","likes tea"]}"#;
@@ -395,7 +395,7 @@ async fn what_is_read_again_of_the_reference_server_is_skipped() {
 }
 
 #[tokio::test]
-async fn what_stands_beside_is_told_from_what_has_the_words() {
+async fn context_hits_are_distinguished_from_word_hits() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     rig.store(json!({ "content": "Zebra stripes are black", "namespace": "a" }))
@@ -427,7 +427,7 @@ async fn what_stands_beside_is_told_from_what_has_the_words() {
 }
 
 #[tokio::test]
-async fn people_read_markdown_and_agents_a_digest() {
+async fn markdown_and_digest_show_memories() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     let id = rig.store(json!({ "content": "Line one\n# not a heading", "namespace": "n s", "importance": 1.0 })).await;
@@ -486,7 +486,7 @@ async fn people_read_markdown_and_agents_a_digest() {
 }
 
 #[tokio::test]
-async fn everything_is_forgotten_only_when_a_person_agrees() {
+async fn reset_needs_the_consent_of_a_person() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     rig.store(json!({ "content": "Something" })).await;
@@ -506,7 +506,7 @@ async fn everything_is_forgotten_only_when_a_person_agrees() {
     let asked = ask().await["result"].clone();
     assert_eq!(asked["resultType"], "input_required");
     let yes = json!({ "action": "accept", "content": { "forget": true } });
-    // A yes to what was never asked is none.
+    // Consent to a question that was never asked does not count.
     let unasked = answer(json!("made-up"), yes.clone()).await;
     assert_eq!(unasked["result"]["resultType"], "input_required");
     for no in [
@@ -516,7 +516,7 @@ async fn everything_is_forgotten_only_when_a_person_agrees() {
         let asked = ask().await["result"]["requestState"].clone();
         let refused = answer(asked.clone(), no).await;
         assert_eq!(refused["result"]["isError"], true);
-        // Nor is a later one to a question that has been answered.
+        // Nor does late consent to a question that was answered already.
         let late = answer(asked, yes.clone()).await;
         assert_eq!(late["result"]["resultType"], "input_required");
     }
@@ -532,7 +532,7 @@ async fn everything_is_forgotten_only_when_a_person_agrees() {
 }
 
 #[tokio::test]
-async fn the_scopes_are_told_when_they_are_asked_for() {
+async fn scopes_are_listed_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     for user in ["ada", "bob", "ada"] {

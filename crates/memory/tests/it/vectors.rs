@@ -1,4 +1,5 @@
-//! Vectors: filled in behind, of one model at a time, and gone with what they are of.
+//! Vectors: computed in the background, used for one model at a time, and removed with their
+//! memories.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +10,7 @@ use switchboard_test_support::until_async;
 
 use crate::rig::Rig;
 
-/// A model that is like the built-in one, but says that it is another, or that it cannot work.
+/// A model like the built-in one, but with a different fingerprint, or one that fails.
 struct Other {
     fingerprint: &'static str,
     works: bool,
@@ -40,7 +41,7 @@ impl Embedder for Other {
             });
         }
         let mut made = StaticTable::built_in().embed_all(role, texts)?;
-        // Turned round, so that vectors of the two are never alike.
+        // Negated, so that vectors of the two models are never similar.
         for number in made.iter_mut().flatten().flatten() {
             *number = -*number;
         }
@@ -49,7 +50,7 @@ impl Embedder for Other {
 }
 
 #[tokio::test]
-async fn what_means_the_same_is_found_once_vectors_are_there() {
+async fn similar_meaning_is_found_once_vectors_exist() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::with_vectors(folder.path());
     rig.store(json!({ "content": "the automobile is in the workshop" }))
@@ -72,7 +73,7 @@ async fn what_means_the_same_is_found_once_vectors_are_there() {
 }
 
 #[tokio::test]
-async fn without_a_model_words_are_enough_and_it_is_said() {
+async fn recall_without_model_uses_words_alone() {
     let folder = tempfile::tempdir().unwrap();
     let rig = Rig::open(folder.path());
     rig.store(json!({ "content": "bread is baked on Sundays" }))
@@ -94,7 +95,7 @@ async fn without_a_model_words_are_enough_and_it_is_said() {
 }
 
 #[tokio::test]
-async fn another_model_takes_over_when_all_its_vectors_are_there() {
+async fn new_model_takes_over_once_complete() {
     let folder = tempfile::tempdir().unwrap();
     let wanted: Arc<Mutex<Option<Model>>> = Arc::default();
     let source = Arc::clone(&wanted);
@@ -109,7 +110,7 @@ async fn another_model_takes_over_when_all_its_vectors_are_there() {
     rig.embedded().await;
     let search = json!({ "query": "car", "mode": "vector", "limit": 3 });
     assert_eq!(rig.contents("search_memory", search.clone()).await.len(), 3);
-    // One that fails changes nothing: the old one serves on.
+    // A model that fails changes nothing: the old one stays in use.
     let use_model = |fingerprint, works| {
         *wanted.lock().unwrap() = Some(Arc::new(Other { fingerprint, works }));
         rig.memory.model_changed();
@@ -125,7 +126,7 @@ async fn another_model_takes_over_when_all_its_vectors_are_there() {
     use_model("turned", true);
     loop {
         let status = rig.call("get_status", json!({})).await;
-        // At every moment something is found, by vectors of one model.
+        // At every moment something is found, by the vectors of one model.
         let found = rig.call("search_memory", search.clone()).await;
         assert_eq!(found["count"], 3, "{found}");
         if status["parts"]["embeddings"]["model"] == "turned" {

@@ -1,9 +1,9 @@
-//! Names that have a form of their own, and the words that begin a sentence without being a name.
+//! Names that have a distinctive form, and words that begin a sentence without being a name.
 
 use crate::limits;
 
-/// A name of a form of its own at the start of a text, what it names, and how much of the text it takes;
-/// `before` is what precedes it.
+/// Returns a name with a distinctive form at the start of a text, its kind, and the number of bytes it
+/// takes; `before` is the preceding text.
 pub(super) fn at_start<'a>(text: &'a str, before: &str) -> Option<(&'a str, &'static str, usize)> {
     let first = text.chars().next()?;
     let previous = before.chars().next_back();
@@ -11,7 +11,7 @@ pub(super) fn at_start<'a>(text: &'a str, before: &str) -> Option<(&'a str, &'st
         '`' => between(text, '`', '`').map(|(code, length)| (code, "code", length)),
         '"' => title(text, '"', '"'),
         '“' => title(text, '“', '”'),
-        // Inside of a word none of the others begins.
+        // None of the other forms begins inside a word.
         _ if previous
             .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '@' | '/' | '.')) =>
         {
@@ -23,17 +23,17 @@ pub(super) fn at_start<'a>(text: &'a str, before: &str) -> Option<(&'a str, &'st
     }
 }
 
-/// What stands between two marks, on one line.
+/// Returns the text between two marks on one line.
 fn between(text: &str, open: char, close: char) -> Option<(&str, usize)> {
     let inner = text.strip_prefix(open)?;
-    // A name is short, so this looks at a little of the text only.
+    // Names are short, so only a little of the text is searched.
     let near = &inner[..inner.floor_char_boundary(limits::NAME_BYTES + close.len_utf8())];
     let end = near.find([close, '\n'])?;
     let is_closed = near[end..].starts_with(close) && end > 0;
     is_closed.then(|| (&inner[..end], open.len_utf8() + end + close.len_utf8()))
 }
 
-/// A quoted title: it begins with a capital and has few words.
+/// A quoted title, which begins with a capital and has few words.
 fn title(text: &str, open: char, close: char) -> Option<(&str, &'static str, usize)> {
     const WORDS: usize = 8;
     let (inner, length) = between(text, open, close)?;
@@ -55,7 +55,7 @@ fn marked<'a>(text: &'a str, kind: &'static str) -> Option<(&'a str, &'static st
     is_name.then_some((name, kind, name.len()))
 }
 
-/// An address or a path: a stretch without spaces that has a certain form.
+/// An address or a path: a run without spaces that has a certain form.
 fn token(text: &str) -> Option<(&str, &'static str, usize)> {
     const BYTES: usize = 2048;
     let near = &text[..text.floor_char_boundary(BYTES)];
@@ -70,7 +70,7 @@ fn token(text: &str) -> Option<(&str, &'static str, usize)> {
         let is_scheme =
             !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let end = rest.find(['/', '?', '#', ':']).unwrap_or(rest.len());
-        // Who signs in before the host is nobody's name.
+        // The user name before a host is not part of the name.
         let host = rest[..end].rsplit('@').next().unwrap_or_default();
         return (is_scheme && host.len() > 1).then_some((host, "host", token.len()));
     }
@@ -81,7 +81,8 @@ fn token(text: &str) -> Option<(&str, &'static str, usize)> {
     is_path(token).then_some((token, "file", token.len()))
 }
 
-/// Whether it is the path of a file: it has a slash, and an ending or a start that only paths have.
+/// Returns `true` if this is the path of a file: it has a slash, and an extension or a prefix that only
+/// paths have.
 fn is_path(token: &str) -> bool {
     let Some((folder, file)) = token.rsplit_once(['/', '\\']) else {
         return false;
@@ -97,7 +98,7 @@ fn is_path(token: &str) -> bool {
     has_ending || (!file.is_empty() && (is_rooted || is_absolute))
 }
 
-/// Words that often begin a sentence, beside those that say nothing by themselves.
+/// Words that often begin a sentence, in addition to the stop words.
 pub(super) const COMMON: &str = "
 absolutely according across actually add ago agreed ah aha along alright although always amazing among answer
 anyone anything anyway anywhere apparently apply around ask assign assume avoid aw away awesome back bad

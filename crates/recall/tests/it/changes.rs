@@ -1,4 +1,4 @@
-//! Whatever changes come: no hit is from outside of the filter, and what was is forgotten.
+//! Random changes: no hit is from outside the filter, and nothing removed is remembered.
 
 use proptest::prelude::*;
 use switchboard_embed::Quantised;
@@ -24,7 +24,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn a_library_that_followed_answers_like_one_made_anew(
+    fn updated_library_answers_like_a_rebuilt_one(
         changes in prop::collection::vec(any_change(), 0..60),
         asked in prop::collection::vec(any_question(), 1..6),
     ) {
@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn no_hit_is_from_outside_of_the_filter(
+    fn no_hit_is_outside_the_filter(
         changes in prop::collection::vec(any_change(), 0..60),
         asked in prop::collection::vec(any_question(), 1..6),
     ) {
@@ -61,9 +61,9 @@ proptest! {
         }
     }
 
-    /// Not even how often a word stands elsewhere makes a difference.
+    /// Not even the frequency of a word in other scopes makes a difference.
     #[test]
-    fn what_other_scopes_hold_makes_no_difference(
+    fn other_scopes_make_no_difference(
         changes in prop::collection::vec(any_change(), 0..60),
         asked in prop::collection::vec(any_question(), 1..6),
     ) {
@@ -74,9 +74,9 @@ proptest! {
         }
     }
 
-    /// Every memory has the word, so exactly those that pass are found.
+    /// Every memory has the word, so exactly the memories that pass are found.
     #[test]
-    fn times_filter_as_the_naive_model_does(
+    fn time_filters_agree_with_the_naive_model(
         changes in prop::collection::vec(any_change(), 0..60),
         asked in any_question(),
     ) {
@@ -90,7 +90,7 @@ proptest! {
         prop_assert_eq!(found, world.admitted(&asked.filter));
     }
 
-    /// A filter leaves the vectors that are compared, and nothing is approximate.
+    /// A filter only reduces the vectors that are compared; nothing is approximate.
     #[test]
     fn recall_by_vectors_is_exact_under_any_filter(
         changes in prop::collection::vec(any_change(), 0..60),
@@ -98,7 +98,7 @@ proptest! {
     ) {
         let (mut world, _) = followed(&changes);
         for (row, memory) in &mut world.memories {
-            // Nobody has neighbours.
+            // No memory has neighbours.
             memory.valid.0 = Some(i64::try_from(*row).unwrap() * -100_000_000_000);
         }
         let mut asked = asked;
@@ -126,12 +126,12 @@ proptest! {
     }
 
     #[test]
-    fn what_is_alike_is_current_of_the_same_scope_and_the_same_anew(
+    fn similar_versions_are_current_and_of_same_scope(
         changes in prop::collection::vec(any_change(), 0..60),
         least in 0_u8..=10,
     ) {
         let (mut world, mut library) = followed(&changes);
-        // The clock of both is that of what was learned last.
+        // A memory learned long after all others.
         let mut last = memory("last of all");
         last.learned_at = i64::MAX / 2;
         let last = Change::Add(1000, last);
@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-/// A word of its own for each number, in letters.
+/// A unique word for each number, made of letters.
 fn word(round: u64, n: u16) -> String {
     let letters = format!("{round:03}{n:03}").into_bytes();
     let letters = letters
@@ -162,7 +162,7 @@ fn word(round: u64, n: u16) -> String {
 }
 
 #[test]
-fn what_was_removed_leaves_no_trace_and_no_memory() {
+fn removed_memories_leave_no_trace() {
     let mut world = World::default();
     let mut library = world.library();
     let mut most = 0;
@@ -212,12 +212,12 @@ fn what_was_removed_leaves_no_trace_and_no_memory() {
             .recall(&ask(&word(0, 7), Filter::default()))
             .is_empty()
     );
-    // Nearly five thousand came by; never more than eight hundred were there.
+    // Nearly five thousand were added, but never more than eight hundred at once.
     assert!(most < 2_000_000, "{most}");
 }
 
 #[test]
-fn a_model_is_used_once_it_is_said_so() {
+fn model_is_used_after_use_model() {
     let mut library = Library::default();
     change(&mut library, &Change::Add(1, memory("tea")));
     assert_eq!(library.model(), None);

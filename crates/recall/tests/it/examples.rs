@@ -1,4 +1,4 @@
-//! What a person would expect.
+//! Examples with the results that a person would expect.
 
 use switchboard_recall::{Filter, Hit, Library};
 
@@ -8,7 +8,7 @@ const DAY: i64 = 86_400_000_000;
 /// 8 May 2023.
 const MAY: i64 = 19_485 * DAY;
 
-/// Memories a day apart.
+/// A library of memories that are a day apart.
 fn library(contents: &[&str]) -> Library {
     let mut library = Library::default();
     for (row, content) in (1_u64..).zip(contents) {
@@ -26,7 +26,7 @@ fn recall(library: &Library, text: &str) -> Vec<Hit> {
 }
 
 #[test]
-fn the_memory_that_says_it_comes_first() {
+fn memory_with_the_answer_comes_first() {
     let library = library(&[
         "Anna prefers green tea in the morning",
         "The deploy key of the staging server is in the vault",
@@ -51,7 +51,7 @@ fn the_memory_that_says_it_comes_first() {
 }
 
 #[test]
-fn a_hit_says_which_words_it_has() {
+fn hit_lists_its_matching_words() {
     let library = library(&["Anna prefers green tea"]);
     let hits = recall(&library, "Which teas does Anna prefer, black or white?");
     assert_eq!(hits[0].words, ["teas", "anna", "prefer"]);
@@ -59,7 +59,7 @@ fn a_hit_says_which_words_it_has() {
 }
 
 #[test]
-fn a_score_means_the_same_at_every_size() {
+fn score_does_not_depend_on_library_size() {
     let few = library(&["Anna prefers green tea"]);
     let filler: Vec<String> = (0..5000)
         .map(|n| format!("item {n} stands on shelf {}", n % 97))
@@ -79,7 +79,7 @@ fn a_score_means_the_same_at_every_size() {
 }
 
 #[test]
-fn an_answer_is_found_by_the_question_before_it() {
+fn answer_is_found_by_the_preceding_question() {
     let mut library = Library::default();
     let session = |scope: Option<&'static str>, minutes: i64, content: &str| Memory {
         scope: [scope, None, None, None],
@@ -96,17 +96,17 @@ fn an_answer_is_found_by_the_question_before_it() {
     }
     let hits = recall(&library, "what instrument does Bob play");
     assert_eq!(rows(&hits[..2]), [2, 1], "{hits:?}");
-    // What nothing speaks for but a neighbour is weaker than the neighbour.
+    // A memory that matches only through a neighbour scores lower than the neighbour.
     let hits = recall(&library, "instrument");
     assert_eq!(rows(&hits), [1, 2]);
     assert!(hits[1].score < 0.6 * hits[0].score && hits[1].words.is_empty());
-    // A neighbour that does not pass lends nothing.
+    // A neighbour that does not pass the filter contributes nothing.
     library.close(1, 5);
     assert!(recall(&library, "instrument").is_empty());
 }
 
 #[test]
-fn a_date_in_the_query_finds_what_is_from_then() {
+fn date_in_query_finds_memories_from_then() {
     let mut library = Library::default();
     for (row, day) in (1..).zip([-400, -30, 0, 2, 30]) {
         let one = Memory {
@@ -131,7 +131,7 @@ fn a_date_in_the_query_finds_what_is_from_then() {
 }
 
 #[test]
-fn a_date_in_a_memory_is_found_however_it_is_written() {
+fn date_in_memory_matches_any_spelling() {
     let library = library(&[
         "The lease was signed on 2023-05-08",
         "The lease was signed by Anna",
@@ -143,7 +143,7 @@ fn a_date_in_a_memory_is_found_however_it_is_written() {
 }
 
 #[test]
-fn what_ended_or_was_replaced_is_found_when_asked_for() {
+fn ended_or_replaced_memories_are_found_on_request() {
     let mut library = Library::default();
     let mut old = memory("Anna lives in Oslo");
     old.valid = (Some(0), Some(10));
@@ -193,7 +193,7 @@ fn what_ended_or_was_replaced_is_found_when_asked_for() {
 }
 
 #[test]
-fn near_duplicates_are_found_and_opposites_told_apart() {
+fn near_duplicates_are_distinguished_from_opposites() {
     let library = library(&[
         "The staging server is called heron",
         "Staging server is called: Heron!",
@@ -212,7 +212,7 @@ fn near_duplicates_are_found_and_opposites_told_apart() {
 }
 
 #[test]
-fn importance_decides_between_equals() {
+fn importance_breaks_ties() {
     let mut library = Library::default();
     for (row, importance) in [(1, 0.9), (2, 0.1)] {
         library.add(&switchboard_recall::Document {

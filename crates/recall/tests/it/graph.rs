@@ -1,4 +1,4 @@
-//! Memories that are found through the entities they mention.
+//! Memories found through the entities that they mention.
 
 use switchboard_recall::{Channels, Filter, Library};
 
@@ -15,14 +15,14 @@ fn at(
 ) -> Memory {
     Memory {
         scope,
-        // A day apart, so that nobody is found through a neighbour.
+        // A day apart, so that no memory is found through a neighbour.
         learned_at: learned_at * 86_400_000_000,
         mentions: mentions.to_vec(),
         ..memory(content)
     }
 }
 
-/// Alice (1) works at Acme (2); a memory is about Acme only.
+/// Alice (1) works at Acme (2); one memory is about Acme only.
 fn library() -> Library {
     let mut library = Library::default();
     for (row, one) in [
@@ -51,7 +51,7 @@ fn home() -> Filter<'static> {
 }
 
 #[test]
-fn a_memory_is_found_through_a_relation_while_there_is_one() {
+fn memory_is_found_through_an_existing_relation() {
     let mut library = library();
     let hits = library.recall(&ask("What about alice?", home()));
     assert_eq!(rows(&hits), [1, 2]);
@@ -75,13 +75,13 @@ fn a_memory_is_found_through_a_relation_while_there_is_one() {
 }
 
 #[test]
-fn a_relation_of_another_scope_leads_nowhere() {
+fn relation_in_another_scope_is_not_followed() {
     let mut library = library();
     library.remove_relation(1);
     library.put_entity(4, OTHER, "Alice");
     library.put_relation(2, 4, 3, 1.0);
     assert_eq!(rows(&library.recall(&ask("alice", home()))), [1]);
-    // Where both scopes may be seen, the name is one node.
+    // Where both scopes are visible, the name is one node.
     assert_eq!(
         rows(&library.recall(&ask("alice", Filter::default()))),
         [1, 4, 2]
@@ -89,7 +89,7 @@ fn a_relation_of_another_scope_leads_nowhere() {
 }
 
 #[test]
-fn the_longest_known_name_is_meant() {
+fn longest_known_name_wins() {
     let mut library = library();
     change(
         &mut library,
@@ -112,7 +112,7 @@ fn the_longest_known_name_is_meant() {
 }
 
 #[test]
-fn who_knows_everybody_leads_to_nobody_in_particular() {
+fn entity_with_many_relations_passes_on_little() {
     let mut library = library();
     let through_alice = |library: &Library| {
         let hits = library.recall(&ask("alice", home()));

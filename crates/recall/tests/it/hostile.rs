@@ -1,4 +1,4 @@
-//! Input that nobody should send does no harm.
+//! Hostile input does no harm.
 
 use switchboard_embed::Quantised;
 use switchboard_recall::{Channels, Document, Filter, Library, Query, extract, limits};
@@ -21,7 +21,7 @@ fn texts() -> Vec<String> {
 }
 
 #[test]
-fn any_text_can_be_kept_and_asked_for() {
+fn any_text_can_be_stored_and_queried() {
     let mut library = Library::default();
     for (row, text) in (1..).zip(texts()) {
         change(&mut library, &Change::Add(row, memory(&text)));
@@ -41,7 +41,7 @@ fn any_text_can_be_kept_and_asked_for() {
 }
 
 #[test]
-fn odd_numbers_do_no_harm() {
+fn extreme_numbers_do_no_harm() {
     let mut library = Library::default();
     library.add_model("model", 2);
     library.add_model("none", 0);
@@ -118,7 +118,7 @@ fn odd_numbers_do_no_harm() {
 }
 
 #[test]
-fn an_empty_library_and_an_empty_query_find_nothing() {
+fn empty_library_or_query_finds_nothing() {
     let mut library = Library::default();
     assert!(library.is_empty() && library.recall(&ask("tea", Filter::default())).is_empty());
     change(&mut library, &Change::Add(1, memory("tea")));

@@ -1,4 +1,4 @@
-//! The library at its public surface.
+//! The library's public interface.
 
 mod changes;
 mod examples;

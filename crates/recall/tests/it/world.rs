@@ -1,4 +1,4 @@
-//! What a library should hold, kept in the simplest way, and libraries made of it.
+//! A naive model of a library's contents, and libraries built from it.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct Memory {
     pub(crate) vector: Option<Vec<f32>>,
 }
 
-/// Everything, by row.
+/// All objects, by row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct World {
     pub(crate) memories: BTreeMap<u64, Memory>,
@@ -30,7 +30,7 @@ pub(crate) struct World {
     pub(crate) relations: BTreeMap<u64, (u64, u64, f32)>,
 }
 
-/// One change of it.
+/// A change of the world.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     Add(u64, Memory),
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// A library made of it, in the order of the rows.
+    /// Builds a library from the world, in row order.
     pub(crate) fn library(&self) -> Library {
         let mut library = Library::default();
         library.add_model(MODEL, DIMENSIONS);
@@ -93,7 +93,7 @@ impl World {
         library
     }
 
-    /// The rows that pass a filter, ascending.
+    /// Returns the rows that pass a filter, in ascending order.
     pub(crate) fn admitted(&self, filter: &Filter<'_>) -> Vec<u64> {
         let passes = |memory: &Memory| {
             let known = match filter.known_at {
@@ -122,7 +122,7 @@ impl World {
             .collect()
     }
 
-    /// Only what belongs to scopes that a filter admits.
+    /// Returns only the objects in scopes that a filter admits.
     pub(crate) fn within(&self, scope: &Scope<'_>) -> Self {
         let mut world = self.clone();
         world
@@ -173,7 +173,7 @@ fn is_inside(scope: &[Option<&str>; 4], wanted: &Scope<'_>) -> bool {
     pairs.all(|(has, wanted)| wanted.is_none() || has == wanted)
 }
 
-/// A memory that says this, and nothing else of note.
+/// A memory with this content and otherwise default values.
 pub(crate) fn memory(content: &str) -> Memory {
     Memory {
         scope: [None; 4],
@@ -187,7 +187,7 @@ pub(crate) fn memory(content: &str) -> Memory {
     }
 }
 
-/// Asks in words, by all channels, for everything.
+/// A query by text alone, over all channels and with a high limit.
 pub(crate) fn ask<'a>(text: &'a str, filter: Filter<'a>) -> Query<'a> {
     Query {
         text,

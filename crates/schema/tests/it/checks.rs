@@ -1,4 +1,4 @@
-//! What fits and what does not, and how the latter is told.
+//! Values that fit and values that do not, and the explanations for the latter.
 
 use switchboard_schema::Checker;
 
@@ -12,7 +12,7 @@ fn check(schema: &str, value: &str) -> Result<(), String> {
     })
 }
 
-/// Each schema with values that it allows and values that it does not.
+/// A schema, values that it allows, and values that it does not.
 type Row = (
     &'static str,
     &'static [&'static str],
@@ -193,7 +193,7 @@ const KEYWORDS: &[Row] = &[
         &["\"\"", "null"],
         &["1"],
     ),
-    // That a value fits more than one form is left to the server.
+    // A value that fits several alternatives is left to the server.
     (
         r#"{"oneOf":[{"type":"integer"},{"type":"number"}]}"#,
         &["1", "1.5"],
@@ -240,7 +240,7 @@ const KEYWORDS: &[Row] = &[
         &[r#"{"a":1}"#],
         &[],
     ),
-    // What is not a keyword, or says nonsense, refuses nothing.
+    // Unknown keywords, and keywords with invalid values, refuse nothing.
     (
         r#"{"type":"any","required":true,"minimum":"1","properties":[],"items":3,"enum":{},"x-other":1}"#,
         &["1", "{}", "[]", "null"],
@@ -295,7 +295,7 @@ const SEARCH: &str = r#"{
     "additionalProperties": false
 }"#;
 
-/// The words for everything that callers get wrong.
+/// The explanations for common mistakes of callers.
 const WORDS: &[(&str, &str)] = &[
     (
         r"{}",
@@ -419,14 +419,14 @@ fn odd_names_and_long_values_are_shown_safely() {
 }
 
 #[test]
-fn at_most_five_mismatches_are_told() {
+fn at_most_five_mismatches_are_reported() {
     let schema = r#"{"items":{"type":"integer"}}"#;
     let value = format!("[{}]", vec!["\"\""; 100].join(","));
     assert_eq!(check(schema, &value).unwrap_err().lines().count(), 5);
 }
 
 #[test]
-fn long_lists_of_choices_are_cut() {
+fn long_lists_of_choices_are_truncated() {
     let choices: Vec<_> = (0..50).map(|n| format!("\"choice{n}\"")).collect();
     let told = check(&format!("{{\"enum\":[{}]}}", choices.join(",")), "1").unwrap_err();
     assert!(

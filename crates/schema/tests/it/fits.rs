@@ -1,4 +1,4 @@
-//! Arguments that are passed on as they are meant.
+//! Arguments that are converted to their obvious meaning.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -19,7 +19,7 @@ fn fit(schema: &serde_json::Value, arguments: &str) -> Option<Fit> {
 }
 
 #[test]
-fn values_of_another_type_are_replaced() {
+fn values_of_the_wrong_type_are_converted() {
     for (property, given, sent) in [
         (json!({ "type": "integer" }), r#""3""#, "3"),
         (json!({ "type": "integer" }), r#"" -3 ""#, "-3"),
@@ -75,7 +75,7 @@ fn values_of_another_type_are_replaced() {
             r#"{"s":"3","n":"3"}"#,
             r#"{"s":"3","n":3}"#,
         ),
-        // A member may be of several kinds at once.
+        // Several schemas may apply to one member.
         (
             json!({
                 "type": "object",
@@ -95,7 +95,7 @@ fn values_of_another_type_are_replaced() {
             r#"["3","3","true"]"#,
             r#"["3",3,true]"#,
         ),
-        // As it was up to draft 2019-09.
+        // The form of drafts up to 2019-09.
         (
             json!({
                 "type": "array",
@@ -124,7 +124,7 @@ fn values_of_another_type_are_replaced() {
 }
 
 #[test]
-fn values_that_mean_something_else_are_refused() {
+fn values_with_another_meaning_are_refused() {
     for (property, given) in [
         (json!({ "type": "integer" }), r#""three""#),
         (json!({ "type": "integer" }), r#""007""#),
@@ -151,13 +151,13 @@ fn values_that_mean_something_else_are_refused() {
             "{property} {given}"
         );
     }
-    // What stands there twice is not chosen from.
+    // Of duplicate members, none is chosen.
     let schema = json!({ "type": "object", "properties": { "p": { "type": "integer" } } });
     assert_eq!(fit(&schema, r#"{"p":1,"p":"3"}"#), None);
 }
 
 #[test]
-fn members_that_are_not_named_may_be_other_names() {
+fn unknown_members_may_be_aliases() {
     let schema = json!({
         "type": "object",
         "properties": { "path": { "type": "string" }, "n": { "type": "integer" } },
@@ -173,19 +173,19 @@ fn members_that_are_not_named_may_be_other_names() {
     }
     let found = fit(&schema, r#"{"folder":"a","n":"3"}"#).unwrap();
     assert_eq!(found.arguments.as_str(), r#"{"folder":"a","n":3}"#);
-    // A slip is told, whatever the server would make of it.
+    // A misspelling is refused, even if the server would accept it.
     for slip in [r#"{"pth":"a"}"#, r#"{"Path":"a"}"#] {
         assert_eq!(fit(&schema, slip), None, "{slip}");
     }
     let found = fit(&schema, r#"{"path":"a","paths":1}"#).unwrap();
     assert!(found.doubts.is_some());
-    // Nothing here can be the path.
+    // None of these members can be the path.
     assert_eq!(fit(&schema, "{}"), None);
     assert_eq!(fit(&schema, r#"{"n":3}"#), None);
 }
 
 #[test]
-fn slips_of_short_names_are_told() {
+fn misspelt_short_names_are_refused() {
     let schema = |names: &[&str]| {
         let properties: serde_json::Map<_, _> = names
             .iter()
@@ -194,14 +194,14 @@ fn slips_of_short_names_are_told() {
         json!({ "type": "object", "properties": properties, "additionalProperties": false })
     };
     assert_eq!(fit(&schema(&["id"]), r#"{"ids":1}"#), None);
-    // The nearest name is there, so that the other may be another name of something.
+    // The nearest name is present, so the other may be an alias.
     let found = fit(&schema(&["id", "idx"]), r#"{"id":1,"ids":2}"#).unwrap();
     assert!(found.doubts.is_some());
 }
 
 #[test]
 fn hostile_schemas_and_arguments_take_bounded_time() {
-    // Every level tries both forms of the next, on a value that fits none.
+    // Every level tries both alternatives of the next, on a value that fits neither.
     let mut nested = json!({ "type": "integer" });
     for _ in 0..80 {
         nested = json!({ "anyOf": [nested.clone(), { "items": nested }] });
@@ -229,9 +229,9 @@ fn hostile_schemas_and_arguments_take_bounded_time() {
     }
 }
 
-/// Each of the forms around a list could read it again once it is replaced.
+/// Without a limit, each alternative around a list would read it again after a conversion.
 #[test]
-fn large_list_is_not_read_for_every_form_around_it() {
+fn large_list_is_not_read_per_alternative() {
     let [one, many] = [1, 75].map(within_forms);
     let arguments = format!(r#"{{"n":"3","all":[0{}]}}"#, ",0".repeat(500_000));
     let work = |schema| drop(fit(schema, &arguments));
@@ -305,7 +305,8 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
-    /// What is sent is allowed by the schema, and is what was given if that is allowed.
+    /// Arguments that are sent are allowed by the schema, and are unchanged if they were allowed as
+    /// given.
     #[test]
     fn fitting_arguments_are_allowed(property in property(), value in value()) {
         let schema = json!({ "type": "object", "properties": { "p": property } });

@@ -1,5 +1,5 @@
-//! Schemas and values that were made to do harm. That these tests end is what they show: none has
-//! work that is not bounded, and the bounds are small.
+//! Schemas and values designed to do harm. A test passes if it ends: all work is bounded, and the
+//! bounds are small.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use switchboard_schema::{Checker, Unusable, limits, outline, shape};
 
 use crate::raw;
 
-/// Whatever the verdict, there has to be one.
+/// Any verdict will do, as long as there is one.
 fn survive(schema: &str, value: &str) -> Result<(), Unusable> {
     let schema = raw(schema);
     assert!(outline(&schema, 500).text.len() <= 500);
@@ -22,7 +22,7 @@ fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
 }
 
 #[test]
-fn references_without_an_end() {
+fn endless_references_are_survived() {
     for schema in [
         r##"{"$ref":"#"}"##,
         r##"{"allOf":[{"$ref":"#"},{"$ref":"#"}]}"##,
@@ -34,7 +34,7 @@ fn references_without_an_end() {
         r##"{"dependentSchemas":{"a":{"$ref":"#"}},"contains":{"$ref":"#"}}"##,
     ] {
         for value in [r#"{"a":{"a":{"a":1}}}"#, "[[[1]]]", "1"] {
-            // A schema that only refers to itself says nothing.
+            // A schema that only refers to itself gives no verdict, so every value passes.
             let checker = Checker::compile(&raw(schema)).unwrap();
             assert_eq!(checker.check(&raw(value)), Ok(()), "{schema}");
             survive(schema, value).unwrap();
@@ -43,7 +43,7 @@ fn references_without_an_end() {
 }
 
 #[test]
-fn schemas_that_double_at_every_step() {
+fn exponentially_growing_schemas_are_survived() {
     let mut definitions = String::new();
     for n in 0..60 {
         let next = n + 1;
@@ -75,14 +75,14 @@ fn depth() {
         let deep = nested(open, "{}", close, 40);
         let _ = survive(&deep, &nested("[", "1", "]", 90));
     }
-    // A value that is deeper than anybody checks is let pass.
+    // A value that is nested too deeply to check passes.
     let checker = Checker::compile(&raw(r##"{"type":"array","items":{"$ref":"#"}}"##)).unwrap();
     assert_eq!(checker.check(&raw(&nested("[", "1", "]", 100_000))), Ok(()));
     assert!(checker.check(&raw(&nested("[", "1", "]", 20))).is_err());
 }
 
 #[test]
-fn patterns_that_take_other_engines_for_ever() {
+fn patterns_that_backtrack_elsewhere_are_survived() {
     let text = format!("\"{}!\"", "a".repeat(20_000));
     for pattern in [
         "^(a+)+$",
@@ -104,7 +104,7 @@ fn patterns_that_take_other_engines_for_ever() {
 }
 
 #[test]
-fn very_many_of_everything() {
+fn very_large_schemas_and_values_are_survived() {
     let numbers: Vec<_> = (0..10_000).map(|n| n.to_string()).collect();
     let array = format!("[{}]", numbers.join(","));
     let members: Vec<_> = (0..10_000).map(|n| format!("\"m{n}\":{n}")).collect();
@@ -152,9 +152,9 @@ fn very_many_of_everything() {
     ));
 }
 
-/// The bound itself: what lies behind very many steps is not seen, what lies before them is.
+/// The limit itself: a mismatch beyond the limit on steps is not found, one before it is.
 #[test]
-fn work_beyond_the_bound_is_left_to_the_server() {
+fn work_beyond_the_limit_is_left_to_server() {
     let choices: Vec<_> = (0..1000).map(|n| n.to_string()).collect();
     let schema = raw(&format!(
         r#"{{"items":{{"enum":[{}]}}}}"#,
@@ -173,7 +173,7 @@ fn work_beyond_the_bound_is_left_to_the_server() {
 }
 
 #[test]
-fn what_is_no_schema() {
+fn unusable_schemas_are_refused() {
     for schema in ["1", "null", "\"x\"", "[]"] {
         assert_eq!(survive(schema, "{}"), Err(Unusable::NotASchema));
     }
@@ -184,7 +184,7 @@ fn what_is_no_schema() {
 }
 
 #[test]
-fn control_characters_do_not_get_through() {
+fn control_characters_are_escaped() {
     let hidden = r"\u0000\u001b[2J\r\n\u202e\u2066\u200b\u0085";
     let schema = raw(&format!(
         r#"{{"properties":{{"{hidden}":{{"enum":["{hidden}"],"default":"{hidden}","description":"{hidden} words"}}}},"required":["{hidden}"],"additionalProperties":false}}"#

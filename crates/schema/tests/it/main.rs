@@ -1,4 +1,4 @@
-//! The crate from outside.
+//! The public interface of the crate.
 #![allow(
     clippy::expect_used,
     clippy::panic,

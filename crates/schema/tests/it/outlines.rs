@@ -1,4 +1,4 @@
-//! Schemas in few bytes.
+//! Outlines and shapes of schemas.
 
 use switchboard_schema::{outline, shape};
 
@@ -54,7 +54,7 @@ fn signatures() {
 }
 
 #[test]
-fn what_does_not_fit_is_cut_where_parameters_meet() {
+fn outline_is_cut_between_parameters() {
     let schema = raw(r#"{"properties":{
             "filter":{"type":"object","properties":{"from":{"type":"string"},"until":{"type":"string"}}},
             "path":{"type":"string"},

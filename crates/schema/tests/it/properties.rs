@@ -1,4 +1,4 @@
-//! What holds for all schemas and values.
+//! Properties of all schemas and values.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -112,7 +112,7 @@ fn object((members, closed): (Members, bool)) -> (Value, Value, Value) {
     (schema, good.into(), bad.into())
 }
 
-/// Any JSON at all, with words that mean something in schemas.
+/// Arbitrary JSON, with words that have a meaning in schemas.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -188,7 +188,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_a_schema_allows_is_let_pass_and_what_it_does_not_is_not((schema, good, bad) in pair()) {
+    fn allowed_values_pass_and_others_are_rejected((schema, good, bad) in pair()) {
         let checker = Checker::compile(&raw(&schema)).unwrap();
         prop_assert_eq!(checker.check(&raw(&good)), Ok(()));
         let mismatches = checker.check(&raw(&bad)).unwrap_err();
@@ -197,26 +197,26 @@ proptest! {
             prop_assert!(mismatch.path.starts_with("arguments"));
             prop_assert!(mismatch.to_string().len() < 2000);
         }
-        // The wrong value fits as soon as the schema is turned round, and the right one does not.
+        // The invalid value fits the negated schema.
         let checker = Checker::compile(&raw(&json!({"not": schema}))).unwrap();
         prop_assert_eq!(checker.check(&raw(&bad)), Ok(()));
     }
 
     #[test]
-    fn nothing_is_too_odd(schema in any_json(), value in any_json(), budget in 0_usize..300) {
+    fn arbitrary_schemas_and_values_do_not_panic(schema in any_json(), value in any_json(), budget in 0_usize..300) {
         for show in [outline, shape] {
             let shown = show(&raw(&schema), budget);
             prop_assert!(shown.text.len() <= budget, "{}", shown.text);
             prop_assert!(!shown.text.contains(|c: char| c.is_control() && c != '\n'));
         }
         if let Ok(checker) = Checker::compile(&raw(&schema)) {
-            // The same question gets the same answer.
+            // The check is deterministic.
             prop_assert_eq!(checker.check(&raw(&value)), checker.check(&raw(&value)));
         }
     }
 
     #[test]
-    fn an_outline_that_is_whole_stays_as_it_is_with_more_room(schema in any_json(), budget in 0_usize..300) {
+    fn whole_outline_does_not_change_with_larger_budget(schema in any_json(), budget in 0_usize..300) {
         let schema = raw(&schema);
         let small = outline(&schema, budget);
         if small.whole {

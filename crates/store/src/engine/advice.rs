@@ -1,4 +1,4 @@
-//! A trouble with the file, in words for a person.
+//! Messages and advice for users about problems with the file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Advice {
         }
     }
 
-    /// The same for somebody who only looks at the file: other things are to be done about it.
+    /// The same for a program that only reads the file, which calls for other advice.
     pub(crate) fn of_a_reader(path: &Path, trouble: &SqliteError) -> Self {
         let complaint = Self::about(path, trouble);
         match trouble {

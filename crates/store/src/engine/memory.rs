@@ -16,7 +16,7 @@ use crate::types::memory::{
     Version, bounded, check,
 };
 
-/// A handle to what is remembered. Cloning it is cheap; it keeps the store open.
+/// A handle to the memories. Cloning it is cheap; it keeps the store open.
 #[derive(Debug, Clone)]
 pub struct Memories {
     store: Store,
@@ -27,17 +27,18 @@ impl Memories {
         Self { store }
     }
 
-    /// Makes all of these changes or none, and says what became of each. They are on the disk when this
-    /// answers `Ok`. Whoever stops waiting for the answer does not stop the write.
+    /// Applies all of these changes or none, and returns the result of each. They are on disk when this
+    /// returns `Ok`. Dropping the future does not cancel the write.
     ///
-    /// [`StoreError::Conflict`], [`StoreError::TooLarge`] and [`StoreError::Invalid`]: nothing of this
-    /// write was made.
+    /// After [`StoreError::Conflict`], [`StoreError::TooLarge`] or [`StoreError::Invalid`], no part of
+    /// this write was applied.
     pub async fn write(&self, changes: Vec<MemoryChange>) -> Result<Vec<Made>, StoreError> {
         self.write_followed(changes, |_, _| ()).await
     }
 
-    /// The same, with somebody who is told once it is committed: on the thread of the store, before this
-    /// answers, and in the order of commits, so that what follows the store is never ahead or behind.
+    /// Like [`write`](Self::write), but calls `follow` once the changes are committed: on the store's
+    /// thread, before this returns, and in commit order. A copy that is updated by `follow` is therefore
+    /// never ahead of the store or out of order.
     pub async fn write_followed(
         &self,
         changes: Vec<MemoryChange>,
@@ -55,55 +56,55 @@ impl Memories {
         self.store.submit(write, answered).await
     }
 
-    /// The current version of a memory.
+    /// Returns the current version of a memory.
     pub async fn get(&self, id: &str) -> Result<Option<Version>, StoreError> {
         let id: Arc<str> = id.into();
         self.ask(move |database| database.memory(&id)).await
     }
 
-    /// The version of a memory that was known at a time.
+    /// Returns the version of a memory that was known at a time.
     pub async fn known(&self, id: &str, at: i64) -> Result<Option<Version>, StoreError> {
         let id: Arc<str> = id.into();
         self.ask(move |database| database.known(&id, at)).await
     }
 
-    /// All versions of a memory, oldest first. Of more than
-    /// [`ROWS_PER_ANSWER`], the newest, and likewise of those that are long.
+    /// Returns all versions of a memory, oldest first. If there are more than [`ROWS_PER_ANSWER`], or if
+    /// they are long, returns only the newest.
     pub async fn history(&self, id: &str) -> Result<Vec<Version>, StoreError> {
         let id: Arc<str> = id.into();
         self.ask(move |database| database.history(&id)).await
     }
 
-    /// The versions that match.
+    /// Returns the versions that match.
     pub async fn list(&self, which: Listing) -> Result<Listed, StoreError> {
         which.scope.check()?;
         self.ask(move |database| database.list(&which)).await
     }
 
-    /// The versions with these rows, in this order, without those that are gone. At most
-    /// [`ROWS_PER_ANSWER`] rows; the last may be left out if they are long
+    /// Returns the versions with these rows, in this order, skipping deleted ones. At most
+    /// [`ROWS_PER_ANSWER`] rows; if the versions are long, the last may be left out
     /// ([`BYTES_PER_ANSWER`](crate::BYTES_PER_ANSWER)).
     pub async fn versions(&self, rows: Vec<u64>) -> Result<Vec<Version>, StoreError> {
         bounded("the number of rows", rows.len(), ROWS_PER_ANSWER)?;
         self.ask(move |database| database.versions(&rows)).await
     }
 
-    /// The versions after this row, by their rows. At most so many, and never more than
-    /// [`ROWS_PER_ANSWER`]; fewer if they are long: only an empty answer is the
-    /// end.
+    /// Returns up to `limit` versions after this row, ordered by row, and never more than
+    /// [`ROWS_PER_ANSWER`]; fewer if they are long. Only an empty answer marks the end.
     pub async fn versions_after(&self, row: u64, limit: usize) -> Result<Vec<Version>, StoreError> {
         self.ask(move |database| database.versions_after(row, limit))
             .await
     }
 
-    /// The entities after this row, by their rows. At most so many, and never more than
-    /// [`ROWS_PER_ANSWER`]: only an empty answer is the end.
+    /// Returns up to `limit` entities after this row, ordered by row, and never more than
+    /// [`ROWS_PER_ANSWER`]. Only an empty answer marks the end.
     pub async fn entities_after(&self, row: u64, limit: usize) -> Result<Vec<Entity>, StoreError> {
         self.ask(move |database| database.entities_after(row, limit))
             .await
     }
 
-    /// The relations after this row, likewise.
+    /// Returns up to `limit` relations after this row, ordered by row, and never more than
+    /// [`ROWS_PER_ANSWER`]. Only an empty answer marks the end.
     pub async fn relations_after(
         &self,
         row: u64,
@@ -113,7 +114,7 @@ impl Memories {
             .await
     }
 
-    /// The entities that have this id or key, in the scopes that have what is set, by their rows. At most
+    /// Returns the entities with this ID or key in the scopes that match, ordered by row. At most
     /// [`ROWS_PER_ANSWER`].
     pub async fn entity(&self, scope: &Scope, key_or_id: &str) -> Result<Vec<Entity>, StoreError> {
         scope.check()?;
@@ -122,18 +123,18 @@ impl Memories {
             .await
     }
 
-    /// How much there is. This is kept, not counted.
+    /// Returns the number of stored objects. The store maintains these counts, so that this is cheap.
     pub async fn counts(&self) -> Result<Counts, StoreError> {
         self.ask(Database::memory_counts).await
     }
 
-    /// The models that there are vectors of, or will be.
+    /// Returns the registered models.
     pub async fn models(&self) -> Result<Vec<ModelRow>, StoreError> {
         self.ask(Database::models).await
     }
 
-    /// Says that there will be vectors of this model. It is no error if that is known.
-    /// [`StoreError::Invalid`] if its vectors are known to have other dimensions.
+    /// Registers a model. Registering it again is not an error. [`StoreError::Invalid`] if it is
+    /// registered with a different number of dimensions.
     pub async fn add_model(&self, fingerprint: &str, dimensions: u32) -> Result<(), StoreError> {
         bounded("a fingerprint in bytes", fingerprint.len(), NAME_BYTES)?;
         let most = DIMENSIONS;
@@ -146,17 +147,17 @@ impl Memories {
         self.store.submit(write, answered).await
     }
 
-    /// From now on this model is searched with. All others go, and their vectors bit by bit.
-    /// [`StoreError::Conflict`] if it was not added.
+    /// Makes this the model that searches use. All other models are removed at once, and their vectors
+    /// step by step. [`StoreError::Conflict`] if the model is not registered.
     pub async fn activate(&self, fingerprint: &str) -> Result<(), StoreError> {
         let model: Arc<str> = fingerprint.into();
         let (write, answered) = Write::new(model.len(), move |commit| commit.activate(&model));
         self.store.submit(write, answered).await
     }
 
-    /// Keeps vectors of this model, in place of those that were there; those of versions that are gone
-    /// are passed over. A loss of power may undo this: they can be made again.
-    /// [`StoreError::Conflict`] if the model was not added, or is gone.
+    /// Stores vectors of this model, replacing existing ones; vectors of deleted versions are skipped. A
+    /// loss of power may undo this, since vectors can be computed again. [`StoreError::Conflict`] if the
+    /// model is not registered, or was removed.
     pub async fn put_vectors(
         &self,
         fingerprint: &str,
@@ -175,9 +176,8 @@ impl Memories {
         self.store.submit(write.passing(), answered).await
     }
 
-    /// The vectors of this model after this row, by their rows. At most so many, and never more than
-    /// [`ROWS_PER_ANSWER`]: only an empty answer is the end. There are none of
-    /// a model that was not added.
+    /// Returns up to `limit` vectors of this model after this row, ordered by row, and never more than
+    /// [`ROWS_PER_ANSWER`]. Only an empty answer marks the end. An unregistered model has no vectors.
     pub async fn vectors_after(
         &self,
         fingerprint: &str,
@@ -189,9 +189,9 @@ impl Memories {
             .await
     }
 
-    /// The rows and contents of versions after this row that have no vector of this model, by their
-    /// rows. At most so many, and never more than [`ROWS_PER_ANSWER`]; fewer if
-    /// they are long: only an empty answer is the end. There are none of a model that was not added.
+    /// Returns the rows and contents of up to `limit` versions after this row that have no vector of this
+    /// model, ordered by row, and never more than [`ROWS_PER_ANSWER`]; fewer if they are long. Only an
+    /// empty answer marks the end. For an unregistered model, the answer is empty.
     pub async fn lacking(
         &self,
         fingerprint: &str,
@@ -203,13 +203,13 @@ impl Memories {
             .await
     }
 
-    /// The scopes with the most memories, and how many each has. At most so many, and never more than
-    /// [`ROWS_PER_ANSWER`].
+    /// Returns up to `limit` scopes with the most memories, and the number of memories in each; never
+    /// more than [`ROWS_PER_ANSWER`].
     pub async fn scopes(&self, limit: usize) -> Result<Vec<(Scope, u64)>, StoreError> {
         self.ask(move |database| database.scopes(limit)).await
     }
 
-    /// Asks, unless the memories are missed.
+    /// Runs a query, unless memories are missing because of a damaged file.
     async fn ask<T: Send + 'static>(
         &self,
         read: impl Fn(&Database) -> Result<T, SqliteError> + Send + 'static,

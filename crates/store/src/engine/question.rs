@@ -1,4 +1,4 @@
-//! What somebody wants to know, whatever it is.
+//! A query.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use tokio::sync::oneshot;
 use crate::engine::sqlite::{Database, SqliteError};
 use crate::types::error::StoreError;
 
-/// A question that waits for its answer.
+/// A query that waits for its answer.
 pub(crate) trait Question: Send {
-    /// Whether whoever asked has gone.
+    /// Returns `true` if the caller no longer waits.
     fn is_gone(&self) -> bool;
 
-    /// Answers it. After a trouble it can be asked again.
+    /// Runs the query and sends the answer. After an error, the query can be run again.
     fn answer(&mut self, database: &Database) -> Result<(), SqliteError>;
 
-    /// Answers it with an error.
+    /// Answers with an error.
     fn refuse(&mut self, error: StoreError);
 }
 
 type Answer<T> = Result<T, StoreError>;
 
-/// A question that is answered by reading, and where its answer arrives.
+/// Returns a query that runs `read`, and the channel that receives its answer.
 pub(crate) fn ask<T, R>(read: R) -> (Box<dyn Question>, oneshot::Receiver<Answer<T>>)
 where
     T: Send + 'static,
@@ -34,14 +34,14 @@ where
 
 struct Asked<T, R> {
     read: R,
-    /// Gone once it is used.
+    /// `None` once the answer was sent.
     answer: Option<oneshot::Sender<Answer<T>>>,
 }
 
 impl<T, R> Asked<T, R> {
     fn send(&mut self, answer: Answer<T>) {
         if let Some(sender) = self.answer.take() {
-            // Whoever asked may have gone.
+            // The caller may have stopped waiting.
             drop(sender.send(answer));
         }
     }

@@ -1,5 +1,5 @@
-//! What lies between the callers and the thread: a bounded queue that only ever holds its lock for
-//! a push or a swap.
+//! The bounded queue between the callers and the thread. Its lock is only ever held for a push or a
+//! swap.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -20,7 +20,7 @@ use crate::types::limits::{
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
-    /// Told when the thread has a reason to look.
+    /// Signalled when the thread should look at the queue.
     stirred: Condvar,
     dropped: AtomicU64,
 }
@@ -28,26 +28,26 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     records: VecDeque<Activity>,
-    /// When the oldest of the records came: the group is due some time after it.
+    /// Time at which the oldest record arrived; its batch is due [`GROUP_WAIT`] later.
     since: Option<Instant>,
-    /// Each is due at once.
+    /// Queued writes, which are due at once.
     writes: Vec<Write>,
     write_bytes: usize,
     questions: Vec<Box<dyn Question>>,
     closing: bool,
 }
 
-/// What the thread has to do next.
+/// The next batch of work for the thread.
 #[derive(Debug)]
 pub(crate) struct Work {
-    /// At most one commit's worth, oldest first.
+    /// At most one commit of records, oldest first.
     pub(crate) records: Vec<Activity>,
-    /// All that wait, oldest first. They do not wait for records that are more than one commit's worth.
+    /// All queued writes, oldest first, even if more than one commit of records is queued.
     pub(crate) writes: Vec<Write>,
-    /// To be answered once everything that was recorded before is committed. Empty as long as
-    /// there is more to commit.
+    /// Queries, to be answered once all records from before are committed. Empty while more records are
+    /// queued.
     pub(crate) questions: Vec<Box<dyn Question>>,
-    /// Whether to close. Not set as long as there is more to commit.
+    /// The store should close. Not set while more records are queued.
     pub(crate) closing: bool,
 }
 
@@ -61,7 +61,7 @@ impl Queue {
         }
         waiting.records.push_back(activity);
         waiting.since.get_or_insert_with(Instant::now);
-        // Waking the thread for every record would cost the caller more than the record does.
+        // Waking the thread for every record would cost the caller more than the push itself.
         let worth_waking = matches!(waiting.records.len(), 1 | RECORDS_PER_COMMIT);
         drop(waiting);
         if worth_waking {
@@ -70,7 +70,7 @@ impl Queue {
         true
     }
 
-    /// Waits for so long, or until somebody asks, writes or wants to close.
+    /// Sleeps for up to `time`, or until a query, a write or a request to close arrives.
     pub(crate) fn rest(&self, time: Duration) {
         let mut waiting = self.waiting.lock();
         let nobody = |waiting: &mut Waiting| !waiting.is_urgent();
@@ -123,7 +123,7 @@ impl Queue {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until there is something to do.
+    /// Sleeps until there is work.
     pub(crate) fn next(&self) -> Work {
         let mut waiting = self.waiting.lock();
         loop {
@@ -142,13 +142,13 @@ impl Queue {
         }
     }
 
-    /// What there is to do, without sleeping.
+    /// Returns the work that is queued now, without sleeping.
     pub(crate) fn next_now(&self) -> Work {
         self.waiting.lock().take()
     }
 
-    /// Puts back what could not be done. It may take the queue past its bounds by one commit's
-    /// worth, which is better than losing what was accepted.
+    /// Puts back work that failed. This may exceed the limits of the queue by one commit, which is
+    /// better than losing accepted work.
     pub(crate) fn put_back(&self, work: Work) {
         let mut waiting = self.waiting.lock();
         for activity in work.records.into_iter().rev() {
@@ -165,16 +165,15 @@ impl Queue {
         self.ask_again(work.questions);
     }
 
-    /// Puts back what could not be answered.
+    /// Puts back queries that could not be answered.
     pub(crate) fn ask_again(&self, questions: Vec<Box<dyn Question>>) {
         let mut waiting = self.waiting.lock();
         let newer = mem::replace(&mut waiting.questions, questions);
         waiting.questions.extend(newer);
     }
 
-    /// Sleeps for so long while the store does not work, giving everybody who asks or writes this
-    /// error.
-    /// Says whether the store was closed meanwhile.
+    /// Sleeps for `pause` while the store does not work, answering every query and write with this
+    /// error. Returns `true` if the store was closed meanwhile.
     pub(crate) fn refuse_for(&self, pause: Duration, error: &StoreError) -> bool {
         let start = Instant::now();
         let mut waiting = self.waiting.lock();
@@ -188,8 +187,8 @@ impl Queue {
         }
     }
 
-    /// The questions that wait, or that come until this time; none once it is over. Whoever writes
-    /// gets this error. `None` if the store is to be closed.
+    /// Returns the queries that are queued, or that arrive until this time; an empty list once it has
+    /// passed. Writes are answered with this error. Returns `None` if the store is to be closed.
     pub(crate) fn questions_until(
         &self,
         until: Instant,
@@ -209,7 +208,7 @@ impl Queue {
         }
     }
 
-    /// Takes nothing any more, and counts as dropped what is left.
+    /// Shuts the queue and counts the remaining records as dropped.
     pub(crate) fn abandon(&self, error: &StoreError) {
         let mut waiting = self.waiting.lock();
         waiting.closing = true;
@@ -231,7 +230,7 @@ impl Queue {
 }
 
 impl Waiting {
-    /// Whether somebody waits.
+    /// Returns `true` if a caller waits.
     fn is_urgent(&self) -> bool {
         self.closing || !self.questions.is_empty() || !self.writes.is_empty()
     }
@@ -256,7 +255,7 @@ impl Waiting {
         let drained = self.records.is_empty();
         if drained {
             self.since = None;
-            // A burst is over: its room goes back.
+            // Free the memory of a burst.
             self.records.shrink_to(RECORDS_PER_COMMIT);
         }
         self.write_bytes = 0;
@@ -289,9 +288,9 @@ mod tests {
         Write::new(bytes, move |commit| commit.changes(&changes))
     }
 
-    /// Nobody takes anything out here, so the bound is met for certain.
+    /// Nothing takes work out of this queue, so the limit is certain to be reached.
     #[test]
-    fn one_write_too_many_is_refused_until_some_are_taken() {
+    fn excess_write_is_refused_until_the_queue_drains() {
         let queue = Queue::default();
         let mut answers = Vec::new();
         let mut write = || {
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn so_are_too_many_bytes() {
+    fn writes_with_too_many_bytes_are_refused() {
         let queue = Queue::default();
         let long: Arc<str> = "x".repeat(QUEUED_WRITE_BYTES / 2 - 1000).into();
         let write = |id: &Arc<str>| queue.write(forget(std::slice::from_ref(id)).0);

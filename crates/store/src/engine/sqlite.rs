@@ -1,4 +1,4 @@
-//! The engine: one file of the `SQLite` kind. All SQL is here, below and in `migrations/`.
+//! The `SQLite` engine. All SQL is in this module, the modules below it, and `migrations/`.
 
 mod activity;
 mod approvals;
@@ -23,7 +23,7 @@ pub(crate) use self::writes::{Commit, CommitTask};
 use crate::types::activity::Activity;
 use crate::types::limits::LOCK_WAIT;
 
-/// What brings a file from one version to the next; the file's `user_version` counts them.
+/// Migrations from each version of the file to the next; `user_version` counts the ones applied.
 const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_activity.sql"),
     include_str!("migrations/0002_approvals.sql"),
@@ -32,10 +32,10 @@ const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0005_waited.sql"),
 ];
 
-/// Marks a file as ours; it reads `SwBd`.
+/// The application ID of our files; it reads `SwBd`.
 const APPLICATION: i64 = 0x5377_4264;
 
-/// Why the file cannot be used.
+/// The reason why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SqliteError {
     #[error("another program holds it locked")]
@@ -54,7 +54,7 @@ pub(crate) enum SqliteError {
     Make(#[source] io::Error),
     #[error("it cannot be read or copied")]
     Read(#[source] io::Error),
-    /// The file is sound, but what stands in it is not what belongs there.
+    /// The file is intact, but a value in it has an unexpected type or range.
     #[error("something in it cannot be read")]
     Unreadable(#[source] rusqlite::Error),
     #[error("{0}")]
@@ -75,12 +75,12 @@ impl From<rusqlite::Error> for SqliteError {
 }
 
 impl SqliteError {
-    /// Whether a file that is open can still be read.
+    /// Returns `true` if an open file can still be read.
     pub(crate) const fn leaves_reading(&self) -> bool {
         matches!(self, Self::Full | Self::Locked | Self::ReadOnly)
     }
 
-    /// Of the errors that are not the engine's own, those about a value in the file.
+    /// Classifies an error that is not from `SQLite` itself: it may concern a value in the file.
     fn unreadable(error: rusqlite::Error) -> Self {
         match error {
             rusqlite::Error::FromSqlConversionFailure(..)
@@ -96,22 +96,22 @@ impl SqliteError {
 pub(crate) struct Database {
     path: PathBuf,
     connection: Connection,
-    /// Whether a commit waits until the disk has it.
+    /// Commits wait until the data is on disk.
     syncs: bool,
-    /// How many rows of activity there are; `None` until somebody had time to count.
+    /// Number of rows of activity; `None` until they are first counted.
     rows: Option<u64>,
-    /// Likewise, of approvals that are closed.
+    /// Number of closed approvals; `None` until they are first counted.
     closed: Option<u64>,
-    /// The damaged files whose memories are missed.
+    /// Damaged files whose memories have not been restored.
     aside: Option<Arc<str>>,
-    /// How far it is with the vectors of models that go.
+    /// Progress of removing the vectors of retired models.
     vectors: memory::Trim,
-    /// Up to which row every version has a vector of which model, as far as was looked.
+    /// A model, and the row up to which every version is known to have a vector of it.
     filled: Cell<(i64, i64)>,
 }
 
 impl Database {
-    /// Opens the file, or makes it, and brings it up to date.
+    /// Opens or creates the file, and migrates it.
     pub(crate) fn open(path: &Path) -> Result<Self, SqliteError> {
         make(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -120,7 +120,7 @@ impl Database {
         check_owner(&connection)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "normal")?;
-        // Where the system would take the disk's word that something is written, it asks again.
+        // On macOS, `fsync` alone does not force the disk to write its cache.
         connection.pragma_update(None, "fullfsync", true)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         migrate(&mut connection, path)?;
@@ -136,8 +136,7 @@ impl Database {
         })
     }
 
-    /// Commits all of this, except for the writes that are in conflict. Each write knows then what it
-    /// came to.
+    /// Commits all of this, except for writes that conflict. Afterwards each write has its result.
     pub(crate) fn commit(
         &mut self,
         activities: &[Activity],
@@ -165,7 +164,7 @@ impl Database {
         Ok(())
     }
 
-    /// Writes a page of the file as it is, to learn whether that can be done.
+    /// Rewrites a page of the file unchanged, to test if the file can be written to.
     pub(crate) fn probe(&mut self) -> Result<(), SqliteError> {
         let version = version(&self.connection)?;
         let transaction = begin(&mut self.connection)?;
@@ -174,7 +173,7 @@ impl Database {
         Ok(())
     }
 
-    /// Has commits from now on wait for the disk, or not: then a loss of power may undo the last.
+    /// Sets whether commits wait for the disk; if not, a loss of power may undo the last ones.
     fn sync_commits(&mut self, syncs: bool) -> rusqlite::Result<()> {
         if self.syncs != syncs {
             let level = if syncs { "full" } else { "normal" };
@@ -184,9 +183,9 @@ impl Database {
         Ok(())
     }
 
-    /// Puts everything into the one file and lets go of it.
+    /// Moves the log into the database file and closes it.
     pub(crate) fn close(self) {
-        // Where somebody else is reading, the log stays beside the file; nothing is lost by it.
+        // If another process is reading, the log stays beside the file; nothing is lost.
         let emptied = self
             .connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
@@ -196,7 +195,7 @@ impl Database {
     }
 }
 
-/// Puts a damaged file aside, with its log, for whoever wants to rescue something.
+/// Sets a damaged file aside, with its log, so that data can be salvaged from it.
 pub(crate) fn put_aside(path: &Path) -> io::Result<PathBuf> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -221,8 +220,8 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes an empty file that only its owner can read, because errors may quote anything. The
-/// engine gives the log beside it the same mode.
+/// Creates an empty file that only its owner can read, because error texts may contain anything.
+/// `SQLite` gives the log beside it the same mode.
 fn make(path: &Path) -> Result<(), SqliteError> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(SqliteError::Make)?;
@@ -237,7 +236,7 @@ fn make(path: &Path) -> Result<(), SqliteError> {
     }
 }
 
-/// Refuses a file that is not ours to change, before anything of it was changed.
+/// Refuses a file of another program or a newer version, before anything in it is changed.
 fn check_owner(connection: &Connection) -> Result<(), SqliteError> {
     let version = version(connection)?;
     let application: i64 =
@@ -254,15 +253,15 @@ fn check_owner(connection: &Connection) -> Result<(), SqliteError> {
             known: MIGRATIONS.len(),
         }
     };
-    // Even tidying up the log when letting go would be a change.
+    // Even a checkpoint on close would be a change.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Err(refusal)
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), SqliteError> {
-    // This is done even when there is nothing to do: it tells whether the file can be written to.
+    // This transaction runs even if no migration is due: it tests that the file can be written to.
     let transaction = begin(connection)?;
-    // Another process may have done it in the meantime, so the version is read again.
+    // Another process may have migrated the file meanwhile, so the version is read again.
     let done = usize::try_from(version(&transaction)?).unwrap_or(0);
     for migration in MIGRATIONS.iter().skip(done) {
         transaction.execute_batch(migration)?;
@@ -283,12 +282,12 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Begins by taking the lock, so that a transaction cannot fail for it half-way.
+/// Takes the write lock at the start, so that a transaction cannot fail half-way for lack of it.
 fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-/// The numbers of the engine are signed; nothing that is counted here comes near their end.
+/// Converts to the signed integers of `SQLite`; no count in this crate comes near their limit.
 fn signed(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
@@ -319,7 +318,7 @@ mod tests {
     use crate::types::micros_since_1970;
 
     #[test]
-    fn times_survive_on_both_sides_of_1970() {
+    fn times_before_and_after_1970_round_trip() {
         for micros in [0, 1, -1, 1_794_718_800_123_456, -62_000_000_000_000_000] {
             assert_eq!(micros_since_1970(time_of(micros)), micros);
         }

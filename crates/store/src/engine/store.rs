@@ -1,4 +1,4 @@
-//! The handle that everybody holds.
+//! The handle to the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::types::error::{Fate, StoreError};
 use crate::types::limits::STATUSES_PER_QUESTION;
 use crate::types::status::Status;
 
-/// A handle to the store. Cloning it is cheap; when the last one goes, the store closes.
+/// A handle to the store. Cloning it is cheap; dropping the last one closes the store.
 #[derive(Debug, Clone)]
 pub struct Store {
     handle: Arc<Handle>,
 }
 
-/// How much is kept. Whatever is more goes bit by bit, the oldest first.
+/// Retention limits. Rows beyond them are removed step by step, the oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// The most rows.
@@ -37,20 +37,21 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// How much is kept of approvals that are closed, since they were. Open ones are always kept.
+    /// Retention of closed approvals, counted from the time they were closed. Open ones are always
+    /// kept.
     pub const APPROVALS: Self = Self {
         rows: 10_000,
         age: Duration::from_hours(90 * 24),
     };
 
-    /// The beginning of what is kept.
+    /// The oldest time that is kept.
     pub(crate) fn oldest(self) -> SystemTime {
         let oldest = SystemTime::now().checked_sub(self.age);
         oldest.unwrap_or(UNIX_EPOCH)
     }
 }
 
-/// How much is kept of activity.
+/// Retention of activity.
 impl Default for Retention {
     fn default() -> Self {
         Self {
@@ -61,18 +62,18 @@ impl Default for Retention {
 }
 
 impl Store {
-    /// Opens the file, or makes it, in the background.
+    /// Opens or creates the file in the background.
     pub fn open(path: PathBuf) -> Self {
         Self::open_keeping(path, Retention::default())
     }
 
-    /// Like [`open`](Self::open), but leaves the machine to others first: for so long, unless somebody
-    /// asks for something.
+    /// Like [`open`](Self::open), but leaves the machine to other work first: waits for `rest`, or
+    /// until the first query, write or request to close.
     pub fn open_after(path: PathBuf, rest: Duration) -> Self {
         Self::start(path, Retention::default(), rest)
     }
 
-    /// Like [`open`](Self::open), for another amount.
+    /// Like [`open`](Self::open), with different retention limits.
     pub fn open_keeping(path: PathBuf, retention: Retention) -> Self {
         Self::start(path, retention, Duration::ZERO)
     }
@@ -82,7 +83,7 @@ impl Store {
         let (status, watcher) = watch::channel(Status::Initializing);
         let writer = WriterThread::new(path, retention, Arc::clone(&queue), status);
         let thread = thread::Builder::new().name("store".to_owned());
-        // If the thread does not start, the writer is dropped, which sets the status.
+        // If the thread does not start, dropping the writer sets the status.
         let resting = Arc::clone(&queue);
         let spawned = thread.spawn(move || {
             resting.rest(rest);
@@ -95,48 +96,48 @@ impl Store {
         Self { handle }
     }
 
-    /// Where the store stands.
+    /// Returns the state of the store.
     pub fn status(&self) -> Status {
         self.handle.watcher.borrow().clone()
     }
 
-    /// To be told when the status changes.
+    /// Returns a receiver that is notified when the status changes.
     pub fn watch(&self) -> watch::Receiver<Status> {
         self.handle.watcher.clone()
     }
 
-    /// Remembers a call. It never waits; `false` says that the call was dropped because too many
-    /// wait for the disk or because the store is closed.
+    /// Records a call, without ever waiting. Returns `false` if the call was dropped because the queue
+    /// is full or the store is closed.
     pub fn record(&self, activity: Activity) -> bool {
         self.handle.queue.push(activity.bounded())
     }
 
-    /// The calls that match, newest first, with everything recorded so far.
+    /// Returns the calls that match, newest first, including everything recorded so far.
     pub async fn activity(&self, query: Query) -> Result<Vec<Activity>, StoreError> {
         self.ask(move |database| database.activity(&query)).await
     }
 
-    /// Makes all of these changes or none; they are on the disk when this answers `Ok`, and survive
-    /// even a loss of power. Whoever stops waiting for the answer does not stop the write.
+    /// Applies all of these changes or none; they are on disk when this returns `Ok`, and survive even
+    /// a loss of power. Dropping the future does not cancel the write.
     ///
-    /// [`StoreError::Conflict`]: an approval has another version than the one to be replaced, or
-    /// is to get one that is not greater. Nothing of this write was made then.
-    /// [`StoreError::Unavailable`] where the disk failed in the middle of it: it was not made as far
-    /// as can be told, but only reading it again after the trouble makes that certain.
+    /// [`StoreError::Conflict`]: an approval does not have the version to replace, or the new version
+    /// is not greater. No part of this write was applied. [`StoreError::Unavailable`], if the disk
+    /// failed in the middle of the write: it was probably not applied, but only reading the data again
+    /// after the problem is solved can confirm that.
     pub async fn write(&self, changes: Vec<Change>) -> Result<(), StoreError> {
         let bytes = changes.iter().map(Change::bytes).sum();
         let (write, answered) = Write::new(bytes, move |commit| commit.changes(&changes));
         self.submit(write, answered).await
     }
 
-    /// What is remembered for agents.
+    /// Returns a handle to the memories of agents.
     pub fn memories(&self) -> Memories {
         Memories::of(self.clone())
     }
 
-    /// The approvals that match, newest first, and of two created at the same time the one with the
-    /// greater id first. There may be fewer than the limit if they are long
-    /// ([`BYTES_PER_ANSWER`](crate::BYTES_PER_ANSWER)): only an empty answer is the end.
+    /// Returns the approvals that match, newest first; of two created at the same time, the one with
+    /// the greater ID comes first. If they are long, there may be fewer than the limit
+    /// ([`BYTES_PER_ANSWER`](crate::BYTES_PER_ANSWER)). Only an empty answer marks the end.
     pub async fn approvals(&self, mut which: Which) -> Result<Vec<Approval>, StoreError> {
         which.statuses.sort();
         which.statuses.dedup();
@@ -149,43 +150,44 @@ impl Store {
         self.ask(move |database| database.approvals(&which)).await
     }
 
-    /// The approval with this id.
+    /// Returns the approval with this ID.
     pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
         let id: Arc<str> = id.into();
         self.ask(move |database| database.approval(&id)).await
     }
 
-    /// All remembered rules, oldest first, also those that have ended since the store was opened.
+    /// Returns all remembered rules, oldest first, including rules that have expired since the store
+    /// was opened.
     pub async fn rules(&self) -> Result<Vec<Rule>, StoreError> {
         self.ask(Database::rules).await
     }
 
-    /// The entries of the audit log after number `since`, oldest first. At most so many, and never
+    /// Returns up to `limit` entries of the audit log after number `since`, oldest first, and never
     /// more than [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER); fewer if they are long, as with
     /// [`approvals`](Self::approvals).
     pub async fn audit(&self, since: u64, limit: usize) -> Result<Vec<Audited>, StoreError> {
         self.ask(move |database| database.audit(since, limit)).await
     }
 
-    /// How many records were dropped since the store was opened.
+    /// Returns the number of records dropped since the store was opened.
     pub fn dropped(&self) -> u64 {
         self.handle.queue.dropped()
     }
 
-    /// Asks the store to commit what is queued and to close. Nothing is taken any more.
+    /// Asks the store to commit everything that is queued and to close. Further requests are refused.
     pub fn close(&self) {
         self.handle.queue.close();
     }
 
-    /// Waits until the store is closed, or has given up. Once [`close`](Self::close) was called,
-    /// only a disk that does not answer makes this last.
+    /// Waits until the store is closed, or has given up. After [`close`](Self::close), only a disk
+    /// that does not respond can delay this.
     pub async fn closed(&self) {
         let mut watcher = self.watch();
-        // An error means that the thread is gone, which is closed too.
+        // An error means that the thread is gone, which counts as closed.
         drop(watcher.wait_for(is_over).await);
     }
 
-    /// Has this written, and waits for its answer.
+    /// Queues a write and waits for its result.
     pub(crate) async fn submit<T>(
         &self,
         write: Write,
@@ -206,7 +208,7 @@ impl Store {
         answered.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Refuses at once what the store cannot do at present.
+    /// Fails at once if the store cannot serve the request at present.
     fn available(&self, to_read: bool) -> Result<(), StoreError> {
         match self.status() {
             Status::Failed { readable: true, .. } if to_read => Ok(()),

@@ -1,4 +1,4 @@
-//! Writes that wait to be committed, each whole or not at all.
+//! Queued writes, each of which is atomic.
 
 use std::fmt;
 
@@ -7,25 +7,26 @@ use tokio::sync::oneshot;
 use crate::engine::sqlite::{Commit, CommitTask, SqliteError};
 use crate::types::error::{Fate, StoreError};
 
-/// A write, whatever it is.
+/// A write of any type.
 pub(crate) struct Write {
     bytes: usize,
     lasting: bool,
     task: Box<dyn Task>,
 }
 
-/// What is to be done, and who is to be told.
+/// An operation and the channel for its result.
 trait Task: Send {
-    /// Does it; `false` if that is not to be. After a trouble it can be done again.
+    /// Runs the operation; `Ok(false)` means that its effects are to be rolled back. After an error, it
+    /// can be run again.
     fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, SqliteError>;
 
-    /// Tells what it came to. Whoever waited may have gone.
+    /// Sends the result. The caller may have stopped waiting.
     fn answer(self: Box<Self>, refusal: Option<StoreError>);
 }
 
 impl Write {
-    /// A write that takes about so much room while it waits, and where its answer arrives. What it did
-    /// is undone if it comes to an error.
+    /// Returns a write with an approximate size in bytes, and the channel that receives its result. If
+    /// the operation returns an error, its effects are rolled back.
     pub(crate) fn new<T, M>(bytes: usize, make: M) -> (Self, oneshot::Receiver<Fate<T>>)
     where
         T: Send + 'static,
@@ -34,8 +35,8 @@ impl Write {
         Self::followed(bytes, make, |_| ())
     }
 
-    /// The same, with somebody who is told what was made on the thread of the store, before anybody else
-    /// and in the order of commits.
+    /// Like [`new`](Self::new), but calls `follow` with the result on the store's thread, before the
+    /// caller receives it and in commit order.
     pub(crate) fn followed<T, M, F>(
         bytes: usize,
         make: M,
@@ -62,7 +63,7 @@ impl Write {
         (write, answered)
     }
 
-    /// The same, which a loss of power may undo: it can be made again.
+    /// Marks the write as one that a loss of power may undo, because it can be repeated.
     pub(crate) fn passing(self) -> Self {
         Self {
             lasting: false,
@@ -70,17 +71,17 @@ impl Write {
         }
     }
 
-    /// About how much room it takes.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Says what it came to, once that is committed.
+    /// Sends the result, once it is committed.
     pub(crate) fn answer(self) {
         self.task.answer(None);
     }
 
-    /// Says that it was not made.
+    /// Reports that the write was not applied.
     pub(crate) fn refuse(self, error: StoreError) {
         self.task.answer(Some(error));
     }
@@ -109,7 +110,7 @@ impl fmt::Debug for Write {
 struct Made<T, M, F> {
     make: M,
     follow: F,
-    /// Not there until it was made.
+    /// `None` until the operation has run.
     fate: Option<Fate<T>>,
     answer: oneshot::Sender<Fate<T>>,
 }
@@ -130,7 +131,7 @@ where
     fn answer(self: Box<Self>, refusal: Option<StoreError>) {
         let fate = match refusal {
             Some(error) => Err(error),
-            // It is only asked for after it was made.
+            // The result is only sent after the operation has run.
             None => self.fate.unwrap_or(Err(StoreError::Closed)),
         };
         if let Ok(made) = &fate {

@@ -1,13 +1,13 @@
-//! The thread that keeps the file: opens it, commits what is queued, answers questions, removes
-//! what is too old, and says how it fares.
+//! The thread that owns the file: it opens the file, commits queued work, answers queries, removes
+//! expired rows, and reports its status.
 //!
 //! ```text
 //! opening ──ok──▶ serving ──closed──▶ gone
 //!    ▲  │            │
-//!    │  └─ locked, full, …: says so, waits, tries again ─┘
-//!    │               └── full, locked, read-only: reads on, refuses writes, tries again
-//!    └──── damaged: the file is put aside
-//! opening ──newer, foreign──▶ gone, the file left alone
+//!    │  └─ locked, full, …: reports it, waits, retries ──┘
+//!    │               └── full, locked, read-only: answers queries, refuses writes, retries
+//!    └──── damaged: the file is set aside
+//! opening ──newer, foreign──▶ gone, the file untouched
 //! ```
 
 use std::ops::ControlFlow;
@@ -33,17 +33,17 @@ pub(crate) struct WriterThread {
     retention: Retention,
     queue: Arc<Queue>,
     status: watch::Sender<Status>,
-    /// What a ready store tells all the same.
+    /// Message shown even while the store is ready.
     note: Option<Arc<str>>,
     damaged_files: u32,
     pause: Duration,
 }
 
-/// Why the thread stops.
+/// The reason why the thread stops.
 enum End {
-    /// It was asked to.
+    /// The store was closed.
     Closed,
-    /// There is no use in going on.
+    /// Retrying is pointless.
     GivenUp(Advice),
 }
 
@@ -86,7 +86,7 @@ impl WriterThread {
         self.leave(end);
     }
 
-    /// Opens the file, however long it takes.
+    /// Opens the file, retrying for as long as necessary.
     fn open(&mut self) -> Result<Database, End> {
         loop {
             match Database::open(&self.path) {
@@ -99,7 +99,7 @@ impl WriterThread {
         }
     }
 
-    /// Serves until asked to close, or until the file must be opened anew.
+    /// Serves until the store is closed, or until the file must be reopened.
     fn serve(&mut self, database: &mut Database) -> Result<(), SqliteError> {
         let mut more_to_trim = true;
         loop {
@@ -112,7 +112,7 @@ impl WriterThread {
         }
     }
 
-    /// Serves once. `Break` if asked to close.
+    /// Serves one batch of work. Returns `Break` if the store is to be closed.
     fn serve_next(
         &mut self,
         database: &mut Database,
@@ -149,7 +149,7 @@ impl WriterThread {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Answers questions. Those that are left after a trouble are asked again.
+    /// Answers queries. After an error, the remaining ones are queued again.
     fn answer(
         &self,
         database: &Database,
@@ -162,7 +162,7 @@ impl WriterThread {
             }
             match question.answer(database) {
                 Ok(()) => {}
-                // That is about one row: the file is fine otherwise.
+                // The error concerns a single row; the rest of the file is fine.
                 Err(trouble @ SqliteError::Unreadable(_)) => {
                     question.refuse(Advice::about(&self.path, &trouble).error());
                 }
@@ -176,8 +176,8 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Answers questions and refuses writes until the file can be written to again. A file that must be
-    /// opened anew, or a wish to close, ends it with the trouble.
+    /// Answers queries and refuses writes until the file can be written to again. Returns the error if
+    /// the file must be reopened, or if the store is to be closed.
     fn read_on(
         &mut self,
         database: &mut Database,
@@ -206,7 +206,7 @@ impl WriterThread {
         }
     }
 
-    /// Does what there is to do about a trouble: `Ok` means to try again now.
+    /// Handles an error; `Ok` means to retry now.
     fn overcome(&mut self, trouble: &SqliteError) -> Result<(), End> {
         let complaint = Advice::about(&self.path, trouble);
         match trouble {
@@ -243,12 +243,12 @@ impl WriterThread {
         }
     }
 
-    /// Says what is wrong and lets some time pass.
+    /// Reports the problem and waits.
     fn wait(&mut self, complaint: &Advice) -> Result<(), End> {
         self.complain(complaint, false);
         let pause = self.lengthen_pause();
         if self.queue.refuse_for(pause, &complaint.clone().error()) {
-            // There may be a last chance; it is not worth waiting for another.
+            // Try once more before closing; waiting for another attempt is not worthwhile.
             if let Ok(mut database) = Database::open(&self.path)
                 && self.serve(&mut database).is_ok()
             {
@@ -259,7 +259,7 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Tells the status; the log, only if that is news.
+    /// Updates the status, and logs the problem if the status has changed.
     fn complain(&self, complaint: &Advice, readable: bool) {
         let failed = Status::Failed {
             message: Arc::clone(&complaint.message),
@@ -277,7 +277,7 @@ impl WriterThread {
         }
     }
 
-    /// The pause before the next attempt, which is longer each time.
+    /// Returns the pause before the next attempt, and doubles the one after it.
     fn lengthen_pause(&mut self) -> Duration {
         let pause = self.pause;
         self.pause = (pause * 2).min(RETRY_LONGEST);
@@ -309,7 +309,7 @@ impl WriterThread {
                 (status, complaint.error())
             }
         };
-        // In this order: whoever sees the status finds the queue shut already.
+        // The order matters: a caller that sees the status must find the queue shut already.
         self.queue.abandon(&error);
         self.status.send_replace(status);
     }

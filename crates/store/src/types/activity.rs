@@ -1,4 +1,4 @@
-//! What is remembered of one call, and how to ask for it.
+//! The record of one call, and queries for records.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -8,35 +8,36 @@ use crate::types::limits::{ERROR_BYTES, NAME_BYTES};
 /// One call that went through the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activity {
-    /// Its place in the order of recording. The store gives it out when it commits and never twice;
-    /// what the caller puts here is not looked at.
+    /// Position in the order of recording. The store assigns it at commit and never reuses one; a
+    /// value set by the caller is ignored.
     pub id: u64,
-    /// When it began; kept to the microsecond.
+    /// Time of the call's start, stored to the microsecond.
     pub at: SystemTime,
-    /// Which server it went to.
+    /// Server that was called.
     pub server: Arc<str>,
     /// The MCP method.
     pub method: Arc<str>,
     /// The tool, prompt or resource.
     pub name: Arc<str>,
-    /// Who called.
+    /// Client that made the call.
     pub client: Arc<str>,
-    /// How long it took; kept to the microsecond.
+    /// Duration of the call, stored to the microsecond.
     pub duration: Duration,
-    /// How much of that it waited for people, or for its client to answer; kept to the microsecond.
+    /// Part of the duration that was spent waiting for people, or for the client to answer; stored
+    /// to the microsecond.
     pub waited: Duration,
-    /// How it ended.
+    /// Outcome of the call.
     pub outcome: Outcome,
-    /// What went wrong, in words.
+    /// Text of the error.
     pub error: Option<Arc<str>>,
-    /// The size of the question.
+    /// Size of the request in bytes.
     pub request_bytes: u64,
-    /// The size of the answer.
+    /// Size of the response in bytes.
     pub response_bytes: u64,
 }
 
 impl Activity {
-    /// The same with no text longer than is kept.
+    /// Truncates every text to the length that the store keeps.
     pub(crate) fn bounded(mut self) -> Self {
         for name in [
             &mut self.server,
@@ -53,26 +54,26 @@ impl Activity {
     }
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// With an answer.
+    /// The server returned a result.
     Ok,
-    /// With an answer in which the tool says that it failed.
+    /// The server returned a result in which the tool reports a failure.
     ToolError,
-    /// With an error.
+    /// The call ended with an error.
     Error {
-        /// The JSON-RPC code.
+        /// The JSON-RPC error code.
         code: i64,
     },
-    /// It was withdrawn.
+    /// The call was cancelled.
     Cancelled,
-    /// It took too long.
+    /// The call timed out.
     Timeout,
 }
 
 impl Outcome {
-    /// The outcome without its details.
+    /// Returns the outcome without its details.
     pub const fn kind(self) -> OutcomeKind {
         match self {
             Self::Ok => OutcomeKind::Ok,
@@ -100,7 +101,7 @@ pub enum OutcomeKind {
 }
 
 impl OutcomeKind {
-    /// Every kind there is.
+    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::Ok,
         Self::ToolError,
@@ -109,7 +110,7 @@ impl OutcomeKind {
         Self::Timeout,
     ];
 
-    /// The word for it, in the file and elsewhere.
+    /// The name of the kind, as used in the file and elsewhere.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -121,23 +122,24 @@ impl OutcomeKind {
     }
 }
 
-/// Which calls to show. What is not set does not matter; the default is the newest hundred.
+/// A filter for calls. Fields that are not set match everything; the default selects the newest
+/// hundred.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     /// Only calls to this server.
     pub server: Option<String>,
     /// Only calls to this tool, prompt or resource.
     pub name: Option<String>,
-    /// Only calls that ended in one of these ways; in any way if there is none.
+    /// Only calls with one of these outcomes; any outcome if empty.
     pub outcomes: Vec<OutcomeKind>,
-    /// Only calls recorded after this one.
+    /// Only calls recorded after the one with this ID.
     pub since: Option<u64>,
-    /// Only calls recorded before this one.
+    /// Only calls recorded before the one with this ID.
     pub before: Option<u64>,
-    /// Only calls with this text in the server, method, name, client or error; the case of
-    /// the letters A to Z does not matter.
+    /// Only calls with this text in the server, method, name, client or error; the letters A to Z
+    /// match in either case.
     pub text: Option<String>,
-    /// At most so many, and never more than [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
+    /// The most calls to return, capped at [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
     pub limit: usize,
 }
 
@@ -155,7 +157,7 @@ impl Default for Query {
     }
 }
 
-/// The longest beginning of `text` that has at most `bytes` bytes.
+/// The longest prefix of `text` with at most `bytes` bytes.
 pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

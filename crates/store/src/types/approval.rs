@@ -1,49 +1,50 @@
-//! Approvals and remembered rules as they are kept, and how to ask for them.
+//! Approvals and remembered rules as they are stored, and queries for them.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Something a person is asked about. Only what lists are made by is known here; everything else
-/// is in the body.
+/// A request for a person's decision. The store knows only the fields that lists filter and sort by;
+/// everything else is in the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
-    /// Its name, given by the caller and never checked.
+    /// ID chosen by the caller, which the store does not validate.
     pub id: Arc<str>,
-    /// What kind of thing is asked.
+    /// Kind of the request.
     pub kind: Arc<str>,
-    /// Where it stands.
+    /// Status of the request.
     pub status: Arc<str>,
-    /// Whether it still waits for something. What is open is never removed.
+    /// `true` while the request is pending. Open approvals are never removed.
     pub open: bool,
-    /// Which server it concerns.
+    /// Server that the request concerns.
     pub server: Arc<str>,
-    /// When it was asked; kept to the microsecond.
+    /// Time of creation, stored to the microsecond.
     pub created: SystemTime,
-    /// When it was last changed; kept to the microsecond. What is closed is kept for some time after
-    /// this.
+    /// Time of the last change, stored to the microsecond. Closed approvals are kept for some time
+    /// after it.
     pub changed: SystemTime,
-    /// Which version of it this is; at least 1 and greater than the one before.
+    /// Version of the approval; at least 1, and greater than that of the state before.
     pub version: u64,
-    /// JSON that the store does not read.
+    /// JSON that the store does not interpret.
     pub body: Arc<str>,
 }
 
-/// Which approvals to show. What is not set does not matter; the default is the newest hundred.
+/// A filter for approvals. Fields that are not set match everything; the default selects the newest
+/// hundred.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Which {
-    /// Only approvals with one of these statuses; with any, if there are none here. At most
+    /// Only approvals with one of these statuses; any status if empty. At most
     /// [`STATUSES_PER_QUESTION`](crate::STATUSES_PER_QUESTION).
     pub statuses: Vec<Arc<str>>,
-    /// Only approvals that are open, or that are not.
+    /// Only open approvals, or only closed ones.
     pub open: Option<bool>,
     /// Only approvals of this kind.
     pub kind: Option<Arc<str>>,
     /// Only approvals that concern this server.
     pub server: Option<Arc<str>>,
-    /// Only approvals that come after the one with this id in the list. After one that is not there
-    /// any more comes nothing.
+    /// Only approvals that follow the one with this ID in the list. If that approval no longer
+    /// exists, the list is empty.
     pub before: Option<Arc<str>>,
-    /// At most so many, and never more than [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
+    /// The most approvals to return, capped at [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
     pub limit: usize,
 }
 
@@ -60,16 +61,16 @@ impl Default for Which {
     }
 }
 
-/// A rule that somebody asked to be remembered.
+/// A rule that a person asked to remember.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name, given by the caller and never checked.
+    /// ID chosen by the caller, which the store does not validate.
     pub id: Arc<str>,
-    /// When it was made; kept to the microsecond.
+    /// Time of creation, stored to the microsecond.
     pub created: SystemTime,
-    /// When it ends, if ever; kept to the microsecond. A rule that has ended is removed when the
-    /// store is next opened; until then it is for the reader to pass over.
+    /// Expiry time, if any, stored to the microsecond. The store removes expired rules when it is
+    /// next opened; until then, readers have to skip them.
     pub expires: Option<SystemTime>,
-    /// JSON that the store does not read.
+    /// JSON that the store does not interpret.
     pub body: Arc<str>,
 }

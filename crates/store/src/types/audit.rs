@@ -1,4 +1,4 @@
-//! The audit log: what an entry is, and how entries hang together.
+//! The audit log: its entries, and the hash chain that links them.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -7,32 +7,32 @@ use sha2::{Digest as _, Sha256};
 
 use super::micros_since_1970;
 
-/// Something that was done, as it is to be noted.
+/// An action to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// When; kept to the microsecond.
+    /// Time of the action, stored to the microsecond.
     pub at: SystemTime,
-    /// What was done.
+    /// Action that was taken.
     pub what: Arc<str>,
-    /// To what.
+    /// Object of the action.
     pub subject: Arc<str>,
-    /// JSON that the store does not read.
+    /// JSON that the store does not interpret.
     pub body: Arc<str>,
 }
 
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audited {
-    /// Its number, from 1 and without gaps.
+    /// Sequence number, from 1 and without gaps.
     pub seq: u64,
-    /// What was noted.
+    /// Recorded action.
     pub entry: Entry,
-    /// What ties it to every entry before it.
+    /// Hash of this entry and the hash before it, which chains it to all earlier entries.
     pub hash: [u8; 32],
 }
 
 impl Audited {
-    /// Whether the entry is what was written after an entry with this hash.
+    /// Returns `true` if the entry is intact and was written after an entry with this hash.
     pub fn follows(&self, previous: &[u8; 32]) -> bool {
         let entry = &self.entry;
         let texts = [&*entry.what, &*entry.subject, &*entry.body];
@@ -44,55 +44,55 @@ impl Audited {
 /// The last entry of a log that was moved to an archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Anchor {
-    /// Its number; 0 if there is none.
+    /// Sequence number; 0 if nothing was archived.
     pub seq: u64,
-    /// Its hash; zeros if there is none.
+    /// Hash of the entry; zeros if nothing was archived.
     pub hash: [u8; 32],
 }
 
-/// What became of a log.
+/// The result of verifying a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// How many entries are whole, from the first on, those that were moved to archives included.
+    /// Number of intact entries, counted from the first and including archived ones.
     pub entries: u64,
-    /// How many of them were moved to archives.
+    /// Number of these entries that were moved to archives.
     pub archived: u64,
-    /// The hash of the last of them; zeros if there is none.
+    /// Hash of the last of these entries; zeros if there is none.
     pub head: [u8; 32],
-    /// The first thing that is wrong.
+    /// The first defect.
     pub broken: Option<Broken>,
 }
 
-/// Where a log is not what was written.
+/// The place at which a log differs from the one that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken {
-    /// The number of the first entry that cannot be relied upon.
+    /// Sequence number of the first entry that cannot be trusted.
     pub seq: u64,
-    /// What is wrong with it.
+    /// Defect of that entry.
     pub why: Flaw,
 }
 
-/// What is wrong with a log.
+/// A defect of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// There are later ones.
+    /// The entry is missing, but later ones exist.
     #[error("the entry is missing")]
     Missing,
-    /// Or it was put in, or is in another place.
+    /// The entry was changed, inserted or moved.
     #[error("the entry, or one before it, is not what was written")]
     Changed,
-    /// The log is noted to go on.
+    /// The recorded end of the log is further on.
     #[error("the end of the log was cut off")]
     Cut,
-    /// The log is noted to end before it.
+    /// The recorded end of the log is before this entry.
     #[error("the entry was added without the store")]
     Added,
-    /// So nobody can tell whether entries are missing at the end.
+    /// The recorded end of the log is missing, so that a truncated log cannot be detected.
     #[error("the note of where the log ends is gone")]
     Unended,
 }
 
-/// The hash of an entry.
+/// Computes the hash of an entry.
 pub(crate) fn link(previous: &[u8; 32], seq: i64, at: i64, texts: [&str; 3]) -> [u8; 32] {
     let (seq, at) = (seq.to_be_bytes(), at.to_be_bytes());
     let [what, subject, body] = texts.map(str::as_bytes);
@@ -108,17 +108,18 @@ pub(crate) fn link(previous: &[u8; 32], seq: i64, at: i64, texts: [&str; 3]) -> 
 mod tests {
     use super::*;
 
-    /// Files out there hold such hashes: another way to make them needs another version of the file.
+    /// Existing files contain such hashes: a different algorithm needs a new version of the file
+    /// format.
     #[test]
-    fn the_hash_is_what_it_has_always_been() {
+    fn hash_of_an_entry_is_stable() {
         let hash = link(&[0; 32], 1, 1_794_718_800_000_000, ["decided", "k7", "{}"]);
-        // Made with another program from the description above.
+        // Computed by a different program from the description of `verify`.
         let beginning = [0x06, 0x25, 0x07, 0x90, 0x72, 0xc8, 0x4c, 0x30];
         assert_eq!(hash[..8], beginning);
     }
 
     #[test]
-    fn no_two_ways_to_cut_the_same_letters_have_one_hash() {
+    fn different_field_boundaries_give_different_hashes() {
         let hash = |texts| link(&[0; 32], 1, 0, texts);
         assert_ne!(hash(["ab", "c", ""]), hash(["a", "bc", ""]));
         assert_ne!(hash(["ab", "c", ""]), hash(["ab", "", "c"]));

@@ -1,4 +1,4 @@
-//! What can be written durably.
+//! Durable changes.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use crate::types::limits::CHANGE_BYTES;
 /// One part of a [`write`](crate::Store::write).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// An approval is new, or stands differently.
+    /// Creates or updates an approval.
     Approval {
-        /// How it stands now.
+        /// New state of the approval.
         row: Approval,
-        /// The version that it replaces; 0 if it is new.
+        /// Version that it replaces; 0 if it is new.
         was: u64,
     },
-    /// A rule is to be remembered, in place of one with the same id.
+    /// Remembers a rule, replacing one with the same ID.
     Remember(Rule),
-    /// A rule is to be forgotten. It is no error if there is none with this id.
+    /// Forgets a rule. An unknown ID is not an error.
     Forget(Arc<str>),
-    /// Something is to be noted in the audit log.
+    /// Appends an entry to the audit log.
     Audit(Entry),
 }
 
 impl Change {
-    /// About how much room it takes while it waits.
+    /// Approximate size of the queued change, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts: &[&Arc<str>] = match self {
             Self::Approval { row, .. } => {

@@ -1,49 +1,49 @@
-//! Why a question got no answer, or a write was not made.
+//! Errors of queries and writes.
 
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-/// Why the store did not do what was asked for.
+/// An error of the store.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The file cannot be used at present.
     #[error("{message}")]
     Unavailable {
-        /// What is wrong.
+        /// Description of the problem.
         message: Arc<str>,
-        /// What to do about it.
+        /// Advice for the user.
         action: Arc<str>,
     },
-    /// An approval or a memory does not have the version that was to be replaced, or what was to be
-    /// new is there, or what was to be there is gone. Nothing was written.
+    /// An approval or a memory does not have the version to replace, a new ID exists already, or an
+    /// object that the change refers to is gone. Nothing was written.
     #[error("what is kept was changed by somebody else meanwhile")]
     Conflict,
-    /// The memories are in a damaged file that was put aside. Everything else works.
+    /// The memories are in a damaged file that was set aside. Everything else works.
     #[error("the memories are in a damaged file that was put aside ({aside})")]
     Damaged {
-        /// Where the damaged file is; several are separated by commas.
+        /// Path of the damaged file; several are separated by commas.
         aside: Arc<str>,
     },
-    /// What was to be written makes no sense.
+    /// The change is invalid.
     #[error("{why}")]
     Invalid {
-        /// What is wrong with it.
+        /// Reason why it is invalid.
         why: &'static str,
     },
-    /// Too many questions or writes wait already.
+    /// Too many queries or writes are queued.
     #[error("the store has too many questions or writes waiting")]
     Busy,
-    /// More than is ever taken at once.
+    /// The request exceeds a limit.
     #[error("{what} is more than the store takes at once ({most})")]
     TooLarge {
-        /// What there is too much of.
+        /// Quantity that exceeds the limit.
         what: &'static str,
-        /// How much is taken.
+        /// The limit.
         most: usize,
     },
-    /// Whoever took the exported entries failed.
+    /// The callback that receives exported entries failed.
     #[error("the exported entries could not be passed on")]
     Export(#[source] Arc<io::Error>),
     /// The store was closed.
@@ -52,7 +52,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Advice for the user, apart from the message.
+    /// Advice for the user, separate from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::Unavailable { action, .. } => (&**action).into(),
@@ -66,7 +66,7 @@ impl StoreError {
         })
     }
 
-    /// Whether the same may well succeed a little later.
+    /// Returns `true` if the same request may succeed a little later.
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Unavailable { .. } | Self::Busy => true,
@@ -80,5 +80,5 @@ impl StoreError {
     }
 }
 
-/// The outcome of a write or a query that the engine could carry out.
+/// The result of a write or a query that the engine was able to run.
 pub(crate) type Fate<T> = Result<T, StoreError>;

@@ -1,4 +1,4 @@
-//! Memories and their versions, the entities that they speak of, and vectors.
+//! Memories and their versions, the entities that they mention, and vectors.
 
 mod change;
 mod kept;

@@ -1,34 +1,34 @@
-//! Where the store stands.
+//! The state of the store.
 
 use std::sync::Arc;
 
-/// Where the store stands.
+/// The state of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// The file is being opened or brought up to date.
+    /// The file is being opened or migrated.
     Initializing,
-    /// It works.
+    /// The store works.
     Ready {
-        /// What a person should know all the same: that a damaged file was put aside, and where.
+        /// A message for the user about a damaged file that was set aside, with its path.
         note: Option<Arc<str>>,
     },
-    /// It does not work. What is recorded is queued as far as there is room.
+    /// The store does not work. Records are queued until the queue is full.
     Failed {
-        /// What is wrong.
+        /// Description of the problem.
         message: Arc<str>,
-        /// What to do about it.
+        /// Advice for the user.
         action: Arc<str>,
-        /// Whether the store goes on trying by itself.
+        /// `true` if the store keeps retrying on its own.
         retrying: bool,
-        /// Whether what is kept can still be read, as on a full disk.
+        /// `true` if stored data can still be read, as on a full disk.
         readable: bool,
     },
-    /// It was closed.
+    /// The store is closed.
     Closed,
 }
 
 impl Status {
-    /// Whether it works.
+    /// Returns `true` if the store works.
     pub const fn is_ready(&self) -> bool {
         matches!(self, Self::Ready { .. })
     }

@@ -1,4 +1,4 @@
-//! What takes a process of its own: being killed, and being watched while doing nothing.
+//! Tests that need a process of their own: one that is killed, or observed while idle.
 
 #![allow(
     clippy::print_stdout,
@@ -20,15 +20,16 @@ use super::{
     Place, all, approval, close, is_intact, names, new, note, ready, record, within, write,
 };
 
-/// Set in the process that a test starts to be killed or watched: the same test, which does something else then.
+/// Environment variable set in a child process that a test kills or observes. The child runs the
+/// same test, which then takes a different branch.
 const CHILD: &str = "SWITCHBOARD_STORE_CHILD";
 
-/// The file that this process is to work on, if a test has started it.
+/// Returns the file that this process should work on, if a test started it.
 fn child_file() -> Option<PathBuf> {
     std::env::var_os(CHILD).map(PathBuf::from)
 }
 
-/// A test once more, in a process of its own.
+/// A command that runs a test again in a process of its own.
 fn child(test: &str, file: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -75,11 +76,11 @@ async fn what_was_committed_survives_a_kill() {
     assert!(is_intact(&place.file));
 }
 
-/// The process that is killed above. It says what is on the disk.
+/// The process that the test above kills. It prints the number of records on disk.
 async fn victim(file: PathBuf) {
     let store = Store::open(file);
     let mut number = 0;
-    // Fewer than one answer holds; the reader kills long before.
+    // Fewer than the limit of one answer; the test kills this process long before.
     while number < 1000 {
         record(&store, number..number + 7);
         number += 7;
@@ -90,7 +91,8 @@ async fn victim(file: PathBuf) {
     std::future::pending::<()>().await;
 }
 
-/// Round after round on the same file, killed at any moment: while it opens, writes, commits.
+/// Round after round on the same file, killed at a random moment: while it opens, writes or
+/// commits.
 #[tokio::test]
 async fn every_write_that_was_answered_survives_a_kill() {
     if let Some(file) = child_file() {
@@ -111,7 +113,7 @@ async fn every_write_that_was_answered_survives_a_kill() {
             writer.kill().unwrap();
             assert!(!writer.wait().unwrap().success());
         });
-        // What was said before the kill is read to the end.
+        // Everything printed before the kill is read to the end.
         let ids = lines.map_while(Result::ok);
         answered.extend(ids.filter_map(|line| Some(line.strip_prefix("written ")?.to_owned())));
         killer.join().unwrap();
@@ -139,7 +141,7 @@ async fn every_write_that_was_answered_survives_a_kill() {
     }
     let lost: Vec<_> = answered.difference(&found).collect();
     assert!(lost.is_empty(), "{lost:?}");
-    // Of every group all is there or nothing.
+    // Each write was applied completely or not at all.
     let mut noted = HashSet::new();
     let mut since = 0;
     loop {
@@ -158,7 +160,7 @@ async fn every_write_that_was_answered_survives_a_kill() {
     assert!(is_intact(&place.file));
 }
 
-/// The process that is killed above. It says what was answered.
+/// The process that the test above kills. It prints the ID of each write that was answered.
 async fn writer(file: PathBuf) {
     let round = std::env::var("ROUND").unwrap();
     let store = Store::open(file);
@@ -177,7 +179,7 @@ async fn writer(file: PathBuf) {
     writers.join_all().await;
 }
 
-/// Likewise of memories, with what belongs to each.
+/// The same for memories and everything that belongs to them.
 #[tokio::test]
 async fn every_memory_that_was_answered_survives_a_kill() {
     if let Some(file) = child_file() {
@@ -211,7 +213,7 @@ async fn every_memory_that_was_answered_survives_a_kill() {
     let current = versions
         .iter()
         .filter(|version| version.learned_until.is_none());
-    // Of every group all is there or nothing.
+    // Each write was applied completely or not at all.
     let found: HashSet<_> = current
         .inspect(|version| assert_eq!((version.version, version.mentions.len()), (2, 1)))
         .map(|version| version.id.to_string())
@@ -223,7 +225,7 @@ async fn every_memory_that_was_answered_survives_a_kill() {
     assert_sound(&place);
 }
 
-/// The process that is killed above. It says what was answered.
+/// The process that the test above kills. It prints the ID of each write that was answered.
 async fn learner(file: PathBuf) {
     let round = std::env::var("ROUND").unwrap();
     let store = Store::open(file);
@@ -241,7 +243,7 @@ async fn learner(file: PathBuf) {
     learners.join_all().await;
 }
 
-/// How often the store's thread wakes is only to be seen where there is one store.
+/// The wake-ups of the store's thread can only be counted in a process with a single store.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_store_with_nothing_to_do_never_wakes() {
@@ -256,14 +258,14 @@ async fn a_store_with_nothing_to_do_never_wakes() {
     assert!(said.contains("woke 0 times"), "{said}");
 }
 
-/// The process that is watched above.
+/// The process that the test above observes.
 #[cfg(target_os = "linux")]
 async fn idler(file: PathBuf) {
     let store = Store::open(file);
     record(&store, 0..3);
     names(&store, all()).await;
     let second = Duration::from_secs(1);
-    // The answer comes before the thread has gone to sleep.
+    // The answer arrives before the thread has gone to sleep.
     tokio::time::sleep(second).await;
     let before = wakings();
     tokio::time::sleep(2 * second).await;
@@ -271,7 +273,7 @@ async fn idler(file: PathBuf) {
     drop(store);
 }
 
-/// How often the one thread that is called `store` went to sleep so far.
+/// Number of times the only thread named `store` has gone to sleep so far.
 #[cfg(target_os = "linux")]
 fn wakings() -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
@@ -288,7 +290,7 @@ fn wakings() -> u64 {
     line.unwrap().trim().parse().unwrap()
 }
 
-/// In namespaces of its own, where anyone may mount a disk of one megabyte.
+/// Runs in its own namespaces, in which every user may mount a disk of one megabyte.
 #[tokio::test]
 async fn full_disk_refuses_writes_and_is_read_on() {
     if let Some(disk) = child_file() {
@@ -313,11 +315,11 @@ async fn full_disk_refuses_writes_and_is_read_on() {
     assert!(unshared(&script).status().unwrap().success());
 }
 
-/// The process with the small disk above.
+/// The process of the test above, with the small disk.
 async fn small_disk(disk: &Path) {
     let store = Store::open(disk.join("db"));
     write(&store, [new(approval("k1"))]).await.unwrap();
-    // The log of the store has room for a while; it does not get more.
+    // The log of the store has room for a while, but cannot grow.
     std::fs::write(disk.join("rest"), vec![1; 4 << 20]).unwrap_err();
     let mut number = 0;
     let refused = loop {

@@ -1,4 +1,4 @@
-//! The audit log: that it is whole, and that it shows when it is not.
+//! The audit log: its integrity, and the detection of tampering.
 
 use std::io;
 
@@ -33,7 +33,7 @@ async fn entries_are_numbered_and_read_in_pages() {
     assert_eq!(within(store.audit(12, 3)).await.unwrap(), []);
     assert_eq!(within(store.audit(u64::MAX, 3)).await.unwrap(), []);
 
-    // The same, from the outside and while the store has the file open.
+    // The same from outside, while the store has the file open.
     let mut exported = Vec::new();
     export(&place.file, 5, |audited| {
         exported.push(audited);
@@ -48,7 +48,7 @@ async fn entries_are_numbered_and_read_in_pages() {
 }
 
 #[tokio::test]
-async fn a_log_is_whole_at_every_moment_while_it_is_written() {
+async fn log_verifies_at_every_moment_during_writes() {
     let place = Place::new();
     let store = place.open();
     write(&store, [note("first")]).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_log_is_whole_at_every_moment_while_it_is_written() {
 }
 
 #[tokio::test]
-async fn the_log_refuses_to_be_changed() {
+async fn triggers_reject_changes_to_the_log() {
     let place = Place::new();
     log_of(&place, 3).await;
     let raw = place.raw();
@@ -129,14 +129,14 @@ async fn tampering_is_found_where_it_begins() {
             3,
             Flaw::Changed,
         ),
-        // Two in each other's place.
+        // Two entries swapped.
         (
             "UPDATE audit SET seq = 9 WHERE seq = 2; UPDATE audit SET seq = 2 WHERE seq = 3;
              UPDATE audit SET seq = 3 WHERE seq = 9",
             2,
             Flaw::Changed,
         ),
-        // Put in between.
+        // One inserted in between.
         (
             "UPDATE audit SET seq = 6 WHERE seq = 5;
              INSERT INTO audit SELECT 5, at, what, subject, body, hash FROM audit WHERE seq = 1",
@@ -151,7 +151,7 @@ async fn tampering_is_found_where_it_begins() {
         ("DELETE FROM audit WHERE seq > 3", 4, Flaw::Cut),
         ("DROP TABLE audit", 1, Flaw::Cut),
         ("DELETE FROM audit_head", 6, Flaw::Unended),
-        // The end taken back to an earlier one.
+        // The recorded end moved back to an earlier entry.
         (
             "UPDATE audit_head SET seq = 4, hash = (SELECT hash FROM audit WHERE seq = 4)",
             5,
@@ -178,7 +178,7 @@ fn entries_of(place: &Place) -> Vec<Audited> {
 }
 
 #[tokio::test]
-async fn archived_entries_leave_an_anchor_that_proves_the_rest() {
+async fn archived_entries_leave_a_verifiable_anchor() {
     let place = Place::new();
     let store = place.open();
     let notes = (1..=1_500).map(|n| note(&format!("s{n}")));
@@ -212,7 +212,7 @@ async fn archived_entries_leave_an_anchor_that_proves_the_rest() {
 }
 
 #[tokio::test]
-async fn archiving_gives_room_back_to_the_disk() {
+async fn archiving_frees_disk_space() {
     let place = Place::new();
     let store = place.open();
     let long = "x".repeat(8_000);
@@ -232,9 +232,9 @@ async fn archiving_gives_room_back_to_the_disk() {
     assert_eq!(verify(&place.file).unwrap().entries, 600);
 }
 
-/// The store goes on, and does not cover up what was done.
+/// The store continues, but does not hide the tampering.
 #[tokio::test]
-async fn writing_on_does_not_mend_a_log() {
+async fn further_writes_do_not_hide_tampering() {
     for sql in [
         "DELETE FROM audit WHERE seq > 3",
         "DELETE FROM audit_head",
@@ -252,7 +252,7 @@ async fn writing_on_does_not_mend_a_log() {
 }
 
 #[tokio::test]
-async fn a_file_of_the_first_version_keeps_its_activity_and_gets_a_log() {
+async fn first_version_file_keeps_activity_and_gains_log() {
     let place = Place::new();
     let raw = place.raw();
     raw.execute_batch(include_str!(
@@ -288,7 +288,7 @@ async fn a_file_of_the_first_version_keeps_its_activity_and_gets_a_log() {
 }
 
 #[test]
-fn what_is_not_there_or_not_ours_is_not_checked_and_not_made() {
+fn missing_or_foreign_file_is_refused() {
     let place = Place::new();
     let refused = verify(&place.file).unwrap_err();
     let hint = refused.hint().unwrap();
@@ -309,7 +309,7 @@ fn what_is_not_there_or_not_ours_is_not_checked_and_not_made() {
 }
 
 #[tokio::test]
-async fn checking_changes_nothing() {
+async fn verify_and_export_do_not_change_the_file() {
     let place = Place::new();
     log_of(&place, 5).await;
     let before = std::fs::read(&place.file).unwrap();
@@ -320,7 +320,7 @@ async fn checking_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_export_ends_when_nobody_takes_it() {
+async fn export_stops_when_the_callback_fails() {
     let place = Place::new();
     log_of(&place, 5).await;
     let mut taken = 0;
@@ -340,7 +340,7 @@ async fn an_export_ends_when_nobody_takes_it() {
     assert_eq!(taken, 3);
 }
 
-/// A closed file with so many entries.
+/// Creates a closed file with this many entries.
 async fn log_of(place: &Place, entries: u64) {
     let store: Store = place.open();
     for number in 1..=entries {
@@ -349,7 +349,7 @@ async fn log_of(place: &Place, entries: u64) {
     close(&store).await;
 }
 
-/// The file as somebody has it who does not care for its triggers.
+/// The file without its triggers, as an attacker would have it.
 fn unprotected(place: &Place) -> Connection {
     let raw = place.raw();
     let mut statement = raw

@@ -1,4 +1,4 @@
-//! Lists of approvals, against a list made in the plainest way.
+//! Lists of approvals, compared with a naive model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn word() -> impl Strategy<Value = Arc<str>> {
     (0..WORDS.len()).prop_map(|index| WORDS[index].into())
 }
 
-/// What distinguishes one approval from another: few of each, so that they often agree.
+/// An approval with few distinct values per field, so that many approvals share them.
 fn row() -> impl Strategy<Value = Approval> {
     let id = "[a-c]{1,2}";
     (id, word(), word(), word(), any::<bool>(), 0_u64..4).prop_map(
@@ -56,7 +56,7 @@ fn which() -> impl Strategy<Value = Which> {
         })
 }
 
-/// What the store is to answer.
+/// The expected answer.
 fn model(rows: &[Approval], which: &Which) -> Vec<Approval> {
     let place = |row: &Approval| (row.created, row.id.clone());
     let mut found = rows.to_vec();
@@ -83,9 +83,9 @@ fn model(rows: &[Approval], which: &Which) -> Vec<Approval> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The rows come one after the other, later ones with the same id as newer versions.
+    /// The rows are written in order, and a repeated ID becomes a newer version.
     #[test]
-    fn lists_are_what_they_are_in_the_model(rows in vec(row(), 0..25), asked in vec(which(), 1..25)) {
+    fn lists_agree_with_the_model(rows in vec(row(), 0..25), asked in vec(which(), 1..25)) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
@@ -112,7 +112,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn pages_follow_one_another_without_gap_or_overlap() {
+async fn pages_have_no_gaps_or_overlaps() {
     let place = Place::new();
     let store = place.open();
     let rows: Vec<_> = (0..2500)
@@ -139,7 +139,7 @@ async fn pages_follow_one_another_without_gap_or_overlap() {
 }
 
 #[tokio::test]
-async fn an_answer_of_long_approvals_is_cut_but_never_empty() {
+async fn long_approvals_shorten_but_never_empty_an_answer() {
     let place = Place::new();
     let store = place.open();
     let body: Arc<str> = "x".repeat(BYTES_PER_ANSWER / 2 - 4096).into();
@@ -170,7 +170,7 @@ async fn an_answer_of_long_approvals_is_cut_but_never_empty() {
 }
 
 #[tokio::test]
-async fn too_many_statuses_are_refused_and_repeated_ones_are_one() {
+async fn too_many_statuses_are_refused_and_duplicates_merged() {
     let place = Place::new();
     let store = place.open();
     write(&store, [new(approval("k1"))]).await.unwrap();

@@ -1,4 +1,4 @@
-//! The store at its public surface, on real files.
+//! The public interface of the store, tested on real files.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -25,7 +25,7 @@ use switchboard_store::{
 use switchboard_test_support::PATIENCE;
 use tempfile::TempDir;
 
-/// A folder with a store's file in it.
+/// A temporary folder for a store's file.
 struct Place {
     folder: TempDir,
     file: PathBuf,
@@ -42,12 +42,12 @@ impl Place {
         Store::open(self.file.clone())
     }
 
-    /// The file without the store: to do things to it, and to see what became of it.
+    /// Opens the file directly, to modify or inspect it.
     fn raw(&self) -> Connection {
         Connection::open(&self.file).unwrap()
     }
 
-    /// The names of the files whose names begin so.
+    /// Names of the files that start with `beginning`.
     fn names(&self, beginning: &str) -> Vec<String> {
         let mut names: Vec<_> = std::fs::read_dir(self.folder.path())
             .unwrap()
@@ -59,12 +59,12 @@ impl Place {
     }
 }
 
-/// A call of just now, named after its number.
+/// A call made just now, named after its number.
 fn call(number: u64) -> Activity {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     Activity {
         id: 0,
-        // As exact as the store keeps it.
+        // Rounded to the precision of the store.
         at: UNIX_EPOCH + Duration::from_secs(now.as_secs()) + Duration::from_micros(number),
         server: "files".into(),
         method: "tools/call".into(),
@@ -79,7 +79,7 @@ fn call(number: u64) -> Activity {
     }
 }
 
-/// An approval of some time in 2026, as it is when it is new.
+/// A new approval, from some time in 2026.
 fn approval(id: &str) -> Approval {
     let at = UNIX_EPOCH + Duration::from_micros(1_794_718_800_123_456);
     Approval {
@@ -95,7 +95,7 @@ fn approval(id: &str) -> Approval {
     }
 }
 
-/// The same, closed just now.
+/// The same approval, closed just now.
 fn closed(row: Approval) -> Approval {
     Approval {
         status: "approved".into(),
@@ -132,7 +132,7 @@ async fn write(store: &Store, changes: impl Into<Vec<Change>>) -> Result<(), Sto
     within(store.write(changes.into())).await
 }
 
-/// The subjects of the whole audit log.
+/// Subjects of all entries of the audit log.
 async fn subjects(store: &Store) -> Vec<String> {
     let found = within(store.audit(0, usize::MAX)).await.unwrap();
     let subject = |audited: &switchboard_store::Audited| audited.entry.subject.to_string();
@@ -157,7 +157,7 @@ async fn ready(store: &Store) -> Option<Arc<str>> {
     }
 }
 
-/// What a store that does not work says: message, action, and whether it goes on trying.
+/// Message, advice and `retrying` flag of a store that does not work.
 async fn failure(store: &Store) -> (Arc<str>, Arc<str>, bool) {
     let mut watch = store.watch();
     let failed = |status: &Status| matches!(status, Status::Failed { .. });
@@ -190,7 +190,7 @@ fn all() -> Query {
     }
 }
 
-/// Nothing here may hang.
+/// Fails a test that would otherwise hang.
 async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, work)
         .await

@@ -1,4 +1,4 @@
-//! Memories: making, changing and removing them.
+//! Memories: creating, changing and deleting them.
 
 mod changes;
 mod damage;
@@ -18,7 +18,7 @@ use super::{Place, within};
 /// Some time in 2026.
 const NOW: i64 = 1_794_718_800_000_000;
 
-/// A memory that nobody owns, told after its id.
+/// A memory without a scope, with a text made from its ID.
 fn memory(id: &str) -> NewVersion {
     NewVersion {
         id: id.into(),
@@ -55,7 +55,7 @@ fn revise(was: u32, version: NewVersion) -> MemoryChange {
     }
 }
 
-/// A memory and its second version, which each speak of something of their own.
+/// A memory and its second version, each of which mentions a different entity.
 pub(crate) fn learned_twice(id: &str) -> Vec<MemoryChange> {
     let second = MemoryChange::Revise {
         id: id.into(),
@@ -70,7 +70,7 @@ fn delete(id: &str) -> MemoryChange {
     MemoryChange::Delete { id: id.into() }
 }
 
-/// An entity by its key, found in the text.
+/// A mention of an entity found in the text, by its key.
 fn found(key: &str) -> NewMention {
     NewMention {
         id: format!("id of {key}").into(),
@@ -81,7 +81,7 @@ fn found(key: &str) -> NewMention {
     }
 }
 
-/// The same, said by somebody.
+/// The same mention, made by the caller.
 fn said(key: &str) -> NewMention {
     NewMention {
         explicit: true,
@@ -100,7 +100,7 @@ async fn write(memories: &Memories, changes: impl Into<Vec<MemoryChange>>) -> Ve
     within(memories.write(changes.into())).await.unwrap()
 }
 
-/// The row of the one version that this makes.
+/// Row of the single version that this change creates.
 async fn write_one(memories: &Memories, change: MemoryChange) -> u64 {
     match &write(memories, [change]).await[..] {
         [Made::Version { row, .. }] => *row,
@@ -112,7 +112,7 @@ async fn get(memories: &Memories, id: &str) -> Option<Version> {
     within(memories.get(id)).await.unwrap()
 }
 
-/// All versions there are.
+/// All versions.
 pub(crate) async fn everything(memories: &Memories) -> Vec<Version> {
     let mut all = Vec::new();
     loop {
@@ -133,7 +133,7 @@ fn text(text: &str) -> Option<Arc<str>> {
     Some(text.into())
 }
 
-/// How many rows each table of memory has, by its name.
+/// Number of rows in each memory table.
 fn sizes(place: &Place) -> Vec<(String, i64)> {
     let raw = place.raw();
     let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'memory_%'";
@@ -147,7 +147,7 @@ fn sizes(place: &Place) -> Vec<(String, i64)> {
     names.map(|name| size(name.unwrap())).collect()
 }
 
-/// What the counters say is what there is, and nothing points to what is not there.
+/// Checks that the counters agree with the tables, and that no reference dangles.
 pub(crate) fn assert_sound(place: &Place) {
     let raw: Connection = place.raw();
     let number = |sql: &str| -> i64 { raw.query_row(sql, [], |row| row.get(0)).unwrap() };

@@ -1,4 +1,4 @@
-//! What a store does all day.
+//! Everyday use of the store.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,7 +10,7 @@ use switchboard_test_support::until_async;
 use super::{Place, all, call, close, names, ready, record, within};
 
 #[tokio::test]
-async fn what_was_recorded_is_found_at_once_and_after_reopening() {
+async fn record_is_found_at_once_and_after_reopening() {
     let place = Place::new();
     let store = place.open();
     let mut expected = Activity {
@@ -31,7 +31,7 @@ async fn what_was_recorded_is_found_at_once_and_after_reopening() {
 }
 
 #[tokio::test]
-async fn every_outcome_comes_back_as_it_was() {
+async fn every_outcome_round_trips() {
     let place = Place::new();
     let store = place.open();
     let outcomes = [
@@ -58,7 +58,7 @@ async fn every_outcome_comes_back_as_it_was() {
 }
 
 #[tokio::test]
-async fn questions_are_narrowed_in_every_way() {
+async fn every_filter_narrows_the_query() {
     let place = Place::new();
     let store = place.open();
     record(&store, 0..4);
@@ -111,7 +111,7 @@ async fn questions_are_narrowed_in_every_way() {
 }
 
 #[tokio::test]
-async fn answers_and_texts_are_bounded() {
+async fn answers_and_texts_are_limited() {
     let place = Place::new();
     let store = place.open();
     let long = "é".repeat(100_000);
@@ -129,9 +129,9 @@ async fn answers_and_texts_are_bounded() {
     assert_eq!(found[0], "tool-1199");
 }
 
-/// Without anybody asking: the group is due by itself.
+/// No query is made: the batch becomes due on its own.
 #[tokio::test]
-async fn a_lone_record_reaches_the_disk_by_itself() {
+async fn single_record_is_committed_without_a_query() {
     let place = Place::new();
     let store = place.open();
     ready(&store).await;
@@ -145,7 +145,7 @@ async fn a_lone_record_reaches_the_disk_by_itself() {
 }
 
 #[tokio::test]
-async fn the_oldest_go_when_there_are_too_many() {
+async fn excess_rows_are_removed_oldest_first() {
     let place = Place::new();
     record_and_close(&place, 0..3000).await;
     let few = Retention {
@@ -163,7 +163,7 @@ async fn the_oldest_go_when_there_are_too_many() {
 }
 
 #[tokio::test]
-async fn the_old_go_and_their_numbers_are_never_given_again() {
+async fn expired_rows_are_removed_and_ids_never_reused() {
     let place = Place::new();
     let old = Activity {
         at: SystemTime::now() - Duration::from_hours(31 * 24),
@@ -185,7 +185,7 @@ async fn the_old_go_and_their_numbers_are_never_given_again() {
 }
 
 #[tokio::test]
-async fn a_closed_store_takes_nothing_and_says_so() {
+async fn closed_store_refuses_records_and_queries() {
     let place = Place::new();
     let store = place.open();
     record(&store, 0..1000);
@@ -202,7 +202,7 @@ async fn a_closed_store_takes_nothing_and_says_so() {
 }
 
 #[tokio::test]
-async fn the_last_handle_closes_the_store() {
+async fn dropping_the_last_handle_closes_the_store() {
     let place = Place::new();
     let store = place.open();
     let other = store.clone();
@@ -220,7 +220,7 @@ async fn the_last_handle_closes_the_store() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn only_the_owner_can_read_it() {
+async fn only_the_owner_can_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
 
     let place = Place::new();
@@ -235,9 +235,9 @@ async fn only_the_owner_can_read_it() {
     assert_eq!(place.names("switchboard.db-wal").len(), 1);
 }
 
-/// A file of a hundred megabytes is the thread's business, not the caller's.
+/// Reading a file of a hundred megabytes is up to the store's thread and does not delay the caller.
 #[tokio::test]
-async fn a_large_file_does_not_delay_opening() {
+async fn large_file_does_not_delay_opening() {
     let place = Place::new();
     record_and_close(&place, 0..1).await;
     let raw = place.raw();
@@ -250,7 +250,7 @@ async fn a_large_file_does_not_delay_opening() {
     drop(raw);
     assert!(place.file.metadata().unwrap().len() > 90_000_000);
 
-    // To read the file takes longer; a busy machine may delay some of the attempts, but not all.
+    // Reading the file takes longer; a busy machine may delay some attempts, but not all.
     let mut number = 0;
     until_async("the caller does not wait", async || {
         number += 1;
@@ -271,7 +271,7 @@ async fn record_and_close(place: &Place, numbers: std::ops::Range<u64>) {
     close(&store).await;
 }
 
-/// Waits until the store has trimmed itself to so many rows.
+/// Waits until the store has trimmed the activity to this many rows, and closes it.
 async fn close_when_left(place: &Place, store: &Store, left: i64) {
     until_async(&format!("{left} are left"), async || {
         let all = within(store.activity(Query {

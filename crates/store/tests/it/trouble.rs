@@ -1,4 +1,4 @@
-//! What a store does about files that it cannot use.
+//! Files that the store cannot use.
 
 use rusqlite::Connection;
 use switchboard_store::{QUEUED_RECORDS, Query, Status, Store, StoreError};
@@ -6,7 +6,7 @@ use switchboard_store::{QUEUED_RECORDS, Query, Status, Store, StoreError};
 use super::{Place, all, call, close, failure, is_intact, names, ready, record, within};
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_put_aside() {
+async fn non_database_file_is_set_aside() {
     let place = Place::new();
     let garbage = "This is not a database, whatever its name says.".repeat(100);
     std::fs::write(&place.file, &garbage).unwrap();
@@ -21,9 +21,9 @@ async fn a_file_that_is_no_database_is_put_aside() {
     assert_eq!(kept, garbage);
 }
 
-/// The head of the file is whole, so this only shows once its pages are used.
+/// The header of the file is intact, so the damage only shows once its pages are read.
 #[tokio::test]
-async fn a_file_damaged_inside_is_put_aside_and_nothing_recorded_is_lost() {
+async fn damaged_file_is_set_aside_without_losing_records() {
     let place = Place::new();
     let store = place.open();
     record(&store, 0..1000);
@@ -45,7 +45,7 @@ async fn a_file_damaged_inside_is_put_aside_and_nothing_recorded_is_lost() {
 }
 
 #[tokio::test]
-async fn a_newer_file_is_refused_and_left_alone() {
+async fn newer_file_is_refused_and_left_unchanged() {
     let place = Place::new();
     close_new(&place).await;
     let raw = place.raw();
@@ -69,7 +69,7 @@ async fn a_newer_file_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn the_database_of_another_program_is_left_alone() {
+async fn database_of_another_program_is_left_unchanged() {
     let place = Place::new();
     let raw = place.raw();
     raw.execute_batch("CREATE TABLE bookmarks (url TEXT)")
@@ -85,7 +85,7 @@ async fn the_database_of_another_program_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_locked_file_is_reported_and_used_once_it_is_free() {
+async fn locked_file_is_reported_and_used_once_free() {
     let place = Place::new();
     close_new(&place).await;
     let holder = lock(&place);
@@ -107,7 +107,7 @@ async fn a_locked_file_is_reported_and_used_once_it_is_free() {
 }
 
 #[tokio::test]
-async fn a_file_locked_while_in_use_is_reported_too() {
+async fn file_locked_while_in_use_is_reported() {
     let place = Place::new();
     let store = place.open();
     ready(&store).await;
@@ -120,7 +120,7 @@ async fn a_file_locked_while_in_use_is_reported_too() {
 }
 
 #[tokio::test]
-async fn a_full_queue_drops_and_counts_but_never_waits() {
+async fn full_queue_drops_and_counts_without_waiting() {
     let place = Place::new();
     close_new(&place).await;
     let holder = lock(&place);
@@ -128,7 +128,7 @@ async fn a_full_queue_drops_and_counts_but_never_waits() {
     failure(&store).await;
     let room = QUEUED_RECORDS as u64;
     record(&store, 0..room);
-    // Somebody else holds the file until further down, so waiting for it would be for ever.
+    // Another connection holds the lock until further down, so waiting for it would never end.
     for number in 0..100 {
         assert!(!store.record(call(number)));
     }
@@ -143,7 +143,7 @@ async fn a_full_queue_drops_and_counts_but_never_waits() {
 }
 
 #[tokio::test]
-async fn closing_does_not_wait_for_somebody_elses_lock() {
+async fn closing_does_not_wait_for_another_lock() {
     let place = Place::new();
     close_new(&place).await;
     let holder = lock(&place);
@@ -156,7 +156,7 @@ async fn closing_does_not_wait_for_somebody_elses_lock() {
 }
 
 #[tokio::test]
-async fn a_path_that_cannot_be_is_reported() {
+async fn impossible_path_is_reported() {
     let place = Place::new();
     std::fs::write(&place.file, "").unwrap();
     let store = Store::open(place.file.join("below-a-file.db"));

@@ -1,4 +1,4 @@
-//! What must not be lost: writing it, together or not at all.
+//! Durable writes, which are atomic.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn what_was_written_is_found_at_once_and_after_reopening() {
+async fn write_is_found_at_once_and_after_reopening() {
     let place = Place::new();
     let store = place.open();
     let (first, kept) = (approval("k1"), rule("r1", None));
@@ -39,7 +39,7 @@ async fn what_was_written_is_found_at_once_and_after_reopening() {
 }
 
 #[tokio::test]
-async fn an_approval_is_replaced_only_if_its_version_is_the_expected_one() {
+async fn approval_is_replaced_only_at_the_expected_version() {
     let place = Place::new();
     let store = place.open();
     let first = approval("k1");
@@ -87,7 +87,7 @@ async fn an_approval_is_replaced_only_if_its_version_is_the_expected_one() {
 }
 
 #[tokio::test]
-async fn a_write_in_conflict_leaves_nothing_behind() {
+async fn conflicting_write_leaves_nothing_behind() {
     let place = Place::new();
     let store = place.open();
     write(&store, [new(approval("k1")), note("k1")])
@@ -113,9 +113,10 @@ async fn a_write_in_conflict_leaves_nothing_behind() {
     assert_eq!(verify(&place.file).unwrap().broken, None);
 }
 
-/// All of them share a commit or a few; one winner for each approval, and the others are told.
+/// The writes share one or a few commits. One decision wins for each approval, and the others
+/// receive an error.
 #[tokio::test]
-async fn of_many_that_decide_at_once_one_wins_and_the_others_are_unharmed() {
+async fn one_of_many_concurrent_decisions_wins() {
     let place = Place::new();
     let store = place.open();
     let ids: Vec<String> = (0..10).map(|number| format!("k{number}")).collect();
@@ -147,9 +148,10 @@ async fn of_many_that_decide_at_once_one_wins_and_the_others_are_unharmed() {
     assert_eq!((verdict.entries, verdict.broken), (10, None));
 }
 
-/// Nothing else wakes the store: a write does not wait for records to be due, and takes them along.
+/// Nothing else wakes the store: a write does not wait until records are due, and commits them with
+/// it.
 #[tokio::test]
-async fn a_write_wakes_the_store_and_takes_records_along() {
+async fn write_wakes_the_store_and_commits_queued_records() {
     let place = Place::new();
     let store = place.open();
     ready(&store).await;
@@ -163,14 +165,14 @@ async fn a_write_wakes_the_store_and_takes_records_along() {
 }
 
 #[tokio::test]
-async fn a_write_ends_the_rest_before_opening() {
+async fn write_ends_the_delay_before_opening() {
     let place = Place::new();
     let store = Store::open_after(place.file.clone(), Duration::from_hours(1));
     write(&store, [new(approval("k1"))]).await.unwrap();
 }
 
 #[tokio::test]
-async fn whoever_stops_waiting_does_not_stop_the_write() {
+async fn dropping_the_future_does_not_cancel_the_write() {
     let place = Place::new();
     let store = place.open();
     {
@@ -186,7 +188,7 @@ async fn whoever_stops_waiting_does_not_stop_the_write() {
 }
 
 #[tokio::test]
-async fn whatever_stands_in_a_text_comes_back_as_it_was() {
+async fn arbitrary_text_round_trips() {
     let place = Place::new();
     let store = place.open();
     let strange = "'; DROP TABLE approvals; -- \0 % _ \u{202e} \u{1f980}\n";
@@ -231,7 +233,7 @@ async fn whatever_stands_in_a_text_comes_back_as_it_was() {
 }
 
 #[tokio::test]
-async fn rules_are_replaced_forgotten_and_end() {
+async fn rules_are_replaced_forgotten_and_expire() {
     let place = Place::new();
     let store = place.open();
     let now = SystemTime::now();
@@ -264,7 +266,7 @@ async fn rules_are_replaced_forgotten_and_end() {
 }
 
 #[tokio::test]
-async fn what_is_closed_goes_in_the_end_and_what_is_open_stays() {
+async fn closed_approvals_expire_and_open_ones_stay() {
     let place = Place::new();
     let store = place.open();
     let most = Retention::APPROVALS.rows;
@@ -291,7 +293,7 @@ async fn what_is_closed_goes_in_the_end_and_what_is_open_stays() {
         let count: i64 = place.raw().query_row(&sql, [], |row| row.get(0)).unwrap();
         count.unsigned_abs()
     };
-    // What is asked is answered between two goes of removing.
+    // Queries are answered between two steps of the removal.
     let until = async |store: &Store, done: &dyn Fn() -> bool| {
         until_async("they are removed", async || {
             within(store.approval("open")).await.unwrap();
@@ -315,7 +317,7 @@ async fn what_is_closed_goes_in_the_end_and_what_is_open_stays() {
     })
     .await;
     assert_eq!(count("*"), most + 1);
-    // The newest are what is left, and reopening counts them rightly.
+    // The newest remain, and reopening counts them correctly.
     assert_eq!(count(&format!("closed-{:05}", most + 599)), 1);
     assert_eq!(count("closed-00000"), 0);
     assert_eq!(count("open"), 1);
@@ -332,7 +334,7 @@ async fn what_is_closed_goes_in_the_end_and_what_is_open_stays() {
 }
 
 #[tokio::test]
-async fn a_write_that_is_too_large_for_any_time_says_so() {
+async fn oversized_write_is_refused_and_not_retryable() {
     let place = Place::new();
     let store = place.open();
     let body: Arc<str> = "x".repeat(QUEUED_WRITE_BYTES).into();
@@ -349,11 +351,11 @@ async fn a_write_that_is_too_large_for_any_time_says_so() {
     write(&store, [new(approval("k1"))]).await.unwrap();
 }
 
-/// Two of these are too many to wait at once; the store may have taken the first already, but not
-/// the second, because it waits for the lock. It does so only for a moment, which may be over on a
-/// busy machine before the third came: then the same is done again.
+/// Two of these are too many for the queue. The store may have taken the first already, but not the
+/// second, because it waits for the lock. That wait is short and may end on a busy machine before
+/// the third write arrives, in which case the test tries again.
 #[tokio::test]
-async fn writes_beyond_what_may_wait_are_refused_at_once() {
+async fn writes_beyond_the_queue_limit_are_refused() {
     let place = Place::new();
     let store = place.open();
     let body: Arc<str> = "x".repeat(QUEUED_WRITE_BYTES - 4096).into();
@@ -387,7 +389,7 @@ async fn writes_beyond_what_may_wait_are_refused_at_once() {
 }
 
 #[tokio::test]
-async fn locked_file_refuses_writes_and_is_read_on() {
+async fn locked_file_refuses_writes_and_answers_queries() {
     let place = Place::new();
     let store = place.open();
     record(&store, 0..3);
@@ -418,7 +420,7 @@ async fn locked_file_refuses_writes_and_is_read_on() {
 }
 
 #[tokio::test]
-async fn a_file_damaged_inside_is_put_aside_and_the_write_goes_to_the_new_one() {
+async fn write_goes_to_new_file_after_damage() {
     let place = Place::new();
     let store = place.open();
     let many = (0..500).map(|number| new(approval(&format!("k{number}"))));
@@ -443,7 +445,7 @@ async fn a_file_damaged_inside_is_put_aside_and_the_write_goes_to_the_new_one() 
 }
 
 #[tokio::test]
-async fn a_row_that_cannot_be_read_concerns_only_whoever_asks_for_it() {
+async fn unreadable_row_fails_only_its_own_query() {
     let place = Place::new();
     let store = place.open();
     write(&store, [new(approval("k1")), new(approval("k2"))])
@@ -461,7 +463,7 @@ async fn a_row_that_cannot_be_read_concerns_only_whoever_asks_for_it() {
 }
 
 #[tokio::test]
-async fn a_closed_store_writes_what_it_took_and_takes_no_more() {
+async fn closing_completes_accepted_writes_and_refuses_more() {
     let place = Place::new();
     let store = place.open();
     let writing = tokio::spawn({

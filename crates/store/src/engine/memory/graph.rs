@@ -1,4 +1,4 @@
-//! Reading the graph: what leads from an entity to others, and to memories.
+//! Reads the graph: relations between entities, and the memories that mention them.
 
 use super::Memories;
 use crate::types::error::StoreError;
@@ -6,14 +6,14 @@ use crate::types::limits::ROWS_PER_ANSWER;
 use crate::types::memory::{Entity, Relation, Version, bounded};
 
 impl Memories {
-    /// The entities with these rows, in this order, without those that are gone, and how many current
-    /// versions speak of each. At most [`ROWS_PER_ANSWER`] rows.
+    /// Returns the entities with these rows, in this order, skipping deleted ones, each with the number
+    /// of current versions that mention it. At most [`ROWS_PER_ANSWER`] rows.
     pub async fn entities(&self, rows: Vec<u64>) -> Result<Vec<(Entity, u64)>, StoreError> {
         bounded("the number of rows", rows.len(), ROWS_PER_ANSWER)?;
         self.ask(move |database| database.entities(&rows)).await
     }
 
-    /// The relations from and to these entities, each once. At most so many.
+    /// Returns up to `limit` relations from and to these entities, each once.
     pub async fn relations_of(
         &self,
         rows: Vec<u64>,
@@ -25,8 +25,8 @@ impl Memories {
             .await
     }
 
-    /// The current versions that speak of one of these entities, the one learned last first. At most so
-    /// many.
+    /// Returns up to `limit` current versions that mention one of these entities, the last stored
+    /// first.
     pub async fn mentioning(
         &self,
         rows: Vec<u64>,

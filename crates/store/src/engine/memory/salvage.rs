@@ -1,4 +1,4 @@
-//! What can still be read of a damaged file.
+//! Salvages memories from a damaged file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,22 +15,22 @@ use crate::types::error::StoreError;
 use crate::types::limits::{SALVAGE_BATCH, SALVAGE_BATCH_BYTES, SALVAGE_BATCHES};
 use crate::types::memory::Piece;
 
-/// How much was read of a damaged file.
+/// The result of reading a damaged file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Salvaged {
-    /// Versions of memories.
+    /// Number of versions of memories.
     pub versions: u64,
-    /// Entities.
+    /// Number of entities.
     pub entities: u64,
-    /// Relations.
+    /// Number of relations.
     pub relations: u64,
-    /// What could not be read, in words for a person.
+    /// Descriptions, for the user, of the parts that could not be read.
     pub problems: Vec<Arc<str>>,
 }
 
-/// Gives everything of memory that can be read of a damaged file to `each`, whatever is wrong with the
-/// rest. The file is only read. A version whose scope cannot be read is in the namespace
-/// [`SALVAGED_NAMESPACE`] and nowhere else.
+/// Passes all memory objects that can be read from a damaged file to `each`, regardless of the state of
+/// the rest. The file is only read. A version whose scope cannot be read is put into the namespace
+/// [`SALVAGED_NAMESPACE`], with no other part of a scope.
 pub fn salvage(path: &Path, mut each: impl FnMut(Piece)) -> Result<Salvaged, StoreError> {
     let mut salvaged = Salvaged::default();
     let mut take = |piece: Piece| {
@@ -49,8 +49,8 @@ pub fn salvage(path: &Path, mut each: impl FnMut(Piece)) -> Result<Salvaged, Sto
 }
 
 impl Memories {
-    /// Whether the memories are in a damaged file that was put aside, and in which. Everything else
-    /// answers [`StoreError::Damaged`] then.
+    /// Returns the path of the damaged file that was set aside, if the memories are in one. All other
+    /// methods return [`StoreError::Damaged`] in that case.
     pub async fn damaged(&self) -> Result<Option<Arc<str>>, StoreError> {
         let damage = |database: &Database| Ok(database.damage());
         match self.store.ask(damage).await? {
@@ -59,9 +59,9 @@ impl Memories {
         }
     }
 
-    /// Brings back what can be read of the damaged files; then memory works again. `progress` is told
-    /// now and then how much it is so far. The damaged files are kept, under other names. Should this
-    /// fail half-way, it can be done again.
+    /// Restores everything that can be read from the damaged files; after that, memory works again.
+    /// `progress` is called from time to time with the numbers so far. The damaged files are kept under
+    /// different names. If this fails half-way, it can be repeated.
     pub async fn repair(
         &self,
         mut progress: impl FnMut(&Salvaged),
@@ -76,8 +76,8 @@ impl Memories {
         Ok(total)
     }
 
-    /// Begins without what the damaged files hold; then memory works again. The damaged files are kept,
-    /// under other names.
+    /// Starts without the contents of the damaged files; after that, memory works again. The damaged
+    /// files are kept under different names.
     pub async fn discard_damaged(&self) -> Result<(), StoreError> {
         let paths = self.store.ask(Database::missed).await?;
         self.end_damage(&paths, Ending::Discarded).await
@@ -94,7 +94,7 @@ impl Memories {
         Ok(())
     }
 
-    /// Brings back what can be read of one file.
+    /// Restores everything that can be read from one file.
     async fn bring_back(
         &self,
         path: &Path,
@@ -109,7 +109,7 @@ impl Memories {
             let mut batch = Batch::new(batches);
             let salvaged = salvage(&file, |piece| batch.push(piece));
             batch.send();
-            // Whoever repairs may have gone.
+            // The caller may have stopped waiting.
             drop(end.send(salvaged));
         });
         if let Err(error) = spawned {
@@ -125,7 +125,7 @@ impl Memories {
             let (write, answered) =
                 Write::new(bytes, move |commit| commit.bring_back(&pieces, &lent));
             let brought = self.store.submit(write.passing(), answered).await?;
-            // The write is over, so this is the only one.
+            // The write is done, so this is the only reference.
             rows = Arc::try_unwrap(known).unwrap_or_else(|known| (*known).clone());
             rows.extend(brought.entity_rows);
             total.versions = total.versions.saturating_add(brought.versions);
@@ -137,7 +137,7 @@ impl Memories {
     }
 }
 
-/// Pieces on their way from the thread that reads them.
+/// A batch of pieces on its way from the reading thread.
 struct Batch {
     pieces: Vec<Piece>,
     bytes: usize,
@@ -164,7 +164,7 @@ impl Batch {
     fn send(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         let pieces = std::mem::take(&mut self.pieces);
-        // Whoever repairs may have gone.
+        // The caller may have stopped waiting.
         drop(self.to.blocking_send((pieces, bytes)));
     }
 }

@@ -1,4 +1,4 @@
-//! Activity in the engine: adding, finding, removing what is too old.
+//! Activity in the engine: insertion, queries, and the removal of old rows.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -11,7 +11,6 @@ use crate::types::activity::{Activity, Outcome, OutcomeKind, Query, beginning};
 use crate::types::limits::{ROWS_PER_ANSWER, ROWS_PER_TRIM, SEARCH_BYTES};
 use crate::types::micros_since_1970;
 
-/// Adds all of these.
 pub(super) fn append(
     transaction: &Transaction<'_>,
     activities: &[Activity],
@@ -53,7 +52,7 @@ pub(super) fn append(
 }
 
 impl Database {
-    /// The rows that match, newest first.
+    /// Returns the rows that match, newest first.
     pub(crate) fn activity(&self, query: &Query) -> Result<Vec<Activity>, SqliteError> {
         let (sql, values) = select(query);
         let mut statement = self.connection.prepare(&sql)?;
@@ -61,7 +60,7 @@ impl Database {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Removes a few of the rows that are too many or too old. Says whether there may be more.
+    /// Removes a batch of rows that are too many or too old. Returns `true` if there may be more.
     pub(crate) fn trim(&mut self, most_rows: u64, oldest: SystemTime) -> Result<bool, SqliteError> {
         let rows = match self.rows {
             Some(rows) => rows,
@@ -193,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_like_means_specially_is_searched_for_as_it_is() {
+    fn like_wildcards_are_escaped() {
         assert_eq!(like(r"50%_\o"), r"%50\%\_\\o%");
     }
 }

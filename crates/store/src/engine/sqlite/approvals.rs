@@ -1,4 +1,4 @@
-//! Approvals and rules in the engine: finding them, and removing what was closed too long ago.
+//! Approvals and rules in the engine: queries, and the removal of old closed approvals.
 
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use crate::types::limits::{BYTES_PER_ANSWER, ROWS_PER_ANSWER, ROWS_PER_TRIM};
 use crate::types::micros_since_1970;
 
 impl Database {
-    /// The approvals that match, newest first.
+    /// Returns the approvals that match, newest first.
     pub(crate) fn approvals(&self, which: &Which) -> Result<Vec<Approval>, SqliteError> {
         let before = match &which.before {
             None => None,
@@ -20,7 +20,7 @@ impl Database {
                 None => return Ok(Vec::new()),
             },
         };
-        // First which, then what: the bodies of those left out are never read.
+        // Selects the rows first, so that the bodies of other approvals are never read.
         let (sql, values) = select(which, before);
         let mut statement = self.connection.prepare(&sql)?;
         let places = statement
@@ -44,14 +44,14 @@ impl Database {
         Ok(found)
     }
 
-    /// The approval with this id.
+    /// Returns the approval with this ID.
     pub(crate) fn approval(&self, id: &str) -> Result<Option<Approval>, SqliteError> {
         let sql = format!("{READ} WHERE id = ?1");
         let found = self.connection.query_row(&sql, [id], read).optional()?;
         Ok(found)
     }
 
-    /// All rules, oldest first.
+    /// Returns all rules, oldest first.
     pub(crate) fn rules(&self) -> Result<Vec<Rule>, SqliteError> {
         let mut statement = self
             .connection
@@ -67,8 +67,8 @@ impl Database {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Removes a few of the closed approvals that are too many, or closed too long ago. Says whether
-    /// there may be more.
+    /// Removes a batch of closed approvals that are too many or too old. Returns `true` if there may
+    /// be more.
     pub(crate) fn trim_approvals(
         &mut self,
         most_rows: u64,
@@ -122,7 +122,7 @@ impl Database {
 const READ: &str =
     "SELECT id, kind, status, open, server, created, changed, version, body FROM approvals";
 
-/// The places of what matches, in order.
+/// The query for the row numbers of all matches, in order.
 fn select(which: &Which, before: Option<(i64, String)>) -> (String, Vec<Value>) {
     let mut conditions = vec!["1".to_owned()];
     let mut values: Vec<Value> = Vec::new();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_is_made_from_an_index_alone() {
+    fn every_list_uses_a_covering_index() {
         for bits in 0..64_u32 {
             let set = |bit: u32| bits & (1 << bit) != 0;
             let mut statuses = vec!["pending".into(), "orphaned".into()];

@@ -1,4 +1,4 @@
-//! Entries of the audit log that are in an archive: removed, with an anchor in their place.
+//! Removes archived entries of the audit log, leaving an anchor in their place.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -7,7 +7,8 @@ use crate::types::audit::Anchor;
 use crate::types::limits::ROWS_PER_TRIM;
 
 impl Database {
-    /// Removes a few of the entries up to this one, which have to be in an archive. Says whether there are more.
+    /// Removes a batch of the entries up to this one, which must be in an archive. Returns `true`
+    /// if more remain, and `None` if the log has no such entry.
     pub(crate) fn forget_archived(&mut self, until: &Anchor) -> Result<Option<bool>, SqliteError> {
         self.sync_commits(true)?;
         let transaction = begin(&mut self.connection)?;
@@ -35,7 +36,7 @@ impl Database {
         Ok(Some(next < last))
     }
 
-    /// Gives the room of what was removed back to the disk.
+    /// Returns the space of removed rows to the file system.
     pub(crate) fn shrink(&self) -> Result<(), SqliteError> {
         self.connection.execute_batch("VACUUM")?;
         let sql = "PRAGMA wal_checkpoint(TRUNCATE)";

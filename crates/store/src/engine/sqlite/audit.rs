@@ -1,4 +1,4 @@
-//! The audit log in the engine: reading it, and checking it in a file that somebody else may have open.
+//! The audit log in the engine: queries, and verification of a file that another process may have open.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ const READ: &str =
     "SELECT seq, at, what, subject, body, hash FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2";
 
 impl Database {
-    /// The entries after number `since`, oldest first.
+    /// Returns the entries after number `since`, oldest first.
     pub(crate) fn audit(&self, since: u64, limit: usize) -> Result<Vec<Audited>, SqliteError> {
         let limit = limit.min(ROWS_PER_ANSWER);
         let mut statement = self.connection.prepare(READ)?;
@@ -33,17 +33,17 @@ impl Database {
     }
 }
 
-/// A file that is only read. Everything is seen as it was at one moment, whoever writes meanwhile.
+/// A file opened for reading only. All reads see one snapshot, regardless of concurrent writes.
 #[derive(Debug)]
 pub(crate) struct Reader {
     connection: Connection,
 }
 
-/// Why an export ended early.
+/// The reason why an export ended early.
 #[derive(Debug)]
 pub(crate) enum Stop {
     SqliteError(SqliteError),
-    /// Whoever took the entries wants no more.
+    /// The callback that receives the entries failed.
     Refused(io::Error),
 }
 
@@ -101,7 +101,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes from entry to entry as long as each follows from the one before.
+    /// Walks the entries for as long as each follows from the one before.
     fn walk(&self, verdict: &mut Verdict) -> Result<Option<Broken>, SqliteError> {
         let mut statement = self.connection.prepare(READ)?;
         let mut rows = statement.query(params![i64::MIN, i64::MAX])?;
@@ -128,7 +128,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// The number and hash of the last entry, as noted apart from the log.
+    /// Returns the number and hash of the last entry, as recorded separately from the log.
     fn noted_end(&self) -> Result<Option<(u64, [u8; 32])>, SqliteError> {
         if !self.has("audit_head")? {
             return Ok(None);
@@ -146,7 +146,7 @@ impl Reader {
         }
     }
 
-    /// The last entry that was moved to an archive.
+    /// Returns the last archived entry.
     pub(crate) fn anchor(&self) -> Result<Anchor, SqliteError> {
         if !self.has("audit_anchor")? {
             return Ok(Anchor::default());
@@ -162,13 +162,13 @@ impl Reader {
         Ok(found.unwrap_or_default())
     }
 
-    /// The number of entries that are not in an archive.
+    /// Returns the number of entries that are not archived.
     pub(crate) fn length(&self) -> Result<u64, SqliteError> {
         let end = self.noted_end()?.map_or(0, |(end, _)| end);
         Ok(end.saturating_sub(self.anchor()?.seq))
     }
 
-    /// Whether the file is from before there was an audit log.
+    /// Returns `true` if the file predates the audit log.
     fn is_older(&self) -> rusqlite::Result<bool> {
         Ok(super::version(&self.connection)? < 2)
     }
@@ -180,7 +180,7 @@ impl Reader {
     }
 }
 
-/// The hash of an entry, if it is what follows from the one before.
+/// Returns the hash of an entry if it follows from the one before.
 fn follows(row: &Row<'_>, seq: i64, previous: &[u8; 32]) -> rusqlite::Result<Option<[u8; 32]>> {
     let text = |index| row.get_ref(index)?.as_str().map_err(Into::into);
     let texts: [rusqlite::Result<&str>; 3] = [text(2), text(3), text(4)];
@@ -190,7 +190,7 @@ fn follows(row: &Row<'_>, seq: i64, previous: &[u8; 32]) -> rusqlite::Result<Opt
     Ok((hash == written).then_some(hash))
 }
 
-/// What the note of the end has to say about a log that is whole in itself.
+/// Compares a log that is consistent in itself with the recorded end.
 fn compare(verdict: &Verdict, noted: Option<(u64, [u8; 32])>) -> Option<Broken> {
     let entries = verdict.entries;
     let next = entries.saturating_add(1);

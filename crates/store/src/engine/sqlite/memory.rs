@@ -1,4 +1,4 @@
-//! Memory in the engine: what its parts have in common.
+//! Memories in the engine: shared code.
 
 mod damage;
 mod decode;
@@ -27,7 +27,7 @@ use crate::types::error::StoreError;
 use crate::types::memory::Scope;
 
 impl Database {
-    /// Why memory cannot be used, if it cannot.
+    /// Returns the error that makes memory unusable, if any.
     pub(crate) fn damage(&self) -> Option<StoreError> {
         let aside = self.aside.clone()?;
         Some(StoreError::Damaged { aside })
@@ -35,7 +35,7 @@ impl Database {
 }
 
 impl Commit<'_> {
-    /// Why memory cannot be used, if it cannot.
+    /// Returns the error that makes memory unusable, if any.
     fn damage(&self) -> Option<StoreError> {
         let aside = self.aside()?;
         Some(StoreError::Damaged { aside })
@@ -45,7 +45,7 @@ impl Commit<'_> {
 /// The columns of a scope.
 const SCOPE: [&str; 4] = ["namespace", "user", "agent", "run"];
 
-/// The scope in these columns, from this one on.
+/// Reads a scope from four columns, starting at this one.
 fn scope(row: &Row<'_>, first: usize) -> rusqlite::Result<Scope> {
     Ok(Scope {
         namespace: row.get(first)?,
@@ -55,7 +55,8 @@ fn scope(row: &Row<'_>, first: usize) -> rusqlite::Result<Scope> {
     })
 }
 
-/// What rows of `memory_scopes` match a filter: a condition, and the values in it; nothing if all do.
+/// Returns the condition that selects the rows of `memory_scopes` for a filter, and its values;
+/// `None` if all rows match.
 fn filter(scope: &Scope) -> Option<(String, Vec<Value>)> {
     let named = SCOPE.into_iter().zip(scope.names());
     let named: Vec<_> = named

@@ -1,4 +1,4 @@
-//! Durable writes in the engine: each whole or not at all, many in one commit.
+//! Durable writes in the engine: each is atomic, and many share one commit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,36 +13,37 @@ use crate::types::change::Change;
 use crate::types::error::{Fate, StoreError};
 use crate::types::micros_since_1970;
 
-/// What the writes of one commit are made with.
+/// The context in which the writes of one commit run.
 #[derive(Debug)]
 pub(crate) struct Commit<'a> {
     transaction: &'a Transaction<'a>,
-    /// Those used so far: preparing one costs more than most of them do.
+    /// Statements used so far: preparing one costs more than running most of them.
     statements: HashMap<&'static str, Statement<'a>>,
-    /// The end of the audit log, once somebody added to it.
+    /// End of the audit log, once an entry was added.
     head: Option<Head>,
-    /// The damaged files whose memories are missed.
+    /// Damaged files whose memories have not been restored.
     aside: Option<Arc<str>>,
     effects: Effects,
 }
 
-/// A write that waits to be made within a commit.
+/// A write to run within a commit.
 pub(crate) trait CommitTask {
-    /// Tests if it must be on the disk before it is answered.
+    /// Returns `true` if it must be on disk before it is answered.
     fn is_lasting(&self) -> bool;
 
-    /// Makes it; `false` if what it did is to be undone. After an error it can be made again.
+    /// Runs the write; `Ok(false)` means that its effects are to be rolled back. After an error, it can
+    /// be run again.
     fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, SqliteError>;
 }
 
-/// What a commit changes of what the engine knows without asking the file.
+/// The changes of a commit to the state that the engine caches.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Effects {
-    /// How many more closed approvals there are.
+    /// Change in the number of closed approvals.
     pub(super) closed: i64,
-    /// Whether the memories of damaged files are not missed any more.
+    /// The damaged files were dealt with.
     pub(super) mended: bool,
-    /// Whether there may be other models whose vectors go.
+    /// There may be newly retired models whose vectors must be removed.
     pub(super) retired: bool,
 }
 
@@ -53,7 +54,7 @@ struct Head {
     hash: [u8; 32],
 }
 
-/// Makes every write that is not in conflict.
+/// Applies every write that does not conflict.
 pub(super) fn apply(
     transaction: &Transaction<'_>,
     writes: &mut [impl CommitTask],
@@ -72,7 +73,7 @@ pub(super) fn apply(
     commit.end()
 }
 
-/// Removes the rules that have ended.
+/// Removes expired rules.
 pub(super) fn forget_ended(transaction: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()> {
     let now = micros_since_1970(now);
     transaction.execute("DELETE FROM rules WHERE expires <= ?1", [now])?;
@@ -80,7 +81,7 @@ pub(super) fn forget_ended(transaction: &Transaction<'_>, now: SystemTime) -> ru
 }
 
 impl<'a> Commit<'a> {
-    /// Makes these changes one after the other, up to the first that is in conflict.
+    /// Applies these changes in order, up to the first that conflicts.
     pub(crate) fn changes(&mut self, changes: &[Change]) -> Result<Fate<()>, SqliteError> {
         for change in changes {
             match change {
@@ -107,12 +108,12 @@ impl<'a> Commit<'a> {
         Ok(Ok(()))
     }
 
-    /// What this commit changes of what the engine knows.
+    /// The changes of this commit to the state that the engine caches.
     pub(super) fn effects(&mut self) -> &mut Effects {
         &mut self.effects
     }
 
-    /// The damaged files whose memories are missed.
+    /// Damaged files whose memories have not been restored.
     pub(super) fn aside(&self) -> Option<Arc<str>> {
         if self.effects.mended {
             return None;
@@ -120,7 +121,7 @@ impl<'a> Commit<'a> {
         self.aside.clone()
     }
 
-    /// Executes this; says how many rows it changed.
+    /// Executes a statement and returns the number of rows it changed.
     pub(super) fn execute(
         &mut self,
         sql: &'static str,
@@ -129,7 +130,7 @@ impl<'a> Commit<'a> {
         self.statement(sql)?.execute(params)
     }
 
-    /// The first row that this finds.
+    /// Returns the first row that a query finds.
     pub(super) fn find<T>(
         &mut self,
         sql: &'static str,
@@ -139,7 +140,7 @@ impl<'a> Commit<'a> {
         self.statement(sql)?.query_row(params, read).optional()
     }
 
-    /// All rows that this finds.
+    /// Returns all rows that a query finds.
     pub(super) fn all<T>(
         &mut self,
         sql: &'static str,
@@ -149,7 +150,7 @@ impl<'a> Commit<'a> {
         self.statement(sql)?.query_map(params, read)?.collect()
     }
 
-    /// The number of the row that was added last.
+    /// Row number of the last insertion.
     pub(super) fn last_row(&self) -> i64 {
         self.transaction.last_insert_rowid()
     }
@@ -167,7 +168,7 @@ impl<'a> Commit<'a> {
         }
     }
 
-    /// Makes a write, or leaves everything as if there had been none.
+    /// Applies a write, or rolls back all of its effects.
     fn one(&mut self, write: &mut impl CommitTask) -> Result<(), SqliteError> {
         self.execute("SAVEPOINT one", [])?;
         let before = (self.head, self.effects);
@@ -179,7 +180,7 @@ impl<'a> Commit<'a> {
         Ok(())
     }
 
-    /// Notes where the audit log ends now.
+    /// Records the new end of the audit log.
     fn end(mut self) -> Result<Effects, SqliteError> {
         if let Some(Head { seq, hash }) = self.head {
             self.execute(
@@ -191,7 +192,8 @@ impl<'a> Commit<'a> {
         Ok(self.effects)
     }
 
-    /// Puts an approval in the place of its last version, unless another version is there.
+    /// Inserts or updates an approval. Returns `false` if the stored version is not `was`, or the new
+    /// one is not greater.
     fn put(&mut self, row: &Approval, was: u64) -> rusqlite::Result<bool> {
         let found: Option<(i64, bool)> = self.find(
             "SELECT version, open FROM approvals WHERE id = ?1",
@@ -252,8 +254,9 @@ impl<'a> Commit<'a> {
         Ok(())
     }
 
-    /// Where the log goes on. Should somebody have put entries after the noted end, or taken the note
-    /// away, it goes on after them all the same, and whoever checks it will see that.
+    /// Returns the entry after which the log continues. If an entry was added after the recorded end,
+    /// or that record was removed, the log continues after the last entry all the same; verification
+    /// then reports the defect.
     fn last_entry(&mut self) -> rusqlite::Result<Head> {
         let noted = self.find("SELECT seq, hash FROM audit_head", [], |row| {
             Ok(Head {

@@ -1,4 +1,4 @@
-//! What can be changed of memory, and what becomes of it.
+//! Changes of memories, and their results.
 
 use std::sync::Arc;
 
@@ -12,89 +12,90 @@ use crate::types::limits::{
 /// One part of a [`write`](crate::memory::Memories::write).
 #[derive(Debug, Clone, PartialEq)]
 pub enum MemoryChange {
-    /// A memory is new. [`StoreError::Conflict`] if there is one with its id.
+    /// Adds a memory. [`StoreError::Conflict`] if its ID exists already.
     Add {
-        /// Its first version.
+        /// The first version.
         version: NewVersion,
-        /// What that speaks of.
+        /// Entities that the version mentions.
         mentions: Vec<NewMention>,
     },
-    /// A memory gets another version.
+    /// Adds a version to a memory.
     Revise {
-        /// Which memory.
+        /// ID of the memory.
         id: Arc<str>,
-        /// The version that is its last so far; else [`StoreError::Conflict`]. If that is current, it is
-        /// closed at the time that the new one was learned.
+        /// Number of the memory's last version; [`StoreError::Conflict`] if it is a different one. If
+        /// that version is current, it is closed at the time the new one was learned.
         was: u32,
-        /// The new version, with the same id.
+        /// The new version, with the same ID.
         version: NewVersion,
-        /// What that speaks of.
+        /// Entities that the version mentions.
         mentions: Vec<NewMention>,
     },
-    /// A memory goes, with all its versions, their mentions and vectors, and the entities that only
-    /// their texts named. It is no error if there is none.
+    /// Deletes a memory with all its versions, their mentions and vectors, and the entities that were
+    /// found in their texts only. An unknown ID is not an error.
     Delete {
-        /// Which memory.
+        /// ID of the memory.
         id: Arc<str>,
     },
-    /// An entity is made; or, if there is one with its scope and key, gets the kind and description that
-    /// are given here.
+    /// Creates an entity. If one exists with this scope and key, sets its kind and description to the
+    /// ones given.
     Entity {
-        /// Its id, if it is new.
+        /// ID of the entity, if it is new.
         id: Arc<str>,
-        /// Whose it is.
+        /// Scope of the entity.
         scope: Scope,
-        /// Its name, if it is new.
+        /// Name of the entity, if it is new.
         name: Arc<str>,
-        /// The name as names are compared.
+        /// The name, normalised for comparison.
         key: Arc<str>,
-        /// What kind of thing it is.
+        /// Kind of the entity.
         kind: Option<Arc<str>>,
-        /// More about it.
+        /// Description of the entity.
         description: Option<Arc<str>>,
-        /// When it was learned of, if it is new.
+        /// Time at which it was learned, if it is new.
         learned_at: i64,
-        /// Whether it was only found in a text. One that is not stays, also when it was found before.
+        /// `true` if the entity was only found in a text. `false` makes it permanent, even if it was
+        /// found before.
         found: bool,
     },
-    /// A relation is made; or, if there is one of this kind between the two, gets this weight. Its ends
-    /// stay from now on, also if they were only found in a text. [`StoreError::Conflict`] if one of
-    /// them is not there.
+    /// Creates a relation. If one of this kind exists between the two entities, sets its weight. Makes
+    /// both entities permanent, even if they were only found in a text. [`StoreError::Conflict`] if one
+    /// of them does not exist.
     Relation {
-        /// Its id, if it is new.
+        /// ID of the relation, if it is new.
         id: Arc<str>,
-        /// The row of the entity that it begins at.
+        /// Row of the entity that it starts from.
         from: u64,
-        /// The row of the entity that it leads to.
+        /// Row of the entity that it points to.
         to: u64,
-        /// What it says.
+        /// Kind of the relation.
         kind: Arc<str>,
-        /// How strong it is, 0 to 1.
+        /// Strength of the relation, from 0 to 1.
         weight: f32,
-        /// When it was learned, if it is new.
+        /// Time at which it was learned, if it is new.
         learned_at: i64,
     },
-    /// An entity goes, with its relations and all mentions of it. It is no error if there is none.
+    /// Deletes an entity with its relations and all mentions of it. An unknown row is not an error.
     DeleteEntity {
-        /// Its row.
+        /// Row of the entity.
         row: u64,
     },
-    /// A relation goes. It is no error if there is none.
+    /// Deletes a relation. An unknown row is not an error.
     DeleteRelation {
-        /// Its row.
+        /// Row of the relation.
         row: u64,
     },
-    /// All memories, entities, relations and vectors go; the models stay.
+    /// Deletes all memories, entities, relations and vectors; models are kept.
     Clear,
 }
 
-/// A version as it is to be kept: a [`Version`](super::Version) without what the store knows by itself.
+/// A new version: a [`Version`](super::Version) without the fields that the store fills in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewVersion {
-    /// The memory's id, given by the caller.
+    /// ID of the memory, chosen by the caller.
     pub id: Arc<str>,
-    /// Which version it is, where history is brought in: at least 1 and greater than the one before.
-    /// Else the next.
+    /// Version number when history is imported: at least 1 and greater than the one before. Otherwise,
+    /// the store assigns the next.
     pub version: Option<u32>,
     /// See [`Version::scope`](super::Version::scope).
     pub scope: Scope,
@@ -112,7 +113,7 @@ pub struct NewVersion {
     pub valid_until: Option<i64>,
     /// See [`Version::learned_at`](super::Version::learned_at).
     pub learned_at: i64,
-    /// Where history is brought in: when the next version was learned.
+    /// Time at which the next version was learned, when history is imported.
     pub learned_until: Option<i64>,
     /// See [`Version::reason`](super::Version::reason).
     pub reason: Option<Arc<str>>,
@@ -120,78 +121,79 @@ pub struct NewVersion {
     pub superseded_by: Option<Arc<str>>,
 }
 
-/// That a new version speaks of an entity of its own scope, which is made if it is not there.
+/// A mention of an entity in the new version's scope. The entity is created if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMention {
-    /// The entity's id, if it is new.
+    /// ID of the entity, if it is new.
     pub id: Arc<str>,
-    /// The entity's name, if it is new.
+    /// Name of the entity, if it is new.
     pub name: Arc<str>,
-    /// The name as names are compared.
+    /// The name, normalised for comparison.
     pub key: Arc<str>,
-    /// What kind of thing it is, if that is not known yet.
+    /// Kind of the entity, if it has none yet.
     pub kind: Option<Arc<str>>,
-    /// Whether somebody said so; the entity stays then. Else it was found in the text.
+    /// `true` if the caller named the entity, which makes it permanent; `false` if it was found in the
+    /// text.
     pub explicit: bool,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Made {
-    /// There is a new version.
+    /// A version was added.
     Version {
-        /// Its row.
+        /// Row of the version.
         row: u64,
-        /// Which version it is.
+        /// Number of the version.
         version: u32,
-        /// The row of the version that was closed by it.
+        /// Row of the version that it closed.
         closed: Option<u64>,
-        /// What it speaks of, by the rows of the entities.
+        /// Entities that it mentions, by row.
         mentions: Vec<Mention>,
-        /// The entities that were made for it.
+        /// Entities that were created for it.
         new_entities: Vec<Entity>,
     },
-    /// There is an entity.
+    /// An entity was created or updated.
     Entity {
-        /// Its row.
+        /// Row of the entity.
         row: u64,
-        /// Its id; not the given one if it was there before.
+        /// ID of the entity; if it existed before, the ID it already had.
         id: Arc<str>,
-        /// Its name, likewise.
+        /// Name of the entity; if it existed before, the name it already had.
         name: Arc<str>,
-        /// Whether it is new.
+        /// `true` if the entity is new.
         created: bool,
     },
-    /// There is a relation.
+    /// A relation was created or updated.
     Relation {
-        /// Its row.
+        /// Row of the relation.
         row: u64,
-        /// Its id; not the given one if it was there before.
+        /// ID of the relation; if it existed before, the ID it already had.
         id: Arc<str>,
-        /// Whether it is new.
+        /// `true` if the relation is new.
         created: bool,
     },
-    /// Something is gone. After [`MemoryChange::Clear`] everything is, and nothing is listed here.
+    /// Rows were deleted. [`MemoryChange::Clear`] deletes everything and lists no rows.
     Deleted {
-        /// The rows of the versions that went.
+        /// Rows of the deleted versions.
         rows: Vec<u64>,
-        /// The rows of the entities that went.
+        /// Rows of the deleted entities.
         entities: Vec<u64>,
-        /// The rows of the relations that went.
+        /// Rows of the deleted relations.
         relations: Vec<u64>,
     },
-    /// There was nothing to delete.
+    /// Nothing matched.
     Nothing,
 }
 
-/// Refuses what is more than is kept, and numbers that are none.
+/// Checks that all changes are within the limits and that their numbers are valid.
 pub(crate) fn check(changes: &[MemoryChange]) -> Result<(), StoreError> {
     bounded("the number of changes", changes.len(), CHANGES_PER_WRITE)?;
     changes.iter().try_for_each(MemoryChange::check)
 }
 
 impl MemoryChange {
-    /// About how much room it takes while it waits.
+    /// Approximate size of the queued change, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let texts = match self {
             Self::Add { version, mentions } => version.bytes() + mention_bytes(mentions),
@@ -220,7 +222,7 @@ impl MemoryChange {
         CHANGE_BYTES.saturating_add(texts)
     }
 
-    /// Refuses what is more than is kept, and numbers that are none, as a write would.
+    /// Checks that the change is within the limits and that its numbers are valid, as a write does.
     pub fn check(&self) -> Result<(), StoreError> {
         match self {
             Self::Add { version, mentions } => version.check(mentions),

@@ -1,24 +1,24 @@
-//! What is kept of memory, and how to ask for it.
+//! Stored memories, and queries for them.
 
 use std::sync::Arc;
 
 use crate::types::limits::SALVAGED_NAMESPACE;
 
-/// Whose something is. As a filter: what is not set does not matter.
+/// The owner of a memory or an entity. In a filter, fields that are not set match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope {
-    /// A part of the memory that is kept apart.
+    /// A separate part of the memory.
     pub namespace: Option<Arc<str>>,
-    /// The person it is about.
+    /// Person that it is about.
     pub user: Option<Arc<str>>,
-    /// The agent that learned it.
+    /// Agent that learned it.
     pub agent: Option<Arc<str>>,
-    /// The run in which it was learned.
+    /// Run in which it was learned.
     pub run: Option<Arc<str>>,
 }
 
 impl Scope {
-    /// The scope of a version that is read of a damaged file without its own.
+    /// The scope of a salvaged version whose own scope cannot be read.
     pub(crate) fn lost() -> Self {
         Self {
             namespace: Some(SALVAGED_NAMESPACE.into()),
@@ -26,7 +26,7 @@ impl Scope {
         }
     }
 
-    /// The four, in the order in which they are always named.
+    /// The four names, in their fixed order.
     pub(crate) fn names(&self) -> [Option<&Arc<str>>; 4] {
         let Self {
             namespace,
@@ -41,112 +41,114 @@ impl Scope {
 /// One version of a memory. All times are microseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
-    /// Its number among all versions of all memories, which is never given twice in a file.
+    /// Row number, unique among all versions of all memories and never reused in a file.
     pub row: u64,
-    /// The memory that it is a version of.
+    /// ID of the memory.
     pub id: Arc<str>,
-    /// Which version of it, from 1.
+    /// Number of the version, from 1.
     pub version: u32,
-    /// Whose it is.
+    /// Scope of the memory.
     pub scope: Scope,
-    /// What kind of memory it is.
+    /// Kind of memory.
     pub kind: Arc<str>,
-    /// What is remembered.
+    /// Text of the memory.
     pub content: Arc<str>,
-    /// How much it matters, 0 to 1.
+    /// Importance, from 0 to 1.
     pub importance: f32,
-    /// JSON that the store does not read.
+    /// JSON that the store does not interpret.
     pub metadata: Option<Arc<str>>,
-    /// Since when it is true; since always, if not set.
+    /// Time from which it is true; unbounded if not set.
     pub valid_from: Option<i64>,
-    /// Up to when it is true, and not then any more; for ever, if not set.
+    /// Time at which it stops being true (exclusive); unbounded if not set.
     pub valid_until: Option<i64>,
-    /// When it was learned.
+    /// Time at which it was learned.
     pub learned_at: i64,
-    /// When the next version was learned. The current version has none.
+    /// Time at which the next version was learned; not set for the current version.
     pub learned_until: Option<i64>,
-    /// Why it was changed.
+    /// Reason for the change.
     pub reason: Option<Arc<str>>,
-    /// The memory that took its place.
+    /// ID of the memory that replaced it.
     pub superseded_by: Option<Arc<str>>,
-    /// The entities that it speaks of, by their rows.
+    /// Entities that it mentions, by row.
     pub mentions: Vec<Mention>,
 }
 
-/// That a version speaks of an entity.
+/// A version's mention of an entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// The entity's row.
+    /// Row of the entity.
     pub entity: u64,
-    /// The entity's name.
+    /// Name of the entity.
     pub name: Arc<str>,
-    /// Whether somebody said so; else it was found in the text.
+    /// `true` if the caller named the entity; `false` if it was found in the text.
     pub explicit: bool,
 }
 
-/// Somebody or something that memories speak of. There is one for each scope and key.
+/// A person or thing that memories mention. Each pair of scope and key has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
-    /// Its number among all entities, which is never given twice in a file.
+    /// Row number, unique among all entities and never reused in a file.
     pub row: u64,
-    /// Its id, given by the caller.
+    /// ID chosen by the caller.
     pub id: Arc<str>,
-    /// Whose it is.
+    /// Scope of the entity.
     pub scope: Scope,
-    /// Its name.
+    /// Name of the entity.
     pub name: Arc<str>,
-    /// The name as names are compared.
+    /// The name, normalised for comparison.
     pub key: Arc<str>,
-    /// What kind of thing it is.
+    /// Kind of the entity.
     pub kind: Option<Arc<str>>,
-    /// More about it.
+    /// Description of the entity.
     pub description: Option<Arc<str>>,
-    /// When it was learned of.
+    /// Time at which it was learned.
     pub learned_at: i64,
-    /// Whether nobody named it but the text of memories. It goes with the last of them.
+    /// `true` if the entity was only found in the texts of memories. It is deleted with the last
+    /// memory that mentions it.
     pub found: bool,
 }
 
-/// How one entity stands to another. There is one for each pair and kind.
+/// A relation between two entities. Each pair has at most one of each kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relation {
-    /// Its number among all relations, which is never given twice in a file.
+    /// Row number, unique among all relations and never reused in a file.
     pub row: u64,
-    /// Its id, given by the caller.
+    /// ID chosen by the caller.
     pub id: Arc<str>,
-    /// The row of the entity that it begins at.
+    /// Row of the entity that it starts from.
     pub from: u64,
-    /// The row of the entity that it leads to.
+    /// Row of the entity that it points to.
     pub to: u64,
-    /// What it says.
+    /// Kind of the relation.
     pub kind: Arc<str>,
-    /// How strong it is, 0 to 1.
+    /// Strength of the relation, from 0 to 1.
     pub weight: f32,
-    /// When it was learned.
+    /// Time at which it was learned.
     pub learned_at: i64,
 }
 
-/// Which memories to list. What is not set does not matter; the default is the newest hundred of the
-/// current versions.
+/// A filter for memories. Fields that are not set match everything; the default selects the newest
+/// hundred current versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// Only those that have what is set here.
+    /// Only memories whose scope has these names.
     pub scope: Scope,
-    /// Only those of this kind.
+    /// Only memories of this kind.
     pub kind: Option<Arc<str>>,
-    /// Only what was true at this time.
+    /// Only memories that were true at this time.
     pub as_of: Option<i64>,
-    /// The versions that were current at this time, in place of those that are now.
+    /// Selects the versions that were current at this time, instead of the ones that are current
+    /// now.
     pub known_at: Option<i64>,
-    /// Not those that were true no more at this time.
+    /// Leaves out memories that had stopped being true by this time.
     pub ended_by: Option<i64>,
-    /// Only versions learned after this.
+    /// Only versions learned after this time.
     pub learned_after: Option<i64>,
-    /// Only versions learned before this.
+    /// Only versions learned before this time.
     pub learned_before: Option<i64>,
-    /// At most so many, and never more than [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
+    /// The most versions to return, capped at [`ROWS_PER_ANSWER`](crate::ROWS_PER_ANSWER).
     pub limit: usize,
-    /// How many to pass over.
+    /// Number of versions to skip.
     pub offset: usize,
 }
 
@@ -169,38 +171,39 @@ impl Default for Listing {
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
-    /// Newest learned first, and of two learned at the same time the one with the greater row. There
-    /// may be fewer than the limit if they are long ([`BYTES_PER_ANSWER`](crate::BYTES_PER_ANSWER)).
+    /// The versions, the last learned first; of two learned at the same time, the one with the
+    /// greater row. Long versions can make a page shorter than the limit
+    /// ([`BYTES_PER_ANSWER`](crate::BYTES_PER_ANSWER)).
     pub versions: Vec<Version>,
-    /// How many the whole list has.
+    /// Length of the whole list.
     pub total: u64,
 }
 
-/// A model that there are vectors of.
+/// An embedding model known to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelRow {
-    /// What tells it from every other.
+    /// Fingerprint that identifies the model.
     pub fingerprint: Arc<str>,
-    /// How many numbers its vectors have.
+    /// Length of its vectors.
     pub dimensions: u32,
-    /// How many versions have a vector of it.
+    /// Number of versions that have a vector of this model.
     pub vectors: u64,
-    /// Whether it is the one that is searched with.
+    /// `true` if searches use this model.
     pub active: bool,
 }
 
-/// What a version means, as numbers.
+/// The embedding of a version, quantised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
-    /// The version's row.
+    /// Row of the version.
     pub row: u64,
-    /// What each number is to be multiplied by.
+    /// Factor by which each number is multiplied.
     pub scale: f32,
-    /// As many as the model has dimensions.
+    /// The numbers, one for each dimension of the model.
     pub numbers: Vec<i8>,
 }
 
-/// How much is kept.
+/// The number of stored objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Memories that have a current version.
@@ -211,8 +214,8 @@ pub struct Counts {
     pub entities: u64,
     /// Relations.
     pub relations: u64,
-    /// Versions with a vector of the model that is searched with.
+    /// Versions with a vector of the active model.
     pub vectors_of_active: u64,
-    /// Versions without one.
+    /// Versions without a vector of the active model.
     pub lacking: u64,
 }

@@ -1,20 +1,20 @@
-//! Pieces of memory that are read of a damaged file.
+//! Objects that are read from a damaged file.
 
 use super::{Entity, Relation, Version};
 
-/// Something that was read of a damaged file. Its rows are those of that file.
+/// An object read from a damaged file. Its rows are those of that file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
-    /// An entity. All of them come first.
+    /// An entity. All entities come first.
     Entity(Entity),
     /// A version of a memory.
     Version(Version),
-    /// A relation. All of them come last.
+    /// A relation. All relations come last.
     Relation(Relation),
 }
 
 impl Piece {
-    /// About how much room it takes.
+    /// Approximate size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let long = match self {
             Self::Entity(entity) => entity.description.as_ref().map_or(0, |text| text.len()),

@@ -1,4 +1,4 @@
-//! Changes of memory, one by one and together.
+//! Changes of memories, one at a time and together.
 
 use switchboard_store::memory::{CONTENT_BYTES, Counts, Made, MemoryChange, NewVersion, Scope};
 use switchboard_store::{Change, StoreError};
@@ -10,7 +10,7 @@ use super::{
 use crate::{Place, close, note, subjects, within};
 
 #[tokio::test]
-async fn a_memory_is_found_as_it_was_at_once_and_after_reopening() {
+async fn memory_is_found_at_once_and_after_reopening() {
     let place = Place::new();
     let full = NewVersion {
         scope: Scope {
@@ -56,7 +56,7 @@ async fn a_memory_is_found_as_it_was_at_once_and_after_reopening() {
 }
 
 #[tokio::test]
-async fn a_revision_closes_the_version_before_it_and_only_that() {
+async fn revision_closes_only_the_version_before_it() {
     let place = Place::new();
     let memories = place.open().memories();
     let first = write_one(&memories, add(memory("a"))).await;
@@ -116,7 +116,7 @@ async fn a_revision_closes_the_version_before_it_and_only_that() {
 }
 
 #[tokio::test]
-async fn history_is_brought_in_with_its_own_numbers_and_times() {
+async fn imported_history_keeps_its_numbers_and_times() {
     let place = Place::new();
     let memories = place.open().memories();
     let old = NewVersion {
@@ -155,7 +155,7 @@ async fn history_is_brought_in_with_its_own_numbers_and_times() {
 }
 
 #[tokio::test]
-async fn clearing_leaves_nothing_and_no_number_is_given_again() {
+async fn clearing_deletes_everything_and_reuses_no_row() {
     let place = Place::new();
     let memories = place.open().memories();
     let many = (0..50)
@@ -192,7 +192,7 @@ async fn clearing_leaves_nothing_and_no_number_is_given_again() {
 }
 
 #[tokio::test]
-async fn versions_are_read_by_their_rows_in_the_order_asked_for() {
+async fn versions_are_returned_in_the_requested_order() {
     let place = Place::new();
     let memories = place.open().memories();
     let many = (0..250).map(|number| add(memory(&format!("{number}"))));
@@ -211,7 +211,7 @@ async fn versions_are_read_by_their_rows_in_the_order_asked_for() {
 }
 
 #[tokio::test]
-async fn what_is_too_much_or_makes_no_sense_is_refused_whole() {
+async fn oversized_or_invalid_writes_are_refused_entirely() {
     let place = Place::new();
     let store = place.open();
     let memories = store.memories();
@@ -282,9 +282,10 @@ async fn what_is_too_much_or_makes_no_sense_is_refused_whole() {
     assert!(store.status().is_ready());
 }
 
-/// All of them share a commit or a few with writes of the other kind; one winner, and the others are told.
+/// The writes share one or a few commits with writes to the audit log. One revision wins, and the others
+/// receive an error.
 #[tokio::test]
-async fn of_many_that_revise_at_once_one_wins_and_the_others_are_unharmed() {
+async fn one_concurrent_revision_wins_and_other_writes_succeed() {
     let place = Place::new();
     let store = place.open();
     let memories = store.memories();
@@ -322,9 +323,9 @@ async fn of_many_that_revise_at_once_one_wins_and_the_others_are_unharmed() {
     assert_sound(&place);
 }
 
-/// A file as the version before left it.
+/// A file as the previous version left it.
 #[tokio::test]
-async fn a_file_of_the_second_version_gets_a_memory_and_keeps_the_rest() {
+async fn second_version_file_gains_memory_and_keeps_rest() {
     let place = Place::new();
     let raw = place.raw();
     raw.execute_batch(include_str!(
@@ -341,7 +342,7 @@ async fn a_file_of_the_second_version_gets_a_memory_and_keeps_the_rest() {
     raw.execute_batch("INSERT INTO rules (id, created, body) VALUES ('r1', 0, '{}')")
         .unwrap();
     drop(raw);
-    // One that lies there from before there was a memory does not matter.
+    // A damaged file from before the store had memories is ignored.
     let aside = place.folder.path().join("switchboard.db.damaged-17");
     std::fs::write(aside, "whatever").unwrap();
 
@@ -354,7 +355,7 @@ async fn a_file_of_the_second_version_gets_a_memory_and_keeps_the_rest() {
 }
 
 #[tokio::test]
-async fn a_closed_store_has_no_memory() {
+async fn closed_store_refuses_memory_requests() {
     let place = Place::new();
     let store = place.open();
     let memories = store.memories();

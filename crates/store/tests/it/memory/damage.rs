@@ -16,13 +16,13 @@ use crate::{Place, all, approval, close, names, new, ready, record, within};
 
 const PAGE: usize = 4096;
 
-/// How many memories are in the file that is damaged below. Each has two versions.
+/// Number of memories in the file that is damaged below. Each has two versions.
 const MEMORIES: u64 = 600;
 
-/// What tells versions apart that are otherwise in different files.
+/// Versions by memory ID and number, which are the same in every file.
 type Told = BTreeMap<(String, u32), Version>;
 
-/// A version without what is another in another file.
+/// Removes the row numbers, which differ between files.
 fn told(versions: Vec<Version>) -> Told {
     let plain = |mut version: Version| {
         version.row = 0;
@@ -35,7 +35,7 @@ fn told(versions: Vec<Version>) -> Told {
     versions.into_iter().map(plain).collect()
 }
 
-/// A file with a good deal of everything, closed.
+/// Creates and closes a file with many objects of every type.
 async fn filled(place: &Place) -> Told {
     let store = place.open();
     let memories = store.memories();
@@ -51,7 +51,7 @@ async fn filled(place: &Place) -> Told {
             };
             let first = NewVersion {
                 scope,
-                // Now and then longer than a page.
+                // Sometimes longer than a page.
                 content: "Something to remember. "
                     .repeat(if number % 50 == 0 { 500 } else { 9 })
                     .into(),
@@ -61,7 +61,7 @@ async fn filled(place: &Place) -> Told {
                 learned_at: NOW + 1,
                 ..first.clone()
             };
-            // There is one of a name for each scope, so they need ids of their own.
+            // The same name exists once per scope, so the entities need unique IDs.
             let mut mentions = [
                 said(&format!("thing {}", number % 200)),
                 found(&format!("place {number}")),
@@ -100,12 +100,12 @@ fn damage(file: &Path, how: impl FnOnce(&mut Vec<u8>)) {
     std::fs::write(file, bytes).unwrap();
 }
 
-/// Opens a damaged file: memory says what happened, and everything else works.
+/// Opens a damaged file and checks that memory reports the damage and everything else works.
 async fn open_damaged(place: &Place) -> (Store, Memories) {
     let store = place.open();
     let memories = store.memories();
     let refused = loop {
-        // Damage in the middle shows when somebody comes across it.
+        // Damage in the middle of the file is detected when a query reaches it.
         match within(memories.versions_after(0, 1000)).await {
             Err(error) => break error,
             Ok(_) => {
@@ -149,10 +149,10 @@ async fn open_damaged(place: &Place) -> (Store, Memories) {
     (store, memories)
 }
 
-/// Everything of this is as it was, and in no other scope.
+/// Checks that everything found is unchanged and in its own scope or the salvaged one.
 fn assert_part_of(found: &Told, whole: &Told) {
     for (key, version) in found {
-        // A blank page in the middle of a text shows only in the text.
+        // A blank page in the middle of a text is visible only in the text.
         if version.content.contains('\0') {
             continue;
         }
@@ -163,7 +163,7 @@ fn assert_part_of(found: &Told, whole: &Told) {
         expected
             .mentions
             .retain(|mention| version.mentions.contains(mention));
-        // What only lost pages said is not known any more.
+        // Mentions from lost pages are not known any more.
         assert_eq!(*version, expected);
     }
 }
@@ -180,7 +180,7 @@ async fn repair(memories: &Memories) -> Salvaged {
 }
 
 #[tokio::test]
-async fn a_damaged_beginning_loses_nothing() {
+async fn damaged_beginning_loses_nothing() {
     for length in [16, 100, PAGE] {
         let place = Place::new();
         let whole = filled(&place).await;
@@ -206,16 +206,17 @@ async fn a_damaged_beginning_loses_nothing() {
     }
 }
 
-/// Whichever page it is: what is read is as it was, no more is lost than was on it, and somebody says so.
+/// For any page: everything read is unchanged, no more is lost than was on the page, and the loss is
+/// reported.
 #[tokio::test]
-async fn one_blank_page_loses_no_more_than_was_on_it() {
+async fn blank_page_loses_only_its_own_contents() {
     let place = Place::new();
     let whole = filled(&place).await;
     let sound = std::fs::read(&place.file).unwrap();
     let pages = sound.len() / PAGE;
     assert!(pages > 200, "{pages}");
     let (mut most_lost, mut blank) = (0, 0);
-    // The first say where the others are; of those, some will do.
+    // The first pages locate the others; of the rest, a sample is enough.
     for page in (0..pages).filter(|page| *page < 50 || page % 5 == 0) {
         let file = place.folder.path().join("wreck.db");
         let mut bytes = sound.clone();
@@ -238,13 +239,13 @@ async fn one_blank_page_loses_no_more_than_was_on_it() {
         most_lost = most_lost.max(lost);
     }
     assert!(blank > 0);
-    // A page has room for no more versions of this length.
+    // A page cannot hold more versions of this length.
     assert!((1..20).contains(&most_lost), "{most_lost}");
     assert_eq!(place.names("wreck.db."), [""; 0], "copies are removed");
 }
 
 #[tokio::test]
-async fn of_a_file_that_was_cut_off_the_rest_comes_back() {
+async fn truncated_file_is_salvaged_up_to_the_cut() {
     let place = Place::new();
     let whole = filled(&place).await;
     damage(&place.file, |bytes| {
@@ -267,7 +268,7 @@ async fn of_a_file_that_was_cut_off_the_rest_comes_back() {
 }
 
 #[tokio::test]
-async fn a_damaged_middle_is_noticed_and_repaired() {
+async fn damaged_middle_is_detected_and_repaired() {
     let place = Place::new();
     let whole = filled(&place).await;
     damage(&place.file, |bytes| {
@@ -289,7 +290,7 @@ async fn a_damaged_middle_is_noticed_and_repaired() {
 }
 
 #[tokio::test]
-async fn one_can_go_on_without_what_was_damaged() {
+async fn damaged_memories_can_be_discarded() {
     let place = Place::new();
     filled(&place).await;
     damage(&place.file, |bytes| bytes.fill(0x5a));
@@ -301,7 +302,7 @@ async fn one_can_go_on_without_what_was_damaged() {
     assert_eq!(place.names("switchboard.db.discarded-").len(), 1);
     close(&store).await;
     assert_sound(&place);
-    // A file that is begun later has nothing to miss.
+    // A file created later has no damaged file to report.
     std::fs::remove_file(&place.file).unwrap();
     assert_eq!(
         within(place.open().memories().damaged()).await.unwrap(),
@@ -309,9 +310,9 @@ async fn one_can_go_on_without_what_was_damaged() {
     );
 }
 
-/// Killed between putting a file aside and beginning another.
+/// The process was killed after setting a file aside and before creating a new one.
 #[tokio::test]
-async fn a_new_file_beside_a_damaged_one_misses_what_is_in_it() {
+async fn new_file_reports_damaged_file_beside_it() {
     let place = Place::new();
     let whole = filled(&place).await;
     let aside = place
@@ -339,9 +340,9 @@ async fn open_damaged_anew(place: &Place) -> (Store, Memories) {
     (store, memories)
 }
 
-/// The second was begun because the first was damaged, and nobody had repaired that yet.
+/// The second file was created because the first was damaged, and the first was not repaired yet.
 #[tokio::test]
-async fn two_damaged_files_are_both_missed_and_brought_back() {
+async fn two_damaged_files_are_reported_and_restored() {
     let place = Place::new();
     let whole = filled(&place).await;
     damage(&place.file, |bytes| bytes[..PAGE].fill(0));
@@ -356,7 +357,7 @@ async fn two_damaged_files_are_both_missed_and_brought_back() {
 }
 
 #[tokio::test]
-async fn a_damaged_file_that_is_not_there_any_more_is_said_to_be_missing() {
+async fn repair_reports_a_damaged_file_that_disappeared() {
     let place = Place::new();
     std::fs::write(&place.file, "This is no database.".repeat(300)).unwrap();
     let (_store, memories) = open_damaged_anew(&place).await;

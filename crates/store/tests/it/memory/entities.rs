@@ -1,4 +1,4 @@
-//! Entities and relations: when they come, and when they go.
+//! Entities and relations: their creation and deletion.
 
 use switchboard_store::StoreError;
 use switchboard_store::memory::{Made, MemoryChange, Mention, NewVersion, Scope};
@@ -9,7 +9,7 @@ use super::{
 use crate::{Place, within};
 
 #[tokio::test]
-async fn entities_are_made_once_for_each_scope_and_named_in_every_version() {
+async fn each_scope_has_one_entity_per_key() {
     let place = Place::new();
     let memories = place.open().memories();
     let of_ada = |id| NewVersion {
@@ -61,7 +61,7 @@ async fn entities_are_made_once_for_each_scope_and_named_in_every_version() {
 }
 
 #[tokio::test]
-async fn what_a_memory_brought_goes_with_it() {
+async fn found_entities_are_deleted_with_their_memory() {
     let place = Place::new();
     let memories = place.open().memories();
     let scoped = NewVersion {
@@ -137,7 +137,7 @@ async fn what_a_memory_brought_goes_with_it() {
 }
 
 #[tokio::test]
-async fn entities_are_made_once_and_completed() {
+async fn existing_entity_gains_kind_and_description() {
     let place = Place::new();
     let memories = place.open().memories();
     write(
@@ -194,7 +194,7 @@ async fn entities_are_made_once_and_completed() {
 }
 
 #[tokio::test]
-async fn relations_are_made_once_and_keep_their_ends() {
+async fn relations_are_unique_and_keep_their_entities() {
     let place = Place::new();
     let memories = place.open().memories();
     let mentions = [found("tea"), found("oslo"), said("cup")];
@@ -239,7 +239,7 @@ async fn relations_are_made_once_and_keep_their_ends() {
         "{dangling:?}"
     );
 
-    // Both ends of a relation stay, whoever spoke of them first.
+    // Both ends of a relation are permanent, even if they were only found in a text before.
     write(&memories, [delete("a")]).await;
     assert_eq!(within(memories.counts()).await.unwrap().entities, 3);
     let gone = write(

@@ -1,4 +1,4 @@
-//! Lists of memories, against a list made in the plainest way.
+//! Lists of memories, compared with a naive model.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn time() -> impl Strategy<Value = Option<i64>> {
 }
 
 fn version() -> impl Strategy<Value = NewVersion> {
-    // Some that are revised, and many that are not.
+    // A few IDs that are revised, and many that are not.
     (
         prop_oneof!["[a-d]", "[a-z]{2}"],
         scope(),
@@ -48,14 +48,14 @@ fn version() -> impl Strategy<Value = NewVersion> {
         )
 }
 
-/// Mostly a version, now and then the end of a memory.
+/// Usually a version, sometimes the deletion of a memory.
 fn event() -> impl Strategy<Value = Option<NewVersion>> {
     prop::option::weighted(0.9, version())
 }
 
 fn listing() -> impl Strategy<Value = Listing> {
     let kind = prop::option::of("[ks]".prop_map(Arc::from));
-    // One of the four at most is named most of the time, so that something is found.
+    // Most scopes have at most one of the four names, so that something matches.
     let scope = prop_oneof![
         Just(Scope::default()),
         word().prop_map(|user| Scope {
@@ -81,7 +81,7 @@ fn listing() -> impl Strategy<Value = Listing> {
             }
         },
     );
-    // Those that ask for little are found in another way, so half of them do.
+    // Simple filters take a different code path, so half of the filters are simple.
     let plain = |all: Listing| Listing {
         scope: all.scope,
         ended_by: all.ended_by,
@@ -129,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lists_are_what_they_are_in_the_model(events in vec(event(), 0..60), asked in vec(listing(), 1..25)) {
+    fn lists_agree_with_the_model(events in vec(event(), 0..60), asked in vec(listing(), 1..25)) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
@@ -192,15 +192,15 @@ fn kept(row: u64, version: u32, new: NewVersion) -> Version {
     }
 }
 
-/// Many enough that they are not all looked at for a page of them.
+/// Enough memories that a page is found without visiting all of them.
 #[tokio::test]
-async fn pages_of_many_follow_one_another_without_gap_or_overlap() {
+async fn pages_of_long_lists_do_not_overlap() {
     let place = Place::new();
     let memories = place.open().memories();
     let many = (0..1500_i64).map(|number| {
         add(NewVersion {
             scope: user(["ada", "ada", "bob"][usize::try_from(number % 3).unwrap()]),
-            // Often the same, and not in the order of the rows.
+            // Often equal, and not in the order of the rows.
             learned_at: number * 7 % 500,
             valid_until: (number % 5 == 0).then_some(number),
             ..memory(&format!("{number}"))
@@ -247,7 +247,7 @@ async fn scopes_are_counted_by_their_current_memories() {
         add(of("a", "ada")),
         add(of("b", "bob")),
         add(of("c", "bob")),
-        // A memory that moves leaves its old versions where they were.
+        // A memory that moves to another scope leaves its old versions in the old one.
         revise(1, of("a", "eve")),
         add(memory("d")),
     ];

@@ -1,4 +1,4 @@
-//! Vectors of memories, and the models that made them.
+//! Vectors of memories, and their models.
 
 use switchboard_store::StoreError;
 use switchboard_store::memory::{Memories, MemoryChange, ModelRow, Vector};
@@ -48,7 +48,7 @@ async fn three(place: &Place) -> Memories {
 }
 
 #[tokio::test]
-async fn vectors_are_kept_as_they_are_and_missed_where_they_lack() {
+async fn vectors_round_trip_and_missing_ones_are_listed() {
     let place = Place::new();
     let memories = three(&place).await;
     within(memories.add_model("m", 3)).await.unwrap();
@@ -74,7 +74,7 @@ async fn vectors_are_kept_as_they_are_and_missed_where_they_lack() {
 }
 
 #[tokio::test]
-async fn counts_tell_of_the_active_model_and_models_of_all() {
+async fn counts_refer_to_the_active_model() {
     let place = Place::new();
     let memories = three(&place).await;
     let counts = async || {
@@ -107,7 +107,7 @@ async fn counts_tell_of_the_active_model_and_models_of_all() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_to_a_model_is_refused_whole() {
+async fn vectors_that_do_not_fit_are_refused_entirely() {
     let place = Place::new();
     let memories = three(&place).await;
     within(memories.add_model("m", 3)).await.unwrap();
@@ -144,9 +144,9 @@ async fn what_does_not_fit_to_a_model_is_refused_whole() {
     assert_eq!(lacking(&memories, "x", 0).await, [0; 0]);
 }
 
-/// More than go at once, so that several pieces are needed; and they go on after a restart.
+/// More vectors than one step removes, so that it takes several; removal continues after a restart.
 #[tokio::test]
-async fn the_vectors_of_other_models_go_bit_by_bit_and_for_good() {
+async fn vectors_of_retired_models_are_removed_for_good() {
     let place = Place::new();
     let store = place.open();
     let memories = store.memories();
@@ -182,9 +182,9 @@ async fn the_vectors_of_other_models_go_bit_by_bit_and_for_good() {
     assert_sound(&place);
 }
 
-/// Whichever of its vectors are gone already are lacking again.
+/// Vectors that were removed already count as missing.
 #[tokio::test]
-async fn a_model_that_comes_back_lacks_what_was_removed_meanwhile() {
+async fn reinstated_model_lacks_the_vectors_removed_meanwhile() {
     let place = Place::new();
     let memories = three(&place).await;
     for model in ["n", "m"] {

@@ -1,4 +1,4 @@
-//! What a new file knows of the damaged ones before it.
+//! The record, in a new file, of the damaged files before it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use rusqlite::Connection;
 
 use super::super::{Commit, Database, SqliteError, rename};
 
-/// What the name of a damaged file has after the name of the store's.
+/// The part of a damaged file's name that follows the name of the store's file.
 pub(in crate::engine::sqlite) const DAMAGED: &str = ".damaged-";
 
-/// Notes in a new file which damaged ones lie beside it: whatever was remembered is in them. They are
-/// looked for instead of told, so that a crash between putting one aside and this does not matter.
+/// Records in a new file the damaged ones beside it, which hold the memories so far. They are found
+/// by listing the folder, so that a crash between setting one aside and this call does no harm.
 pub(in crate::engine::sqlite) fn note(
     connection: &Connection,
     path: &Path,
@@ -24,7 +24,7 @@ pub(in crate::engine::sqlite) fn note(
     Ok(())
 }
 
-/// The damaged files whose memories are missed, for a person to read.
+/// Returns the damaged files whose memories have not been restored, as text for the user.
 pub(in crate::engine::sqlite) fn aside(
     connection: &Connection,
     path: &Path,
@@ -37,16 +37,16 @@ pub(in crate::engine::sqlite) fn aside(
     Ok((!paths.is_empty()).then(|| paths.join(", ").into()))
 }
 
-/// What became of a damaged file.
+/// The fate of a damaged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Everything that can be read of it was brought back.
+    /// Everything that can be read from it was restored.
     Salvaged,
-    /// Somebody went on without it.
+    /// The user chose to go on without it.
     Discarded,
 }
 
-/// Gives a damaged file another name, so that no new file misses what is in it.
+/// Renames a damaged file, so that no new file refers to it as missing.
 pub(crate) fn rename_aside(path: &Path, ending: Ending) -> io::Result<()> {
     let word = match ending {
         Ending::Salvaged => ".salvaged-",
@@ -58,16 +58,16 @@ pub(crate) fn rename_aside(path: &Path, ending: Ending) -> io::Result<()> {
 }
 
 impl Database {
-    /// The damaged files whose memories are missed.
+    /// Returns the damaged files whose memories have not been restored.
     pub(crate) fn missed(&self) -> Result<Vec<PathBuf>, SqliteError> {
         Ok(missed(&self.connection, &self.path)?)
     }
 }
 
 impl Commit<'_> {
-    /// Misses nothing any more.
+    /// Marks the damaged files as dealt with.
     pub(crate) fn mend(&mut self) -> Result<(), SqliteError> {
-        // What was brought back may name what only lost memories spoke of.
+        // Restored entities may have been mentioned by lost memories only.
         self.execute(
             "DELETE FROM memory_entities WHERE found = 1 \
              AND NOT EXISTS (SELECT 1 FROM memory_mentions WHERE entity = memory_entities.row)",
@@ -93,7 +93,7 @@ fn missed(connection: &Connection, path: &Path) -> rusqlite::Result<Vec<PathBuf>
         .collect()
 }
 
-/// The names of the damaged files beside this one, without their logs.
+/// Returns the names of the damaged files beside this one, without their logs.
 fn damaged(path: &Path) -> io::Result<Vec<String>> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! What rows of a damaged file hold, as far as that can be understood.
+//! Decodes rows of a damaged file, as far as possible.
 
 use std::sync::Arc;
 
@@ -51,12 +51,12 @@ pub(super) const RELATIONS: Table = Table {
     columns: &["id", "source", "target", "kind", "weight", "learned_at"],
 };
 
-/// What stands in the columns of a row, the first being its number or nothing.
+/// The columns of a row, of which the first is its number or NULL.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Values<'a>(&'a [Value]);
 
 impl<'a> Values<'a> {
-    /// Nothing if that is no row of this table.
+    /// Returns `None` if this is not a row of the table.
     pub(super) fn of(table: Table, values: &'a [Value]) -> Option<Self> {
         (values.len() == table.columns.len() + 1).then_some(Self(values))
     }
@@ -65,7 +65,7 @@ impl<'a> Values<'a> {
         T::column_result(ValueRef::from(self.0.get(column)?)).ok()
     }
 
-    /// A number between 0 and 1, which may stand there as a whole one.
+    /// A number between 0 and 1, which may be stored as an integer.
     fn fraction(self, column: usize) -> Option<f32> {
         let number: f32 = self.get(column)?;
         (0.0..=1.0).contains(&number).then_some(number)
@@ -73,7 +73,7 @@ impl<'a> Values<'a> {
 }
 
 pub(super) fn scope(values: Values<'_>) -> Option<Scope> {
-    // Without this number it is a row of some other table.
+    // Without this number, it is a row of some other table.
     let _memories: i64 = values.get(5)?;
     Some(Scope {
         namespace: values.get(1)?,
@@ -137,7 +137,8 @@ pub(super) fn relation(place: i64, values: Values<'_>) -> Option<Relation> {
     })
 }
 
-/// A version, an entity, and whether that was said: an entry of the table of mentions.
+/// Decodes an entry of the table of mentions: a version, an entity, and `true` if the caller named
+/// the entity.
 pub(super) fn mention(values: &[Value]) -> Option<(i64, i64, bool)> {
     match values {
         [
@@ -149,7 +150,7 @@ pub(super) fn mention(values: &[Value]) -> Option<(i64, i64, bool)> {
     }
 }
 
-/// Whether a text looks as if pages of it were blank.
+/// Returns `true` if a text looks as if pages of it were blank.
 pub(super) fn has_gaps(text: &Arc<str>) -> bool {
     text.contains('\0')
 }

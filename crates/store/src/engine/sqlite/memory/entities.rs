@@ -1,4 +1,4 @@
-//! Scopes, entities and relations in the engine: making and removing them.
+//! Scopes, entities and relations in the engine: creating and deleting them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::super::{Commit, signed, unsigned};
 use super::writes::{Step, Stop, deleted};
 use crate::types::memory::{Entity, Made, Scope};
 
-/// An entity as it is to be.
+/// An entity to create or update.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draft<'a> {
     pub(super) id: &'a Arc<str>,
@@ -20,16 +20,16 @@ pub(super) struct Draft<'a> {
     pub(super) found: bool,
 }
 
-/// What becomes of an entity's kind where another one is given.
+/// The rule for the kind of an existing entity when a new kind is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The given one counts.
+    /// The new kind wins.
     Replaced,
-    /// The given one counts if there was none.
+    /// The new kind is used only if the entity has none.
     FilledIn,
 }
 
-/// Where an entity is.
+/// The stored entity.
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) row: i64,
@@ -39,7 +39,7 @@ pub(super) struct Placed {
 }
 
 impl Draft<'_> {
-    /// The entity that was made of it.
+    /// Returns the entity that was created from this draft.
     pub(super) fn entity(&self, row: i64, scope: &Scope) -> Entity {
         Entity {
             row: unsigned(row),
@@ -56,7 +56,7 @@ impl Draft<'_> {
 }
 
 impl Commit<'_> {
-    /// The row of a scope, which is made if it is not there.
+    /// Returns the row of a scope, which is created if it does not exist.
     pub(super) fn scope(&mut self, scope: &Scope) -> rusqlite::Result<i64> {
         let [namespace, user, agent, run] = scope.names().map(|name| name.map(|name| &**name));
         let names = params![namespace, user, agent, run];
@@ -77,7 +77,7 @@ impl Commit<'_> {
         Ok(self.last_row())
     }
 
-    /// Removes a scope that nothing is in any more, with the names in it.
+    /// Deletes a scope that is empty, with its names.
     pub(super) fn tidy(&mut self, scope: i64) -> rusqlite::Result<()> {
         self.execute(
             "DELETE FROM memory_scopes WHERE row = ?1 \
@@ -88,7 +88,7 @@ impl Commit<'_> {
         Ok(())
     }
 
-    /// Finds an entity and adds to it what is new, or makes it.
+    /// Finds an entity and updates it, or creates it.
     pub(super) fn place(&mut self, draft: &Draft<'_>, scope: i64, kind: Kind) -> Step<Placed> {
         type Known = (i64, Arc<str>, Arc<str>, Option<Arc<str>>, bool);
         let known: Option<Known> = self.find(
@@ -128,7 +128,7 @@ impl Commit<'_> {
         })
     }
 
-    /// Makes a relation, or gives it another weight.
+    /// Creates a relation, or updates its weight.
     pub(super) fn relate(
         &mut self,
         id: &Arc<str>,
@@ -137,7 +137,7 @@ impl Commit<'_> {
         (weight, learned_at): (f32, i64),
     ) -> Step<Made> {
         for end in [from, to] {
-            // Found or not, somebody spoke of it now.
+            // Found in a text or not, the caller has now named it.
             let there =
                 self.execute("UPDATE memory_entities SET found = 0 WHERE row = ?1", [end])?;
             if there == 0 {
@@ -169,7 +169,7 @@ impl Commit<'_> {
         })
     }
 
-    /// Removes an entity and its relations.
+    /// Deletes an entity and its relations.
     pub(super) fn delete_entity(&mut self, row: u64) -> Step<Made> {
         let place = signed(row);
         let scope: Option<i64> = self.find(

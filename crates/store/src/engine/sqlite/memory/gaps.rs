@@ -1,7 +1,7 @@
-//! Reading a table of which parts cannot be read.
+//! Reads a table that is partly unreadable.
 //!
-//! The rows are read from the front until that fails, then from the back until that fails. What lies
-//! between is halved and tried again, down to single rows.
+//! The rows are read from the front until that fails, then from the back until that fails. The part
+//! in between is halved and tried again, down to single rows.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement, params};
@@ -12,20 +12,21 @@ use crate::types::limits::SALVAGE_ATTEMPTS;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Table {
     pub(super) name: &'static str,
-    /// All columns after `row`, in the order in which the table has them.
+    /// All columns after `row`, in table order.
     pub(super) columns: &'static [&'static str],
 }
 
-/// Takes what stands in the columns of a row, the first being nothing in particular; `None` if that
-/// cannot be understood.
+/// A callback that receives the columns of a row, of which the first has no meaning; it returns
+/// `None` if the row cannot be decoded.
 pub(super) type Take<'a> = dyn FnMut(i64, &[Value]) -> Option<()> + 'a;
 
-/// What was not read of a table: rows after the first number of each, up to the second.
+/// The unread parts of a table: for each pair, the rows after the first number, up to and including
+/// the second.
 #[derive(Debug, Default)]
 pub(super) struct Gaps(Vec<(i64, i64)>);
 
 impl Gaps {
-    /// Of a table that could not be found.
+    /// The gaps of a table that could not be found.
     pub(super) fn all() -> Self {
         Self(vec![(i64::MIN, i64::MAX)])
     }
@@ -39,7 +40,7 @@ impl Gaps {
         self.0.get(part).is_some_and(|(first, _)| *first < row)
     }
 
-    /// How many rows that are at most; nothing if nobody can tell.
+    /// Returns an upper bound for the number of unread rows; `None` if it is unknown.
     pub(super) fn rows(&self) -> Option<u64> {
         let sizes = self.0.iter().map(|(first, last)| last.abs_diff(*first));
         let rows = sizes.fold(0_u64, u64::saturating_add);
@@ -53,7 +54,7 @@ impl Gaps {
 }
 
 impl Table {
-    /// Gives every row that can be read to `take`. Says what could not be.
+    /// Passes every row that can be read to `take`. Returns the unread parts.
     pub(super) fn read(self, connection: &Connection, take: &mut Take<'_>) -> Gaps {
         let prepare = |order| connection.prepare(&self.sql(order));
         let (Ok(mut up), Ok(mut down)) = (prepare("ASC"), prepare("DESC")) else {
@@ -98,7 +99,7 @@ impl Table {
         )
     }
 
-    /// The greatest number that a row may have.
+    /// The greatest row number that may exist.
     fn last(self, connection: &Connection) -> i64 {
         let find = |sql: &str| -> Option<i64> {
             let found: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).ok()?;
@@ -112,7 +113,7 @@ impl Table {
         find(&given).max(find(&there)).unwrap_or(i64::MAX)
     }
 
-    /// Reads from one end until the other, or until that fails.
+    /// Reads from one end to the other, or until that fails.
     fn walk(
         self,
         statement: &mut Statement<'_>,
@@ -155,11 +156,11 @@ impl Table {
     }
 }
 
-/// How reading from one end went.
+/// The result of reading from one end.
 struct Pass {
     /// The last row that was read.
     reached: Option<i64>,
-    /// Whether it came to the other end.
+    /// The other end was reached.
     whole: bool,
 }
 
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gap_begins_after_its_first_number() {
+    fn gap_excludes_its_first_number() {
         let gaps = Gaps(vec![(9, 10), (0, 3), (5, 6)]).sorted();
         let inside: Vec<i64> = (-1..12).filter(|row| gaps.contains(*row)).collect();
         assert_eq!(inside, [1, 2, 3, 6, 10]);

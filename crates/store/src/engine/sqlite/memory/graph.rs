@@ -1,4 +1,4 @@
-//! The graph in the engine: what leads from an entity to others, and to memories.
+//! The graph in the engine: relations between entities, and the memories that mention them.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -7,8 +7,8 @@ use super::reads::{ENTITY, RELATION, at_most, entity, relation};
 use crate::types::memory::{Entity, Relation, Version};
 
 impl Database {
-    /// The entities with these rows, as far as they are there, in this order, and how many current
-    /// versions speak of each.
+    /// Returns the entities with these rows, in this order, skipping deleted ones, each with the
+    /// number of current versions that mention it.
     pub(crate) fn entities(&self, rows: &[u64]) -> Result<Vec<(Entity, u64)>, SqliteError> {
         let mut found = self
             .connection
@@ -27,7 +27,7 @@ impl Database {
         Ok(entities)
     }
 
-    /// The relations from and to these entities, strongest first.
+    /// Returns the relations from and to these entities: entity by entity, the strongest first.
     pub(crate) fn relations_of(
         &self,
         rows: &[u64],
@@ -50,7 +50,7 @@ impl Database {
         Ok(found)
     }
 
-    /// The current versions that speak of these entities, the one learned last first.
+    /// Returns the current versions that mention these entities, the last stored first.
     pub(crate) fn mentioning(
         &self,
         rows: &[u64],

@@ -12,7 +12,7 @@ use crate::types::limits::ROWS_PER_ANSWER;
 use crate::types::memory::{Listed, Listing};
 
 impl Database {
-    /// The versions that match, newest first.
+    /// Returns the versions that match, newest first.
     pub(crate) fn list(&self, which: &Listing) -> Result<Listed, SqliteError> {
         let limit = which.limit.min(ROWS_PER_ANSWER);
         let wanted = which.offset.saturating_add(limit);
@@ -23,15 +23,15 @@ impl Database {
             }
             _ => self.search(which, limit)?,
         };
-        // First which, then what: the contents of those left out are never read.
+        // Selects the rows first, so that the contents of other versions are never read.
         Ok(Listed {
             versions: self.versions(&rows)?,
             total,
         })
     }
 
-    /// How many match if those count too that have ended, where that can be told without looking at each:
-    /// if nothing else matters but whose they are.
+    /// Returns the number of matches, including ended ones, if it can be determined without looking at
+    /// each version: that is, if nothing but the scope and `ended_by` is set.
     fn current(&self, which: &Listing) -> Result<Option<Walk>, SqliteError> {
         let Listing {
             scope,
@@ -66,7 +66,7 @@ impl Database {
         Ok(Some(walk))
     }
 
-    /// How many of the current versions do not match because they have ended.
+    /// Returns the number of current versions that do not match because they have ended.
     fn ended(&self, which: &Listing) -> Result<u64, SqliteError> {
         let Some(at) = which.ended_by else {
             return Ok(0);
@@ -85,7 +85,7 @@ impl Database {
         Ok(unsigned(ended))
     }
 
-    /// The rows of a page, found by walking back from the newest of all.
+    /// Returns the rows of a page by walking back from the newest of all versions.
     fn newest(&self, which: &Listing, limit: usize) -> Result<Vec<u64>, SqliteError> {
         let (conditions, values) = conditions(which);
         let sql = format!(
@@ -99,13 +99,13 @@ impl Database {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How many match, and the rows of a page, found by looking at each.
+    /// Returns the number of matches and the rows of a page, by looking at each match.
     fn search(&self, which: &Listing, limit: usize) -> Result<(u64, Vec<u64>), SqliteError> {
         let (sql, values) = search(which);
         let mut statement = self.connection.prepare(&sql)?;
         let mut places = statement.query(params_from_iter(&values))?;
-        // All have to be counted, so the newest of them are found on the way: the page asked for, and
-        // those before it.
+        // All matches must be counted, so the newest are collected on the way: the requested page and the
+        // ones before it.
         let most = which.offset.saturating_add(limit);
         let mut newest: BinaryHeap<Reverse<(i64, i64)>> = BinaryHeap::new();
         let mut total = 0_u64;
@@ -127,28 +127,28 @@ impl Database {
     }
 }
 
-/// What a step costs that reads a row, against one in the index.
+/// The cost of a step that reads a row, relative to a step in the index.
 const STEP: u128 = 16;
 
-/// What there is to walk through.
+/// The numbers that decide between the two ways to make a list.
 #[derive(Debug, Clone, Copy)]
 struct Walk {
-    /// All versions of all memories.
+    /// Number of versions of all memories.
     versions: u64,
-    /// Those that match, at most.
+    /// Upper bound for the number of matches.
     current: u64,
 }
 
 impl Walk {
-    /// Whether so many of those that match are likely found before all of them would have been looked
-    /// at in the index.
+    /// Returns `true` if this many matches are likely to be found sooner than it takes to visit all
+    /// matches in the index.
     fn is_short(self, rows: usize) -> bool {
         let steps = u128::from(self.versions) * (rows as u128) * STEP;
         steps < u128::from(self.current) * u128::from(self.current)
     }
 }
 
-/// How every version that matches is found: what to ask, and the values in it.
+/// The query for all versions that match, and its values.
 fn search(which: &Listing) -> (String, Vec<Value>) {
     let (conditions, values) = conditions(which);
     let sql = format!(
@@ -162,7 +162,7 @@ fn in_scopes(condition: &str) -> String {
     format!("scope IN (SELECT row FROM memory_scopes WHERE {condition})")
 }
 
-/// What the versions of a list have in common: a condition, and the values in it.
+/// The condition that the versions of a list satisfy, and its values.
 fn conditions(which: &Listing) -> (String, Vec<Value>) {
     let mut conditions = Vec::new();
     let mut values: Vec<Value> = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_is_made_from_an_index_alone() {
+    fn every_list_uses_a_covering_index() {
         for bits in 0..256_u32 {
             let set = |bit: u32| bits & (1 << bit) != 0;
             let time = |bit| set(bit).then_some(7);

@@ -1,8 +1,8 @@
-//! The rows on the pages of a file, read without asking which table they belong to.
+//! Reads the rows on the pages of a file, without knowing which table they belong to.
 //!
-//! Where the page is damaged that leads to other pages, those may be whole, but the engine does not find
-//! them any more. Here every page is looked at by itself, and what a row holds tells whose it is. The
-//! log beside the file is not read.
+//! If an interior page is damaged, the pages below it may be intact although the engine no longer finds
+//! them. This module reads every page by itself, and the contents of a row tell its table. The log
+//! beside the file is not read.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -13,9 +13,9 @@ use rusqlite::types::Value;
 
 use crate::types::limits::{PAGE_BYTES, SALVAGE_ROW_BYTES};
 
-/// A page of a table that has rows on it.
+/// The type of a table page that has rows.
 const TABLE_LEAF: u8 = 0x0d;
-/// Pages of an index, or of a table that is one: each has rows.
+/// The types of pages of an index, or of a table stored as one: both have rows.
 const INDEX_LEAF: u8 = 0x0a;
 const INDEX_INTERIOR: u8 = 0x02;
 
@@ -24,14 +24,14 @@ const INDEX_INTERIOR: u8 = 0x02;
 pub(super) struct Pages {
     file: File,
     count: u32,
-    /// Those that hold nothing any more, as far as the file says so.
+    /// Pages that the file lists as free.
     free: HashSet<u32>,
 }
 
-/// Where a row was found.
+/// The place where a row was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// In a table, with this number.
+    /// In a table, with this row number.
     Row(i64),
     /// In an index.
     Entry,
@@ -50,7 +50,7 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Gives every row of every page to `each`.
+    /// Passes every row of every page to `each`.
     pub(super) fn rows(&mut self, each: &mut dyn FnMut(Found, &[Value])) {
         for number in 1..=self.count {
             if self.free.contains(&number) {
@@ -94,7 +94,7 @@ impl Pages {
         }
     }
 
-    /// A row's bytes: the first of them here, the others on pages of their own.
+    /// Returns the bytes of a row: the first of them are on this page, the others on overflow pages.
     fn payload(&mut self, here: &[u8], length: usize, found: Found) -> Option<Vec<u8>> {
         if length > SALVAGE_ROW_BYTES {
             return None;
@@ -132,12 +132,12 @@ impl Pages {
         Some(page)
     }
 
-    /// The pages that the file says are free: a chain of pages that list others.
+    /// Returns the pages that the file lists as free: a chain of pages that list others.
     fn find_free(&mut self) -> HashSet<u32> {
         let mut free = HashSet::new();
         let mut follow = || -> Option<()> {
             let mut next = page_number(self.page(1)?.get(32..)?)?;
-            // A chain that leads back into itself ends there.
+            // Stop at a chain that loops.
             while next != 0 && free.insert(next) {
                 let page = self.page(next)?;
                 let count = usize::try_from(page_number(page.get(4..)?)?).ok()?;
@@ -147,13 +147,13 @@ impl Pages {
             }
             Some(())
         };
-        // Where it breaks off, the rest is not known to be free.
+        // If the chain breaks off, the remaining pages are not known to be free.
         follow();
         free
     }
 }
 
-/// What stands in a row.
+/// Decodes the values of a row.
 fn record(payload: &[u8]) -> Option<Vec<Value>> {
     let mut header = payload;
     let length = usize::try_from(varint(&mut header)?).ok()?;
@@ -190,7 +190,7 @@ fn value(kind: i64, body: &mut &[u8]) -> Option<Value> {
     })
 }
 
-/// A signed number, its first byte first.
+/// Decodes a signed big-endian integer.
 fn integer(bytes: &[u8]) -> i64 {
     let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
     let start = if negative { -1 } else { 0 };
@@ -198,7 +198,7 @@ fn integer(bytes: &[u8]) -> i64 {
     bytes.iter().fold(start, add)
 }
 
-/// The number at the front, in as many bytes as it takes.
+/// Decodes the variable-length integer at the front.
 fn varint(bytes: &mut &[u8]) -> Option<i64> {
     let mut number = 0_u64;
     for index in 0..9 {
@@ -232,9 +232,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever a page holds, reading it comes to an end.
+        /// Reading any page terminates.
         #[test]
-        fn no_page_makes_it_fail(page in proptest::collection::vec(any::<u8>(), PAGE_BYTES), kind in 0..3_usize) {
+        fn arbitrary_pages_are_read_without_failure(page in proptest::collection::vec(any::<u8>(), PAGE_BYTES), kind in 0..3_usize) {
             let folder = tempfile::TempDir::new().unwrap();
             let file = folder.path().join("file");
             let mut bytes = [page.as_slice(), page.as_slice()].concat();
@@ -242,13 +242,13 @@ mod tests {
             std::fs::write(&file, bytes).unwrap();
             let mut rows = 0_u32;
             Pages::open(&file).unwrap().rows(&mut |_, _| rows += 1);
-            // More than this do not fit on two pages.
+            // Two pages cannot hold more rows than this.
             prop_assert!(rows <= 131_072);
         }
     }
 
     #[test]
-    fn numbers_are_read_as_they_are_written() {
+    fn integers_are_decoded() {
         for (bytes, number) in [
             (&[0x00][..], 0),
             (&[0x7f], 127),

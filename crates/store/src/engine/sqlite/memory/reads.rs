@@ -23,7 +23,7 @@ pub(super) const RELATION: &str =
     "SELECT row, id, source, target, kind, weight, learned_at FROM memory_relations";
 
 impl Database {
-    /// The current version of a memory.
+    /// Returns the current version of a memory.
     pub(crate) fn memory(&self, id: &str) -> Result<Option<Version>, SqliteError> {
         let sql = format!(
             "{VERSION} WHERE v.id = ?1 AND v.learned_until IS NULL ORDER BY v.version DESC LIMIT 1"
@@ -36,7 +36,7 @@ impl Database {
         Ok(Some(found))
     }
 
-    /// The version of a memory that was known at a time.
+    /// Returns the version of a memory that was known at a time.
     pub(crate) fn known(&self, id: &str, at: i64) -> Result<Option<Version>, SqliteError> {
         let sql = format!(
             "{VERSION} WHERE v.id = ?1 AND v.learned_at <= ?2 \
@@ -47,7 +47,7 @@ impl Database {
         Ok(found.into_iter().next())
     }
 
-    /// The last versions of a memory, oldest first.
+    /// Returns the last versions of a memory, oldest first.
     pub(crate) fn history(&self, id: &str) -> Result<Vec<Version>, SqliteError> {
         let limit = ROWS_PER_ANSWER;
         let sql = format!("{VERSION} WHERE v.id = ?1 ORDER BY v.version DESC LIMIT {limit}");
@@ -57,7 +57,7 @@ impl Database {
         Ok(found)
     }
 
-    /// The versions with these rows, as far as they are there, in this order.
+    /// Returns the versions with these rows, in this order, skipping deleted ones.
     pub(crate) fn versions(&self, rows: &[u64]) -> Result<Vec<Version>, SqliteError> {
         let mut statement = self
             .connection
@@ -69,7 +69,7 @@ impl Database {
         self.collect(found)
     }
 
-    /// The versions after this row, by their rows.
+    /// Returns the versions after this row, ordered by row.
     pub(crate) fn versions_after(
         &self,
         row: u64,
@@ -81,7 +81,7 @@ impl Database {
         self.collect(found)
     }
 
-    /// The entities after this row, by their rows.
+    /// Returns the entities after this row, ordered by row.
     pub(crate) fn entities_after(
         &self,
         row: u64,
@@ -93,7 +93,7 @@ impl Database {
         Ok(found.collect::<Result<_, _>>()?)
     }
 
-    /// The relations after this row, by their rows.
+    /// Returns the relations after this row, ordered by row.
     pub(crate) fn relations_after(
         &self,
         row: u64,
@@ -105,7 +105,7 @@ impl Database {
         Ok(found.collect::<Result<_, _>>()?)
     }
 
-    /// The entities with this id or key, by their rows.
+    /// Returns the entities with this ID or key, ordered by row.
     pub(crate) fn entities_named(
         &self,
         of: &Scope,
@@ -124,7 +124,7 @@ impl Database {
         Ok(found.collect::<Result<_, _>>()?)
     }
 
-    /// How much there is.
+    /// Returns the number of stored objects.
     pub(crate) fn memory_counts(&self) -> Result<Counts, SqliteError> {
         let mut counts = self.connection.query_row(
             "SELECT memories, versions, entities, relations FROM memory_counts",
@@ -152,7 +152,7 @@ impl Database {
         Ok(counts)
     }
 
-    /// The scopes with the most memories.
+    /// Returns the scopes with the most memories.
     pub(crate) fn scopes(&self, limit: usize) -> Result<Vec<(Scope, u64)>, SqliteError> {
         let mut statement = self.connection.prepare(
             "SELECT namespace, user, agent, run, memories FROM memory_scopes \
@@ -164,7 +164,7 @@ impl Database {
         Ok(found.collect::<Result<_, _>>()?)
     }
 
-    /// Takes versions until they are too long, and adds what they mention.
+    /// Collects versions up to the size limit of an answer, and adds their mentions.
     fn collect(
         &self,
         versions: impl Iterator<Item = rusqlite::Result<Version>>,
@@ -201,7 +201,7 @@ fn mentions(statement: &mut Statement<'_>, row: u64) -> rusqlite::Result<Vec<Men
     found.collect()
 }
 
-/// Without what it mentions.
+/// Reads a version, without its mentions.
 pub(super) fn version(row: &Row<'_>) -> rusqlite::Result<Version> {
     Ok(Version {
         row: unsigned(row.get(0)?),

@@ -1,4 +1,4 @@
-//! A file whose beginning is damaged, with another one.
+//! Replaces the damaged beginning of a file with that of a new one.
 
 use std::fs::OpenOptions;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -10,30 +10,30 @@ use rusqlite::{Connection, OpenFlags};
 use super::super::{Database, SqliteError, version, with_suffix};
 use crate::types::limits::{LOCK_WAIT, PAGE_BYTES};
 
-/// The first bytes of a file, which say what it is.
+/// The length of the file's header, in bytes.
 const HEADER: usize = 100;
 
-/// The version of the file that memory came with.
+/// The version of the file format that introduced memories.
 const MEMORY: i64 = 3;
 
-/// How a file looks.
+/// The state of a file.
 pub(super) enum Look {
-    /// The tables of memory can be found.
+    /// The memory tables can be found.
     Found(Connection),
-    /// It is whole, and from before there was memory.
+    /// The file is intact, but predates memories.
     Older,
-    /// Its tables cannot be found.
+    /// The tables cannot be found.
     Lost,
 }
 
-/// Opens a file to read what is in it, however it looks.
+/// Opens a file for reading, even if it is damaged.
 pub(super) fn look(path: &Path) -> Look {
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(LOCK_WAIT)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Otherwise a file that is too short, or has one table that makes no sense, would not be read.
+        // Without this, a truncated file or one with a single malformed table could not be read.
         connection.pragma_update(None, "writable_schema", true)?;
         let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'memory_versions'";
         let tables: i64 = connection.query_row(sql, [], |row| row.get(0))?;
@@ -47,11 +47,11 @@ pub(super) fn look(path: &Path) -> Look {
     }
 }
 
-/// A copy of a damaged file that begins as it should. It goes when it is not needed any more.
+/// A copy of a damaged file with an intact beginning. It is deleted on drop.
 #[derive(Debug)]
 pub(super) struct RepairedCopy {
     copy: Passing,
-    /// How a file begins.
+    /// First page of an intact file.
     page: Vec<u8>,
 }
 
@@ -63,10 +63,10 @@ impl RepairedCopy {
         Ok(Self { copy, page })
     }
 
-    /// Begins it anew until its tables are found; nothing if they are not.
+    /// Replaces the beginning until the tables are found; `None` if they are not.
     pub(super) fn connect(&self) -> Option<Connection> {
-        // First only what says that it is a database, then also where its tables are: that is where
-        // they are in a file that was made by this version, and nowhere in particular in others.
+        // Try the header alone first, then the page that locates the tables. The latter is right for a
+        // file that this version created; in other files, the tables may be elsewhere.
         [HEADER, PAGE_BYTES].into_iter().find_map(|length| {
             self.copy.begin_with(self.page.get(..length)?).ok()?;
             match look(&self.copy.path) {
@@ -81,7 +81,7 @@ impl RepairedCopy {
     }
 }
 
-/// The first page of a file as this version makes it.
+/// The first page of a file created by this version.
 fn first_page(path: &Path) -> Result<Vec<u8>, SqliteError> {
     let model = Passing::new(with_suffix(path, ".model"));
     Database::open(&model.path)?.close();
@@ -90,7 +90,7 @@ fn first_page(path: &Path) -> Result<Vec<u8>, SqliteError> {
     Ok(bytes)
 }
 
-/// A file that goes when it is not needed any more, with its log.
+/// A temporary file that is deleted on drop, with its log.
 #[derive(Debug)]
 struct Passing {
     path: PathBuf,
@@ -99,12 +99,12 @@ struct Passing {
 impl Passing {
     fn new(path: PathBuf) -> Self {
         let passing = Self { path };
-        // Somebody may have been killed before it went.
+        // A process that was killed may have left one.
         passing.remove();
         passing
     }
 
-    /// Makes it the same as another.
+    /// Copies a file and its log to this path.
     fn fill(&self, path: &Path) -> io::Result<()> {
         std::fs::copy(path, &self.path)?;
         let log = with_suffix(path, "-wal");
@@ -114,13 +114,13 @@ impl Passing {
         Ok(())
     }
 
-    /// Puts this in the place of the first bytes.
+    /// Overwrites the first bytes.
     fn begin_with(&self, bytes: &[u8]) -> io::Result<()> {
         let mut bytes = bytes.to_owned();
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
         let pages = file.metadata()?.len() / PAGE_BYTES as u64;
         let pages = u32::try_from(pages).unwrap_or(u32::MAX);
-        // Where a file says how many pages it has.
+        // The number of pages, as stored in the header.
         if let Some(count) = bytes.get_mut(28..32) {
             count.copy_from_slice(&pages.to_be_bytes());
         }
@@ -130,7 +130,7 @@ impl Passing {
 
     fn remove(&self) {
         for suffix in ["", "-wal", "-shm"] {
-            // There need not be one.
+            // It may not exist.
             drop(std::fs::remove_file(with_suffix(&self.path, suffix)));
         }
     }

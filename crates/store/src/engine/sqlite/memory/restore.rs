@@ -1,4 +1,4 @@
-//! What was read of a damaged file, brought into a whole one.
+//! Restores the objects of a damaged file into an intact one.
 
 use std::collections::HashMap;
 
@@ -10,18 +10,19 @@ use super::writes::{Step, Stop};
 use crate::types::error::Fate;
 use crate::types::memory::{Entity, Made, NewVersion, Piece, Relation, Version};
 
-/// What was brought in of some pieces.
+/// The result of restoring a batch of pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
     pub(crate) versions: u64,
     pub(crate) entities: u64,
     pub(crate) relations: u64,
-    /// The rows of the entities: where they were, and where they are.
+    /// Rows of the entities: the old one and the new one.
     pub(crate) entity_rows: Vec<(u64, u64)>,
 }
 
 impl Commit<'_> {
-    /// Brings in those that are not there yet. `rows` tells where the entities of before are now.
+    /// Restores the pieces that do not exist yet. `rows` maps the old rows of entities restored
+    /// before to their new ones.
     pub(crate) fn bring_back(
         &mut self,
         pieces: &[Piece],
@@ -42,7 +43,7 @@ impl Commit<'_> {
                 }
             };
             match step {
-                // What does not fit to the rest is left out.
+                // A piece that conflicts with the rest is left out.
                 Ok(()) | Err(Stop::Conflict) => {}
                 Err(Stop::Failed(error)) => return Err(error.into()),
             }
@@ -116,7 +117,7 @@ impl Commit<'_> {
                 )?;
             }
         }
-        // Only the last version may be current, whatever the file said.
+        // Only the last version may be current, regardless of the damaged file.
         self.execute(
             "UPDATE memory_versions AS old SET learned_until = \
              (SELECT new.learned_at FROM memory_versions AS new \

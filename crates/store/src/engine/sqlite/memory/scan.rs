@@ -1,7 +1,7 @@
-//! A damaged file in the engine: reading whatever can be read of it.
+//! Reads everything that is readable in a damaged file.
 //!
-//! First by asking the engine, which knows what was deleted; then, for what it does not find any more, by
-//! looking at every page.
+//! Queries come first, because the engine knows which rows were deleted; rows that it no longer finds are
+//! then searched for on every page.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -18,7 +18,8 @@ use super::repair::{Look, RepairedCopy, look};
 use crate::engine::sqlite::SqliteError;
 use crate::types::memory::{Mention, Piece, Scope};
 
-/// Gives everything of a file that can be read to `each`. Says what cannot, in words.
+/// Passes everything that can be read from a file to `each`. Returns descriptions of the parts that
+/// cannot be read.
 pub(crate) fn read_damaged(
     path: &Path,
     each: &mut dyn FnMut(Piece),
@@ -56,14 +57,14 @@ pub(crate) fn read_damaged(
 /// A damaged file that is being read.
 #[derive(Debug)]
 struct DamagedFile {
-    /// None if the engine does not know where the tables are.
+    /// `None` if the engine cannot locate the tables.
     connection: Option<Connection>,
     pages: Pages,
     problems: Vec<Arc<str>>,
 }
 
 impl DamagedFile {
-    /// Gives everything that can be read to `each`.
+    /// Passes everything that can be read to `each`.
     fn read(mut self, each: &mut dyn FnMut(Piece)) -> Vec<Arc<str>> {
         let mut scopes: HashMap<i64, Scope> = HashMap::new();
         self.table(SCOPES, "scopes", &mut |place, values| {
@@ -105,7 +106,7 @@ impl DamagedFile {
         self.problems
     }
 
-    /// Reads a table as far as it goes.
+    /// Reads as much of a table as possible.
     fn table(&mut self, table: Table, what: &str, take: &mut Take<'_>) {
         let gaps = match &self.connection {
             Some(connection) => table.read(connection, take),
@@ -117,7 +118,7 @@ impl DamagedFile {
         let mut back: HashSet<i64> = HashSet::new();
         self.pages.rows(&mut |found, values| {
             if let Found::Row(place) = found
-                // The number is not kept twice.
+                // The row number is not stored a second time in the record.
                 && values.first() == Some(&Value::Null)
                 && gaps.contains(place)
                 && !back.contains(&place)
@@ -138,7 +139,7 @@ impl DamagedFile {
         }
     }
 
-    /// Which version mentions which of these entities, by the versions.
+    /// Returns the mentions of these entities, grouped by version.
     fn mentions(&mut self, names: &HashMap<i64, Arc<str>>) -> HashMap<i64, Vec<Mention>> {
         let mut all: HashMap<i64, Vec<Mention>> = HashMap::new();
         let mut note = |(version, entity, explicit): (i64, i64, bool)| {
@@ -181,7 +182,7 @@ impl DamagedFile {
     }
 }
 
-/// Reads mentions to the end; `false` if that fails.
+/// Reads all mentions; returns `false` if that fails.
 fn read_all(statement: &mut Statement<'_>, note: &mut dyn FnMut((i64, i64, bool))) -> bool {
     let mut read = || {
         let mut rows = statement.query([])?;

@@ -11,20 +11,20 @@ use crate::types::error::StoreError;
 use crate::types::limits::{BYTES_PER_ANSWER, ROWS_PER_TRIM};
 use crate::types::memory::{ModelRow, Vector};
 
-/// How far it is with the vectors of models that go.
+/// The progress of removing the vectors of retired models.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::engine::sqlite) enum Trim {
-    /// Nobody has looked yet whether there are any.
+    /// Not known yet if there are any.
     #[default]
     Unknown,
-    /// Those of this model are gone up to this version.
+    /// The vectors of this model are removed up to this version.
     Going { model: i64, version: i64 },
-    /// There are none.
+    /// There are none left.
     Done,
 }
 
 impl Database {
-    /// The models that stay.
+    /// Returns the models that are not retired.
     pub(crate) fn models(&self) -> Result<Vec<ModelRow>, SqliteError> {
         let mut statement = self.connection.prepare(
             "SELECT fingerprint, dimensions, vectors, active FROM memory_models \
@@ -41,7 +41,7 @@ impl Database {
         Ok(found.collect::<Result<_, _>>()?)
     }
 
-    /// The vectors of a model after this row, by their rows.
+    /// Returns the vectors of a model after this row, ordered by row.
     pub(crate) fn vectors_after(
         &self,
         fingerprint: &str,
@@ -65,7 +65,7 @@ impl Database {
         Ok(found.collect::<Result<_, _>>()?)
     }
 
-    /// The versions after this row that have no vector of a model, by their rows.
+    /// Returns the versions after this row that have no vector of a model, ordered by row.
     pub(crate) fn lacking(
         &self,
         fingerprint: &str,
@@ -76,7 +76,8 @@ impl Database {
             return Ok(Vec::new());
         };
         let after = signed(after);
-        // Vectors only ever go with their versions, so what was filled once need not be looked at again.
+        // Vectors are only deleted with their versions, so rows that were once complete need no second
+        // look.
         let filled = match self.filled.get() {
             (of, filled) if of == model => filled,
             _ => 0,
@@ -116,7 +117,7 @@ impl Database {
         Ok(found)
     }
 
-    /// Removes a few of the vectors of models that go. Says whether there may be more.
+    /// Removes a batch of the vectors of retired models. Returns `true` if there may be more.
     pub(crate) fn trim_vectors(&mut self) -> Result<bool, SqliteError> {
         let (model, version) = match self.vectors {
             Trim::Done => return Ok(false),
@@ -159,7 +160,7 @@ impl Database {
         Ok(true)
     }
 
-    /// The row of a model that stays.
+    /// Returns the row of a model that is not retired.
     fn model(&self, fingerprint: &str) -> rusqlite::Result<Option<i64>> {
         let sql = "SELECT row FROM memory_models WHERE fingerprint = ?1 AND retired = 0";
         self.connection
@@ -167,7 +168,7 @@ impl Database {
             .optional()
     }
 
-    /// The row of a model that goes.
+    /// Returns the row of a retired model.
     fn retired(&self) -> rusqlite::Result<Option<i64>> {
         let sql = "SELECT row FROM memory_models WHERE retired = 1 LIMIT 1";
         self.connection
@@ -177,7 +178,7 @@ impl Database {
 }
 
 impl Commit<'_> {
-    /// Adds a model, or has it stay if it was to go.
+    /// Adds a model, or reinstates a retired one.
     pub(crate) fn add_model(
         &mut self,
         fingerprint: &str,
@@ -205,7 +206,7 @@ impl Commit<'_> {
         }))
     }
 
-    /// Has this model searched with, and all others go.
+    /// Makes this the active model and retires all others.
     pub(crate) fn activate(&mut self, fingerprint: &str) -> Result<Fate<()>, SqliteError> {
         if let Some(damage) = self.damage() {
             return Ok(Err(damage));
@@ -225,7 +226,7 @@ impl Commit<'_> {
         Ok(Ok(()))
     }
 
-    /// Puts vectors of a model in the place of those that are there.
+    /// Stores vectors of a model, replacing existing ones.
     pub(crate) fn put_vectors(
         &mut self,
         fingerprint: &str,

@@ -1,4 +1,4 @@
-//! Changes of memory in the engine.
+//! Changes of memories in the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use crate::types::error::Fate;
 use crate::types::error::StoreError;
 use crate::types::memory::{Entity, Made, MemoryChange, Mention, NewMention, NewVersion};
 
-/// Why a change is not made.
+/// The reason why a change was not applied.
 pub(super) enum Stop {
-    /// It is not what was expected.
+    /// The stored state differs from the expected one.
     Conflict,
     /// The engine failed.
     Failed(rusqlite::Error),
@@ -21,7 +21,7 @@ pub(super) enum Stop {
 impl From<rusqlite::Error> for Stop {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
-            // An id that somebody else has, or an end that is not there.
+            // The ID is taken, or an entity at one end of a relation does not exist.
             Some(ErrorCode::ConstraintViolation) => Self::Conflict,
             _ => Self::Failed(error),
         }
@@ -31,7 +31,7 @@ impl From<rusqlite::Error> for Stop {
 pub(super) type Step<T> = Result<T, Stop>;
 
 impl Commit<'_> {
-    /// Makes these changes one after the other, up to the first that is in conflict.
+    /// Applies these changes in order, up to the first that conflicts.
     pub(crate) fn memories(
         &mut self,
         changes: &[MemoryChange],
@@ -121,7 +121,7 @@ impl Commit<'_> {
         }
     }
 
-    /// The row and number of a memory's last version, and whether that is current.
+    /// Returns the row and number of a memory's last version, and `true` if that version is current.
     fn last_version(&mut self, id: &str) -> rusqlite::Result<Option<(i64, u32, bool)>> {
         self.find(
             "SELECT row, version, learned_until IS NULL FROM memory_versions \
@@ -131,7 +131,7 @@ impl Commit<'_> {
         )
     }
 
-    /// Closes a memory's last version, which must be this one. Says which row that was, unless it was
+    /// Closes a memory's last version, which must have this number. Returns its row, unless it was
     /// closed before.
     fn close(&mut self, id: &str, was: u32, at: i64) -> Step<Option<u64>> {
         let (row, number, current) = self.last_version(id)?.ok_or(Stop::Conflict)?;
@@ -187,7 +187,7 @@ impl Commit<'_> {
         })
     }
 
-    /// Notes what a version speaks of. Says so, and which entities had to be made for it.
+    /// Stores the mentions of a version. Returns them, and the entities that were created for them.
     fn mention(
         &mut self,
         version: i64,
@@ -195,7 +195,7 @@ impl Commit<'_> {
         new: &NewVersion,
         mentions: &[NewMention],
     ) -> Step<(Vec<Mention>, Vec<Entity>)> {
-        // The same may be named twice, found and said.
+        // An entity may be listed twice, as found and as named by the caller.
         let mut drafts: BTreeMap<&str, Draft<'_>> = BTreeMap::new();
         for mention in mentions {
             let draft = Draft {
@@ -213,7 +213,7 @@ impl Commit<'_> {
         }
         let mut made = Vec::with_capacity(drafts.len());
         let mut new_entities = Vec::new();
-        // In the order in which they are named, so that those made get their rows in it.
+        // In the order of the mentions, so that new entities get their rows in that order.
         for NewMention { key, .. } in mentions {
             let Some(draft) = drafts.remove(&**key) else {
                 continue;
@@ -236,7 +236,7 @@ impl Commit<'_> {
         Ok((made, new_entities))
     }
 
-    /// Removes a memory, and the entities that nobody else speaks of.
+    /// Deletes a memory, and the found entities that no other memory mentions.
     fn delete_memory(&mut self, id: &str) -> Step<Made> {
         let versions: Vec<(i64, i64)> = self.all(
             "SELECT row, scope FROM memory_versions WHERE id = ?1",
@@ -269,19 +269,19 @@ impl Commit<'_> {
             self.tidy(scope)?;
         }
         let rows = versions.iter().map(|(row, _)| unsigned(*row)).collect();
-        // A relation makes its ends stay, so none goes here.
+        // A relation makes its entities permanent, so no relation is deleted here.
         Ok(deleted(rows, entities, Vec::new()))
     }
 
-    /// Removes everything. The tables are dropped and made anew: to remove a great many rows one by one
-    /// would keep everybody else waiting for seconds.
+    /// Deletes everything. The tables are dropped and created again, because deleting a great many rows
+    /// one by one would block all other work for seconds.
     fn clear(&mut self) -> Step<Made> {
         let given: Vec<(String, i64)> =
             self.all("SELECT name, seq FROM sqlite_sequence", [], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
-        // Each before what it refers to, and none made anew before all are gone: otherwise the engine
-        // would look for what refers to each of their rows.
+        // Each table is dropped before the ones that it refers to, and none is created before all are
+        // dropped; otherwise, `SQLite` would search for references to each of their rows.
         let tables = [
             "memory_vectors",
             "memory_mentions",
@@ -307,7 +307,7 @@ impl Commit<'_> {
             self.transaction().execute_batch(&part)?;
         }
         for (name, last) in given {
-            // No number is given twice.
+            // Row numbers are never reused.
             self.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [&name])?;
             self.execute(
                 "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
