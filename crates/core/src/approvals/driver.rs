@@ -346,8 +346,7 @@ impl Driver {
             let admitted = client.is_none_or(|client| approvals.deps.audit.admits_asked(client));
             if !admitted {
                 if self.counted.len() >= OPEN_MAX {
-                    // Requests that could not be written leave entries here; drop those that are
-                    // not open.
+                    // Requests that could not be written leave their IDs here; keep only open ones.
                     let open: HashSet<_> = self.broker.records().map(|open| &open.id).collect();
                     self.counted.retain(|id| open.contains(id));
                 }

@@ -40,7 +40,7 @@ use crate::{approvals::question::About, core::Core, relay::LastProgress};
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// Time after which a client that asked for progress learns that its server is starting.
 const START_SIGN: Duration = Duration::from_secs(1);
-/// Time to wait for an answer before the client is told to come back later.
+/// Time to wait for an answer before the client is sent away to come back later.
 const AT_ONCE: Duration = Duration::from_millis(100);
 /// The party that answers a server's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -417,9 +417,9 @@ impl CallContext<'_> {
         question_rules::judge(self.core, asker, asked, params).await
     }
 
-    /// Tests if the server is to see a client that can be asked, because a person answers in its
-    /// place. In a server's own view nothing stands between the server and a client of 2026-07-28,
-    /// which says with each request what it may be asked.
+    /// Tests if the server is offered capabilities that a person provides where the client does not.
+    /// Under the automatic route, it is not in the server's own view for a client of 2026-07-28,
+    /// which declares with each request what it may be asked.
     pub(super) fn has_person(&self) -> bool {
         let is_plain = matches!(self.outgoing.view, View::Server(_))
             && self.outgoing.guest.era() == Era::Modern;
@@ -437,8 +437,8 @@ impl CallContext<'_> {
         })
     }
 
-    /// The addresses that a server wants opened, without those that rules deny and those that a
-    /// browser must not open. If none is left, the call fails.
+    /// The addresses that a server wants opened, without any that rules deny or a browser must not
+    /// open. If none is left, the call fails.
     pub(super) async fn permitted(&self, error: ErrorObject) -> Result<Opening, Error> {
         let data = error.data.clone().unwrap_or_else(Raw::empty_object);
         let said = data.distinct_member(&["elicitations"]);

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_a_tool_error_is_scrubbed_and_cut() {
+    fn tool_error_text_is_scrubbed_and_cut() {
         let said = |json: String| said(&Raw::parse(json).unwrap());
         let long = "x".repeat(10_000);
         let text = said(format!(
