@@ -83,7 +83,7 @@ impl Catalog {
         self.items(Kind::Template)
     }
 
-    /// Everything of one kind.
+    /// Every item of one kind.
     pub fn items(&self, kind: Kind) -> impl Iterator<Item = Item<'_>> {
         self.parts
             .iter()

@@ -8,8 +8,8 @@
 //! There are two views. The **direct** view shows the items of all servers under names that cannot
 //! collide (`server__tool`, `switchboard://server/uri`). The view of **one server** leaves its
 //! names and every byte of its definitions untouched. In the direct view, a definition differs from
-//! what the server sent in its name or URI and in the address of a tool's page. It is mended if
-//! clients would reject it, and all other definitions on its page with it. A part of the program
+//! what the server sent in its name or URI and in the address of a tool's page. If clients would
+//! reject it, and with it all other definitions on its page, it is mended. A part of the program
 //! itself may list other, shorter definitions there ([`ServerPart::listing`]).
 //!
 //! A [`Snapshot`] stores offers on disk.

@@ -58,7 +58,7 @@ pub(crate) struct Deps {
 #[derive(Debug)]
 pub struct Approvals {
     deps: Deps,
-    /// The limits of what servers ask for.
+    /// The limits on the questions of servers.
     pub question_limits: QuestionLimits,
     /// Publishes changes of requests to the webhook and the desktop.
     pub notifier: Notifier,
@@ -144,7 +144,7 @@ impl Approvals {
         self.deps.config.load().wait
     }
 
-    /// Milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub fn now(&self) -> u64 {
         self.clock.now()
     }
@@ -279,13 +279,13 @@ impl Clock {
     }
 }
 
-/// Milliseconds since 1970.
+/// Converts a time to milliseconds since 1970.
 pub fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The time of these milliseconds since 1970.
+/// Converts milliseconds since 1970 to a time.
 pub fn time_of(millis: u64) -> SystemTime {
     UNIX_EPOCH
         .checked_add(Duration::from_millis(millis))

@@ -98,7 +98,7 @@ pub trait Status: std::fmt::Debug + Send + Sync {
     fn for_agents(&self) -> Raw;
 }
 
-/// The most suspended calls, in total and per server, so that every server has room for other
+/// The most suspended calls, in total and per server. A server has to have room for other
 /// questions.
 const PARKED: Limits = Limits {
     all: 1_024,
@@ -212,8 +212,8 @@ impl Core {
         status.map_or_else(Raw::empty_object, |status| status.for_agents())
     }
 
-    /// Stops the gateway: rejects new work, ends the calls in flight, stops every server, closes
-    /// the store. A second call waits for the first.
+    /// Stops the gateway: rejects new work, answers the requests in flight, stops every server,
+    /// closes the store. A second call waits for the first.
     pub async fn stop(&self) {
         // Before any client is disconnected: callers that leave from now on withdraw nothing.
         self.approvals.stop();

@@ -50,7 +50,7 @@ pub const PIPE_PATH: &str = "/pipe/";
 /// The header with the folder that the client works in, percent-encoded.
 pub const PIPE_PROJECT: &str = "switchboard-project";
 
-/// The most clients with which another pipe is opened.
+/// The most clients on pipes. Further ones are rejected.
 const PIPES_MAX: usize = 16_384;
 
 /// Serves clients through any number of doors.

@@ -1,4 +1,4 @@
-//! Listen streams: changes, for a client of 2026-07-28.
+//! Listen streams, which notify a client of 2026-07-28 of changes.
 
 use std::sync::Arc;
 

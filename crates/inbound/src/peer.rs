@@ -1,5 +1,5 @@
-//! The process at the other end of a connection, which must be the gateway's user and none of its
-//! servers.
+//! The process at the other end of a connection, which must belong to the gateway's user and to
+//! none of its servers.
 //!
 //! A server runs as the same user as the gateway, so it can open the socket and read the token. The
 //! processes that it starts are recognised by their ancestors; see [`Containment::lineage`].

@@ -31,12 +31,13 @@ pub struct Found {
 
 /// The largest weight of feedback relative to the meaning.
 const LEARNT: f32 = 0.5;
-/// The nearness, and the share of the words' highest score, from which on a tool is certain to fit.
+/// A tool with at least this nearness, or this share of the words' highest score, is certain to
+/// fit.
 const VERY_NEAR: f32 = 0.75;
 const WELL_FOUND: f32 = 0.5;
 /// The lowest certainty of a result, so that every hit has a score.
 const LEAST_SURE: f32 = 0.05;
-/// The nearness from which on tools without a word of the query are shown.
+/// The least nearness at which tools without a word of the query are shown.
 const NEAR: f32 = 0.25;
 
 /// The scores of all tools by each search method.
@@ -148,7 +149,7 @@ impl Index {
         Scale {
             most_words: most,
             usual,
-            // The nearest of a single tool equals the average.
+            // With a single tool, the nearest equals the average.
             spread: (nearest - usual).max(0.05),
             // If the query means nothing to the model, the nearest tool is a coincidence.
             by_meaning: count > 0.0 && nearest >= NEAR,

@@ -30,7 +30,7 @@ pub(super) fn changes(record: &Record, why: Change, noted: Noted, now: u64) -> V
     let kept = kept(record);
     // A record is plain data: writing it as JSON does not fail.
     let mut body = serde_json::to_string(&*kept).unwrap_or_default();
-    // An open request is kept to the byte, because it may still be carried out.
+    // An open request is stored verbatim, because it may still be carried out.
     if !record.is_live() {
         body = scrub::json(&body).into_owned();
     }

@@ -9,12 +9,12 @@ use tokio::sync::broadcast::{self, Receiver};
 /// Capacity of the channel. A subscriber that falls further behind misses the oldest events.
 const HEARD: usize = 256;
 
-/// Something that happened to a request.
+/// A change of a request.
 #[derive(Debug)]
 pub struct Event {
     /// The name of the event, such as `approval.created`.
     pub kind: &'static str,
-    /// When it happened.
+    /// Time of the change.
     pub at: SystemTime,
     /// The request, redacted for the outside.
     pub approval: Raw,

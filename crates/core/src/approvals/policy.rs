@@ -29,7 +29,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The rules of a configuration, and the decisions that are remembered.
+    /// The rules of a configuration, and the remembered decisions.
     pub(crate) fn new(config: &Config, remembered: Vec<Remembered>) -> Self {
         let (rules, fault) = match read(config) {
             Ok(rules) => (rules, None),

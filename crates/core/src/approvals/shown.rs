@@ -14,7 +14,7 @@ use switchboard_rest::{
 
 use super::{question, time_of};
 
-/// A request with more bytes than this is left out of lists.
+/// The most bytes of a part of a request in lists. Longer parts are left out.
 const LISTED_BYTES: usize = 16 * 1024;
 
 /// A decision for display.

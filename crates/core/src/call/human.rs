@@ -417,9 +417,9 @@ impl CallContext<'_> {
         question_rules::judge(self.core, asker, asked, params).await
     }
 
-    /// Tests if the server is offered capabilities that a person provides where the client does not.
-    /// Under the automatic route, it is not in the server's own view for a client of 2026-07-28,
-    /// which declares with each request what it may be asked.
+    /// Tests if the server sees the capabilities of a person in addition to the client's. With the
+    /// automatic route, a client of 2026-07-28 in the server's own view keeps its own capabilities,
+    /// because it declares with each request what it may be asked.
     pub(super) fn has_person(&self) -> bool {
         let is_plain = matches!(self.outgoing.view, View::Server(_))
             && self.outgoing.guest.era() == Era::Modern;

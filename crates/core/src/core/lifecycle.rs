@@ -7,7 +7,7 @@ use tokio::sync::watch;
 /// The stage of the gateway, which only ever advances.
 #[derive(Debug)]
 pub struct Lifecycle {
-    /// When the gateway started.
+    /// Time when the gateway started.
     pub started: SystemTime,
     stage: watch::Sender<Stage>,
 }

@@ -72,9 +72,9 @@ pub(crate) fn is_shown(core: &Core, view: &View) -> bool {
     }
 }
 
-/// Up to here every tool is shown under `auto`. By tokens alone, a menu costs less than the list
-/// from about nine tools, or 8 to 15 KB, on, if five tools are used (`cargo xtask bench tokens`).
-/// With ten it is about 24 KB, and each search is a turn of the model that a list saves.
+/// Up to here every tool is shown under `auto`. A menu costs fewer tokens than the list from about
+/// nine tools (8 to 15 KB) on, if five tools are used (`cargo xtask bench tokens`). If ten are
+/// used, it does from about 24 KB on, and each search is a turn of the model that a list saves.
 const FEW_TOOLS: usize = 40;
 const FEW_BYTES: usize = 24 * 1024;
 

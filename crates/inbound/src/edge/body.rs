@@ -55,7 +55,7 @@ impl Unread {
 pub(crate) static UNFINISHED: AtomicUsize = AtomicUsize::new(0);
 /// The most such bytes.
 const UNFINISHED_BYTES: usize = 4 * limits::FRAME_BYTES;
-/// The first bytes of each body that are not counted.
+/// The number of bytes at the start of each body that are not counted.
 const FREE_BYTES: usize = 64 * 1024;
 
 /// The counted bytes of one body while it is being read.

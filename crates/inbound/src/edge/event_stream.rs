@@ -68,7 +68,7 @@ const KEPT_BYTES: usize = 256 * 1024;
 const KEPT_EVENTS: usize = 512;
 /// The most bytes of unplayed events. Later ones are lost.
 const UNPLAYED_BYTES: usize = 16 * 1024 * 1024;
-/// The bytes from which on responses wait for the reader.
+/// The buffered bytes beyond which responses wait for the reader.
 const FULL_BYTES: usize = 4 * 1024 * 1024;
 /// The delay after which a client is to reconnect if its stream breaks.
 const RETRY_MS: u32 = 1_000;
@@ -191,8 +191,8 @@ impl EventStream {
         self.begin(&mut inner)
     }
 
-    /// Plays the stream from after the event with this number; `None` if events have been dropped
-    /// since.
+    /// Plays the stream from after the event with this number; `None` if later events have been
+    /// dropped.
     pub(crate) fn replay(self: &Arc<Self>, after: u64) -> Option<Replay> {
         let mut inner = self.inner.lock();
         let next = after.saturating_add(1);

@@ -19,7 +19,7 @@ use super::event_stream::EventStream;
 pub(super) const STOCK_BYTES: usize = 64 * 1024 * 1024;
 /// The bytes that a stream counts in addition to its events.
 pub(super) const TAPE_BYTES: usize = 512;
-/// The time for which a stream is kept that has ended and is not being played.
+/// The time to keep a stream that has ended and is not being played.
 pub(super) const KEPT_FOR: Duration = Duration::from_mins(5);
 /// The fewest entries at which dropped streams are removed.
 const PRUNE_MIN: usize = 64;

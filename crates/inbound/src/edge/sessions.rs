@@ -113,7 +113,7 @@ pub(crate) struct Sessions {
 const SESSIONS_MAX: usize = 10_000;
 /// Likewise, the most bytes that the clients of a principal have sent about themselves.
 const SAID_BYTES: usize = 32 * 1024 * 1024;
-/// A client that has sent no more than this is not limited by that.
+/// Clients with no more bytes than this are exempt from that limit.
 const SHORT_BYTES: usize = 1024;
 /// The number of sessions that always fit into that.
 const SESSIONS_SURE: usize = SAID_BYTES / handshake::SAID_BYTES;

@@ -86,7 +86,7 @@ pub(super) async fn begun(stream: Option<&Stream>) {
 pub(super) struct Ongoing {
     session: Option<(Arc<Session>, Id)>,
     cancelled: Option<Cancelled>,
-    /// The reason of its cancellation.
+    /// The reason for its cancellation.
     pub(super) reason: Reason,
 }
 
