@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use switchboard_core::core::Core;
 use switchboard_inbound::inbound::Inbound;
 
-use crate::{api, notify, tally};
+use crate::{notify, tally};
 
 /// The administrative interface of the gateway.
 #[derive(Debug)]
@@ -24,10 +23,5 @@ impl Admin {
         notify::start(&admin.core, &admin.inbound);
         tokio::spawn(tally::run(Arc::downgrade(&admin.core)));
         admin
-    }
-
-    /// Every address but those of MCP.
-    pub fn router(self: &Arc<Self>) -> Router {
-        api::router(self)
     }
 }

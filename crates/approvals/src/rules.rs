@@ -57,6 +57,7 @@ mod parse;
 mod pattern;
 mod pieces;
 mod readers;
+mod reading;
 mod remembered;
 mod rule;
 mod same;
@@ -76,7 +77,7 @@ pub use self::remembered::{Remembered, Scope};
 pub use self::rule::{Action, Rule};
 pub use crate::json::digest;
 
-use self::condition::ArgumentsError;
+use self::error::ArgumentsError;
 use self::limits::RULES;
 use self::look::Look;
 use self::rule::Specificity;

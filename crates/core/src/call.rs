@@ -11,6 +11,7 @@ pub(crate) mod completion;
 pub(crate) mod extension;
 pub(crate) mod human;
 mod in_flight;
+mod input_requests;
 pub(crate) mod question_rules;
 mod record;
 pub(crate) mod resumable;
@@ -211,7 +212,7 @@ async fn walk(
         };
         record = in_flight.into_record();
         let is_modern = outgoing.guest.era() == Era::Modern && live.era() == Era::Modern;
-        let asks = is_modern && ended.as_ref().is_ok_and(rounds::may_ask);
+        let asks = is_modern && ended.as_ref().is_ok_and(InputRequired::may_be_in);
         let wants_person = match &ended {
             Ok(result) if asks => match rounds::wants_person(&context, result) {
                 Ok(wants) => wants,
@@ -562,7 +563,7 @@ impl CallContext<'_> {
         if outgoing.method == method::RESOURCES_READ
             && live.era() == Era::Modern
             && !returns(outgoing.params.as_ref())
-            && !rounds::may_ask(result)
+            && !InputRequired::may_be_in(result)
             && InputRequired::of(result).is_ok_and(|input| input.is_none())
         {
             let (server, principal) = (&self.upstream.name, self.caller.principal);

@@ -128,7 +128,7 @@ impl Gateway {
     /// The doors by which clients come in over sockets. `token` is what the owner shows on TCP.
     pub fn doors(&self, token: &str) -> Doors {
         let inbound = Arc::clone(&self.inbound);
-        Doors::new(inbound, token, self.admin.router(), api::is_open)
+        Doors::new(inbound, token, api::router(&self.admin), api::is_open)
     }
 
     /// Serves a client on a pipe until it leaves. `project` is the folder that it works in, if that is

@@ -74,13 +74,13 @@ pub mod memory {
     //!
     //! This part knows nothing about searching.
 
-    pub use crate::engine::memory::{Memories, Piece, Salvaged, salvage};
+    pub use crate::engine::memory::{Memories, Salvaged, salvage};
     pub use crate::types::limits::{
         CHANGES_PER_WRITE, CONTENT_BYTES, DESCRIPTION_BYTES, DIMENSIONS, MENTIONS_PER_VERSION,
         METADATA_BYTES, NAME_BYTES, REASON_BYTES, SALVAGED_NAMESPACE, VECTORS_PER_WRITE,
     };
     pub use crate::types::memory::{
         Counts, Entity, Listed, Listing, Made, MemoryChange, Mention, ModelRow, NewMention,
-        NewVersion, Relation, Scope, Vector, Version,
+        NewVersion, Piece, Relation, Scope, Vector, Version,
     };
 }

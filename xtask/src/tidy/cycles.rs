@@ -1,4 +1,4 @@
-//! Rules about the modules of a crate: no large cycles among those at its top.
+//! Rules about the modules of a crate: no large cycles among those side by side, at the top or inside a module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,26 +7,81 @@ use super::{
     source::{File, is_of_word, positions},
 };
 
-/// So many modules may use each other in a cycle: two that are one thing in two files, and a third.
+/// The most modules of a cycle: two that are one thing in two files, and a third.
 const MAX: usize = 3;
 
-/// The modules of one crate, and which of the others each of them uses.
+/// The modules side by side in a crate or a module, and those of them that each one uses.
 type Uses<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// The names of a path, such as `crate`, `call` and `Record`.
+type Path<'a> = Vec<&'a str>;
 
 /// Looks for cycles in each crate. `files` are in the order of their paths.
 pub(super) fn check(files: &[File]) -> Vec<(String, Problem)> {
     let mut problems = Vec::new();
     for files in files.chunk_by(|one, other| one.place().0 == other.place().0) {
         let (name, _) = files[0].place();
-        let uses = uses(files);
-        for cycle in cycles(&uses) {
-            if cycle.len() > MAX {
-                let what = too_large(name, &cycle, &uses);
-                problems.push((format!("crates/{name}/src"), Problem { line: 1, what }));
+        let modules: Vec<Module<'_>> = files.iter().map(Module::of).collect();
+        // Every module is looked into, and the crate, whose path is empty.
+        let parents: BTreeSet<&[&str]> = modules
+            .iter()
+            .flat_map(|module| (0..module.path.len()).map(|length| &module.path[..length]))
+            .collect();
+        for parent in parents {
+            let uses = uses(&modules, parent);
+            for cycle in cycles(&uses) {
+                if cycle.len() > MAX {
+                    let place: Vec<&str> = [name].iter().chain(parent).copied().collect();
+                    let what = too_large(&place.join("::"), &cycle, &uses);
+                    problems.push((format!("crates/{name}/src"), Problem { line: 1, what }));
+                }
             }
         }
     }
     problems
+}
+
+/// A file as a module, with the paths in it that begin at the root of the crate.
+struct Module<'a> {
+    path: Path<'a>,
+    /// All paths.
+    used: Vec<Path<'a>>,
+    /// The paths of `use` that lead into the module itself.
+    handed_on: Vec<Path<'a>>,
+}
+
+impl<'a> Module<'a> {
+    fn of(file: &'a File) -> Self {
+        let (_, inside) = file.place();
+        let path: Path<'a> = match inside {
+            "lib.rs" | "main.rs" => Vec::new(),
+            _ => {
+                let inside = inside.trim_end_matches(".rs").trim_end_matches("/mod");
+                inside.split('/').collect()
+            }
+        };
+        let code = &file.source.code;
+        let mut used = paths(code, "crate::", &[]);
+        for (start, supers) in super_chains(code) {
+            // One that leads out of the crate is in an inline module.
+            if let Some(length) = path.len().checked_sub(supers) {
+                read_tree(&code[start..], &path[..length], &mut used);
+            }
+        }
+        let mut handed_on = paths(code, "use ", &path);
+        handed_on.retain(|found| found.len() > path.len() + 1);
+        Self {
+            path,
+            used,
+            handed_on,
+        }
+    }
+
+    /// The module right below this parent that it is, or is in.
+    fn below(&self, parent: &[&'a str]) -> Option<&'a str> {
+        let rest = self.path.strip_prefix(parent)?;
+        rest.first().copied()
+    }
 }
 
 fn too_large(name: &str, cycle: &BTreeSet<&str>, uses: &Uses<'_>) -> String {
@@ -75,61 +130,75 @@ fn reached<'a>(module: &str, uses: &Uses<'a>) -> BTreeSet<&'a str> {
     reached
 }
 
-/// The graph of a crate. A name that the root of the crate hands on stands for the module that it comes from.
-fn uses(files: &[File]) -> Uses<'_> {
-    let modules: BTreeSet<&str> = files.iter().filter_map(module).collect();
-    let mut origins = BTreeMap::new();
-    for root in files.iter().filter(|file| module(file).is_none()) {
-        let names = paths(&root.source.code, "use ").into_iter();
-        let names = names.filter(|(first, last)| modules.contains(first) && *last != "self");
-        origins.extend(names.map(|(first, last)| (last, first)));
+/// The graph of the modules below a parent. A name that the parent hands on stands for the module that it comes from.
+fn uses<'a>(modules: &[Module<'a>], parent: &[&'a str]) -> Uses<'a> {
+    let children: BTreeSet<&str> = modules.iter().filter_map(|it| it.below(parent)).collect();
+    let mut origins: BTreeMap<&str, &'a str> = BTreeMap::new();
+    for root in modules.iter().filter(|module| module.path == parent) {
+        for path in &root.handed_on {
+            if let (Some(first), Some(last)) = (path.get(parent.len()), path.last())
+                && children.contains(first)
+                && *last != "self"
+            {
+                origins.insert(last, first);
+            }
+        }
     }
-    origins.extend(modules.into_iter().map(|module| (module, module)));
+    origins.extend(children.into_iter().map(|child| (child, child)));
     let mut uses = Uses::new();
-    for file in files {
-        let Some(own) = module(file) else { continue };
-        let names = paths(&file.source.code, "crate::").into_iter();
-        let used = names.filter_map(|(first, _)| origins.get(first).copied());
-        uses.entry(own)
-            .or_default()
-            .extend(used.filter(|used| *used != own));
+    for module in modules {
+        let Some(own) = module.below(parent) else {
+            continue;
+        };
+        let names = module.used.iter().filter_map(|path| {
+            let rest = path.strip_prefix(parent)?;
+            origins.get(rest.first()?).copied()
+        });
+        let used = names.filter(|used| *used != own);
+        uses.entry(own).or_default().extend(used);
     }
     uses
 }
 
-/// The module at the top that a file belongs to, if that is not the root itself.
-fn module(file: &File) -> Option<&str> {
-    let (_, inside) = file.place();
-    let (top, _) = inside.split_once(['/', '.'])?;
-    (!matches!(inside, "lib.rs" | "main.rs")).then_some(top)
-}
-
-/// The first and the last name of each path that follows this word.
-fn paths<'a>(code: &'a str, word: &str) -> Vec<(&'a str, &'a str)> {
+/// The paths that follow this word, below a base.
+fn paths<'a>(code: &'a str, word: &str, base: &[&'a str]) -> Vec<Path<'a>> {
     let mut found = Vec::new();
     for start in positions(code, word) {
         let tree = &code[start + word.len()..];
         let tree = tree
             .trim_start_matches("crate::")
             .trim_start_matches("self::");
-        read_tree(tree, None, &mut found);
+        read_tree(tree, base, &mut found);
     }
     found
 }
 
-/// Reads paths such as `a::{b, c::d as e}`, and hands back what follows them.
-fn read_tree<'a>(
-    tree: &'a str,
-    first: Option<&'a str>,
-    found: &mut Vec<(&'a str, &'a str)>,
-) -> &'a str {
+/// The place behind each `super::` or row of them, and their number.
+fn super_chains(code: &str) -> Vec<(usize, usize)> {
+    const SUPER: &str = "super::";
+    let mut chains: Vec<(usize, usize)> = Vec::new();
+    for start in positions(code, SUPER) {
+        match chains.last_mut() {
+            Some((end, supers)) if *end == start => {
+                *end += SUPER.len();
+                *supers += 1;
+            }
+            _ => chains.push((start + SUPER.len(), 1)),
+        }
+    }
+    chains
+}
+
+/// Reads paths such as `a::{b, c::d as e}` below a base, and hands back what follows them. One with another name at
+/// its end has that in place of its own.
+fn read_tree<'a>(tree: &'a str, base: &[&'a str], found: &mut Vec<Path<'a>>) -> &'a str {
     if let Some(mut rest) = tree.strip_prefix('{') {
         loop {
             rest = rest.trim_start_matches(|letter: char| letter == ',' || letter.is_whitespace());
             if let Some(after) = rest.strip_prefix('}') {
                 return after;
             }
-            let after = read_tree(rest, first, found);
+            let after = read_tree(rest, base, found);
             if after.len() == rest.len() {
                 return rest;
             }
@@ -137,12 +206,19 @@ fn read_tree<'a>(
         }
     }
     let (name, rest) = split_word(tree);
-    let first = first.unwrap_or(name);
+    let mut path = base.to_vec();
+    path.push(name);
     if let Some(rest) = rest.strip_prefix("::") {
-        return read_tree(rest, Some(first), found);
+        return read_tree(rest, &path, found);
     }
-    let (last, rest) = rest.strip_prefix(" as ").map_or((name, rest), split_word);
-    found.push((first, last));
+    let Some((alias, rest)) = rest.strip_prefix(" as ").map(split_word) else {
+        found.push(path);
+        return rest;
+    };
+    // What is used is the first of the two names, what is handed on the last.
+    found.push(path.clone());
+    path.push(alias);
+    found.push(path);
     rest
 }
 
@@ -200,6 +276,34 @@ mod tests {
         for left_out in ["b/mod.rs", "c/inner.rs", "d.rs", "e.rs", "lib.rs"] {
             let files = FOUR.map(|(path, text)| (path, if path == left_out { "" } else { text }));
             assert!(problems(&files).is_empty(), "{left_out}");
+        }
+    }
+
+    #[test]
+    fn cycle_inside_a_module_is_found() {
+        let files = [
+            ("lib.rs", "mod m;"),
+            ("m.rs", "pub(crate) use self::b::B as X;"),
+            ("m/b.rs", "use super::{c::C, other};"),
+            ("m/c/inner.rs", "use super::super::d;"),
+            ("m/c.rs", ""),
+            ("m/d.rs", "use crate::m::e;"),
+            ("m/e.rs", "use super::X;"),
+        ];
+        let [problem] = &problems(&files)[..] else {
+            panic!("one cycle");
+        };
+        assert!(
+            problem.starts_with("`a::m` has a cycle of 4 modules"),
+            "{problem}"
+        );
+        for left_out in 1..files.len() {
+            let mut files = files;
+            if files[left_out].1.is_empty() {
+                continue;
+            }
+            files[left_out].1 = "";
+            assert!(problems(&files).is_empty(), "{}", files[left_out].0);
         }
     }
 

@@ -146,7 +146,8 @@ const ROUTES: &[Route] = &[
     get("/api/v1/openapi.json", |by| on(by, openapi::show)),
 ];
 
-pub(crate) fn router(admin: &Arc<Admin>) -> Router {
+/// Serves every address but those of MCP.
+pub fn router(admin: &Arc<Admin>) -> Router {
     ROUTES
         .iter()
         .fold(Router::new(), |router, route| {

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use idna::punycode;
 use url::Url;
 
-use super::condition::Reading;
 use super::decode::folded;
 use super::expand::without_ranges;
+use super::reading::Reading;
 
 /// Schemes whose slashes are optional to lenient readers.
 const WEB: [&str; 4] = ["http", "https", "ws", "wss"];

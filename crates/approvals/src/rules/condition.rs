@@ -16,14 +16,14 @@ use serde_json::Value;
 use switchboard_text::glob::Glob;
 
 use super::decode::json;
-use super::error::RuleError;
+use super::error::{ArgumentsError, RuleError};
 use super::limits::{ARGUMENT_NODES, GLOB_CHARACTERS, MATCHED_BYTES, PATH_STEPS, TEXTS_IN_TEXTS};
 use super::look::Texts;
 use super::number::{Numbers, is_rounded};
-use super::parse::unknown;
 use super::pattern::TextPattern;
+use super::reading::Reading;
 use super::same::{Same, spelled};
-use switchboard_wire::tree::{Json, Tree, Twice};
+use switchboard_wire::tree::{Json, Tree};
 
 /// A path and what has to be there.
 #[derive(Clone, Debug)]
@@ -34,42 +34,6 @@ pub(crate) struct Condition {
     pub(crate) source: Value,
     steps: Vec<Step>,
     test: Test,
-}
-
-/// Why arguments cannot be judged. Whoever sent them has to send others.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ArgumentsError {
-    #[error("the arguments are not an object")]
-    NotAnObject,
-    #[error("the arguments are nested too deeply, or have too many values")]
-    TooLarge,
-    #[error(
-        "the arguments have half of a character in them, which programs read in different ways; send whole ones"
-    )]
-    Half,
-    #[error("the member {0:?} of the arguments stands there twice")]
-    Twice(String),
-    #[error("the value at {0} is too long for a pattern")]
-    TooLong(String),
-    #[error("the name or URI is too long for a pattern")]
-    NameTooLong,
-    #[error("the values are too long to be held against every pattern")]
-    TooMuch,
-}
-
-impl From<Twice> for ArgumentsError {
-    fn from(Twice(name): Twice) -> Self {
-        Self::Twice(name)
-    }
-}
-
-/// How a condition is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// One value is enough.
-    Generous,
-    /// All have to fit.
-    Strict,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -262,7 +226,7 @@ impl Test {
                 "max" => test.max = Some(value.as_f64().ok_or_else(|| wrong(".max", "a number"))?),
                 other => {
                     let known = ["equals", "matches", "exists", "min", "max"];
-                    return Err(unknown("the condition", other, &known));
+                    return Err(RuleError::unknown("the condition", other, &known));
                 }
             }
         }

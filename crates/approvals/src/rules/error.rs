@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use super::limits::{CONDITIONS, RULE_BYTES, RULES};
+use switchboard_text::nearest;
+use switchboard_wire::tree::Twice;
 
 /// Why a rule cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +76,18 @@ pub enum RuleError {
 }
 
 impl RuleError {
+    pub(super) fn unknown(what: &'static str, found: &str, known: &[&str]) -> Self {
+        let hint = match nearest(found, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are `{}`", known.join("`, `")),
+        };
+        Self::Unknown {
+            what,
+            found: found.chars().take(100).collect(),
+            hint,
+        }
+    }
+
     /// Advice for the user, apart from the message.
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         Some(match self {
@@ -93,5 +107,32 @@ impl RuleError {
             | Self::Value { .. }
             | Self::Regex { .. } => return None,
         })
+    }
+}
+
+/// Why arguments cannot be judged. Whoever sent them has to send others.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ArgumentsError {
+    #[error("the arguments are not an object")]
+    NotAnObject,
+    #[error("the arguments are nested too deeply, or have too many values")]
+    TooLarge,
+    #[error(
+        "the arguments have half of a character in them, which programs read in different ways; send whole ones"
+    )]
+    Half,
+    #[error("the member {0:?} of the arguments stands there twice")]
+    Twice(String),
+    #[error("the value at {0} is too long for a pattern")]
+    TooLong(String),
+    #[error("the name or URI is too long for a pattern")]
+    NameTooLong,
+    #[error("the values are too long to be held against every pattern")]
+    TooMuch,
+}
+
+impl From<Twice> for ArgumentsError {
+    fn from(Twice(name): Twice) -> Self {
+        Self::Twice(name)
     }
 }

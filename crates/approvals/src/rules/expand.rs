@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::decode::json;
 use super::pieces::first_mark;
 use super::readers::{End, LISTED, Listing, is_range, of_bash, of_curl};
-use super::spelling::Doubt;
+use super::reading::Doubt;
 
 /// Characters that an expansion begins with.
 const MARKS: [char; 6] = ['{', '[', '*', '?', '(', '$'];

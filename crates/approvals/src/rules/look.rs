@@ -8,10 +8,11 @@ use switchboard_wire::{
     tree::{Json, Object, Tree},
 };
 
-use super::condition::{ArgumentsError, Reading};
 use super::decode::folded;
+use super::error::ArgumentsError;
 use super::hints::Believed;
 use super::limits::{ARGUMENT_NODES, JUDGED_BYTES, MATCHED_BYTES, SPELLED_TEXTS};
+use super::reading::Reading;
 use super::spelling::Spellings;
 use super::{Case, Kind};
 use crate::json::digest;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use switchboard_text::{glob::Glob, nearest};
+use switchboard_text::glob::Glob;
 
 use super::Kind;
 use super::condition::Condition;
@@ -178,7 +178,8 @@ fn from_object(members: &Map<String, Value>) -> Result<Rule, RuleError> {
             "action" => {}
             "kind" => {
                 let found = text("kind", value)?;
-                let found = kind(found).ok_or_else(|| unknown("the kind", found, &KINDS))?;
+                let found =
+                    kind(found).ok_or_else(|| RuleError::unknown("the kind", found, &KINDS))?;
                 rule.kind = Some(found);
             }
             "server" => rule.server = glob("server", text("server", value)?)?,
@@ -188,7 +189,7 @@ fn from_object(members: &Map<String, Value>) -> Result<Rule, RuleError> {
             "annotations" => rule.annotations = hints(value)?,
             "expires" => rule.expires = Some(instant(text("expires", value)?)?),
             "reason" => rule.reason = Some(text("reason", value)?.to_owned()),
-            other => return Err(unknown("the key", other, &KEYS)),
+            other => return Err(RuleError::unknown("the key", other, &KEYS)),
         }
     }
     Ok(rule.without_plain_kind())
@@ -213,7 +214,7 @@ fn hints(value: &Value) -> Result<Hints, RuleError> {
             "destructive" => &mut hints.destructive,
             "idempotent" => &mut hints.idempotent,
             "openWorld" => &mut hints.open_world,
-            other => return Err(unknown("the annotation", other, &HINTS)),
+            other => return Err(RuleError::unknown("the annotation", other, &HINTS)),
         };
         *hint = Some(value.as_bool().ok_or_else(|| RuleError::Value {
             key: format!("annotations.{key}"),
@@ -237,7 +238,7 @@ fn action(word: &str) -> Result<Action, RuleError> {
         "deny" => Ok(Action::Deny),
         "ask" => Ok(Action::Ask),
         "allow" => Ok(Action::Allow),
-        other => Err(unknown("the action", other, &ACTIONS)),
+        other => Err(RuleError::unknown("the action", other, &ACTIONS)),
     }
 }
 
@@ -273,16 +274,4 @@ fn glob(key: &str, text: &str) -> Result<Glob, RuleError> {
         key: key.to_owned(),
         expected: "a name or a pattern such as `delete_*`",
     })
-}
-
-pub(crate) fn unknown(what: &'static str, found: &str, known: &[&str]) -> RuleError {
-    let hint = match nearest(found, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are `{}`", known.join("`, `")),
-    };
-    RuleError::Unknown {
-        what,
-        found: found.chars().take(100).collect(),
-        hint,
-    }
 }

@@ -9,13 +9,14 @@ use regex_lite::{Regex, RegexBuilder};
 use switchboard_text::glob::Glob;
 
 use super::address::prefixes;
-use super::condition::{ArgumentsError, Reading};
 use super::decode::folded;
+use super::error::ArgumentsError;
 use super::expand::ANY_HOST;
 use super::limits::PROGRAM_BYTES;
 use super::look::Texts;
 use super::pieces::Pieces;
-use super::spelling::{Doubt, Spellings, follow, through_links};
+use super::reading::{Doubt, Reading};
+use super::spelling::{Spellings, follow, through_links};
 
 /// Where home directories are. Names of users follow those that end in a slash.
 const USUAL_HOMES: [&str; 9] = [

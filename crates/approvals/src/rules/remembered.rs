@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use switchboard_text::hex;
 
-use super::condition::ArgumentsError;
+use super::error::ArgumentsError;
 use super::look::Look;
 use super::rule::{Action, Rule, Specificity};
 use crate::record::Session;

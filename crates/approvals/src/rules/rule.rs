@@ -10,11 +10,13 @@ use serde_json::Value;
 use switchboard_text::glob::{Glob, Narrowness};
 use switchboard_wire::Raw;
 
-use super::condition::{ArgumentsError, Condition, Reading};
+use super::condition::Condition;
+use super::error::ArgumentsError;
 use super::hints::Hints;
 use super::limits::MATCHED_BYTES;
 use super::look::Look;
 use super::pattern::PathPattern;
+use super::reading::Reading;
 use super::{Case, Kind};
 
 /// What a rule does with what it matches.

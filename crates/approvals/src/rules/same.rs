@@ -4,9 +4,8 @@ use serde_json::Value;
 use switchboard_text::glob::Glob;
 use switchboard_wire::{Raw, tree::Json};
 
-use super::condition::ArgumentsError;
 use super::decode::folded;
-use super::error::RuleError;
+use super::error::{ArgumentsError, RuleError};
 use super::look::Texts;
 use super::number::Numbers;
 use super::pattern::PathPattern;

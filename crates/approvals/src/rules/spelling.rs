@@ -10,10 +10,10 @@
 use std::collections::HashSet;
 
 use super::address::{Place, begins_with_host, parsed, shared, without_user, wrapped};
-use super::condition::Reading;
 use super::decode::{decoded, folded, is_unseen, seen};
 use super::expand::{Expansions, may_climb, may_lead_elsewhere};
 use super::limits::SPELLINGS;
+use super::reading::{Doubt, Reading};
 
 /// How often percent signs are decoded. A text that changes even then is in doubt.
 const DECODINGS: usize = 5;
@@ -98,19 +98,6 @@ pub(crate) struct Spellings {
     pub(crate) is_unclear: bool,
     /// The doubt about a path.
     pub(crate) doubt: Doubt,
-}
-
-/// The degree to which the meaning of a text is uncertain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Doubt {
-    #[default]
-    None,
-    /// The place that it leads to if it is a path, although it looks like prose.
-    IfPath,
-    /// The place that it leads to.
-    Place,
-    /// Anything: it has too many spellings to list.
-    All,
 }
 
 /// A text to look at.

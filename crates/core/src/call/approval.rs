@@ -28,7 +28,7 @@ use super::{
     CallContext, Record,
     completion::{completed, expanded},
     extension::may_pass,
-    rounds::{unclear, with_result_links},
+    input_requests::{unclear, with_result_links},
 };
 use crate::{
     approvals::{policy::hints, question::About},

@@ -29,8 +29,10 @@ use tokio::{
 };
 
 use super::{
-    CallContext, Record, RequestError, outcome,
-    rounds::{answers_in, hand_in, with_links},
+    CallContext, Record, RequestError,
+    input_requests::with_links,
+    outcome,
+    rounds::{answers_in, hand_in},
 };
 use crate::relay::Relay;
 

@@ -11,9 +11,8 @@ use switchboard_base::{
     caller::{Guest, answers},
     error::{Error, cut},
     tasks::is_about_task,
-    view::View,
 };
-use switchboard_client::{ErrorObject, InputRequired, Raw, UnclearInput};
+use switchboard_client::{ErrorObject, InputRequired, Raw};
 use switchboard_outbound::questions::{CallCount, Question, Ruling};
 use switchboard_wire::{code, method};
 use tokio::{
@@ -21,7 +20,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{CallContext, Record, approval::Pass, human::Answerer, question_rules::is_ruled};
+use super::{
+    CallContext, Record,
+    approval::Pass,
+    human::Answerer,
+    input_requests::{read, unclear, with_links},
+    question_rules::is_ruled,
+};
 use crate::translate;
 
 /// The rounds of one request of an older client to a server of 2026-07-28.
@@ -81,7 +86,9 @@ impl Rounds {
         let Some(input) = input else {
             return Ok(Some(match context.outgoing.guest {
                 // An older client has no form for questions in a result that waits for no answers.
-                Guest::Legacy { .. } if may_ask(&result) => translate::without_questions(&result),
+                Guest::Legacy { .. } if InputRequired::may_be_in(&result) => {
+                    translate::without_questions(&result)
+                }
                 Guest::Legacy { .. } | Guest::Modern => result,
             }));
         };
@@ -163,20 +170,6 @@ pub(super) fn wants_person(context: &CallContext<'_>, result: &Raw) -> Result<bo
     }))
 }
 
-/// Tests if a result may contain questions, without parsing it: most results contain none, and many
-/// are long.
-pub(super) fn may_ask(result: &Raw) -> bool {
-    InputRequired::may_be_in(result)
-}
-
-/// The error for a result that programs would read in different ways.
-pub(super) fn unclear(context: &CallContext<'_>, error: &UnclearInput) -> Error {
-    Error::Input {
-        server: Arc::clone(&context.upstream.name),
-        reason: error.to_string().into(),
-    }
-}
-
 /// Judges the questions in a result that does not wait for their answers, such as the state of a
 /// task. The client has to answer them, so questions that a rule leaves to a person are rejected.
 pub(super) async fn permit(
@@ -238,48 +231,6 @@ fn asks_of_task(context: &CallContext<'_>) -> bool {
     is_about_task(&context.outgoing.method)
 }
 
-/// Rewrites the links in a sampling request so that they lead to the server that asks, as in its
-/// results, where the view uses the gateway's names.
-pub(super) fn with_links(context: &CallContext<'_>, asked: &str, params: &Raw) -> Raw {
-    match context.outgoing.view {
-        View::All(_) if asked == method::SAMPLING => {
-            switchboard_catalog::expose_content(&context.upstream.name, params)
-        }
-        View::All(_) | View::Server(_) => params.clone(),
-    }
-}
-
-/// The same for the questions in a result.
-pub(super) fn with_result_links(context: &CallContext<'_>, result: Raw) -> Raw {
-    if matches!(context.outgoing.view, View::Server(_)) || !may_ask(&result) {
-        return result;
-    }
-    let questions = result.member("inputRequests");
-    let questions = questions.and_then(|questions| questions.members());
-    let mut is_same = true;
-    let mut exposed = Vec::new();
-    for (key, question) in questions.unwrap_or_default() {
-        let (asked, params) = read(&question);
-        let linked = params
-            .as_ref()
-            .map(|params| with_links(context, &asked, params));
-        let question = match linked.filter(|linked| Some(linked) != params.as_ref()) {
-            Some(linked) => {
-                is_same = false;
-                question.with_member("params", &linked).unwrap_or(question)
-            }
-            None => question,
-        };
-        exposed.push((key, question));
-    }
-    if is_same {
-        return result;
-    }
-    let exposed = exposed.iter().map(|(key, one)| (&**key, one.clone()));
-    let exposed = result.with_member("inputRequests", &Raw::object(exposed));
-    exposed.unwrap_or(result)
-}
-
 /// A question that the rules do not deny.
 pub(super) struct Judged {
     asked: String,
@@ -297,11 +248,6 @@ pub(super) async fn judge(context: &CallContext<'_>, question: &Raw) -> Result<J
         params,
         ruling,
     })
-}
-
-fn read(question: &Raw) -> (String, Option<Raw>) {
-    let asked = question.member("method").and_then(|name| name.to_text());
-    (asked.unwrap_or_default(), question.member("params"))
 }
 
 /// Asks all questions at once. The error tells a person which input could not be obtained.

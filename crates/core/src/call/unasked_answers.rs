@@ -12,8 +12,9 @@ use super::{
     CallContext,
     approval::{Pass, until_rules_are_known},
     in_flight::without_progress_token,
+    input_requests::unclear,
     question_rules::is_ruled,
-    rounds::{judge, leave_to_client, unclear},
+    rounds::{judge, leave_to_client},
 };
 use crate::translate;
 

@@ -5,8 +5,7 @@ mod salvage;
 
 use std::sync::Arc;
 
-pub(crate) use self::salvage::lost_scope;
-pub use self::salvage::{Piece, Salvaged, salvage};
+pub use self::salvage::{Salvaged, salvage};
 use crate::engine::sqlite::{Database, SqliteError};
 use crate::engine::store::Store;
 use crate::engine::write::Write;

@@ -280,8 +280,8 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::engine::write::Fate;
     use crate::types::change::Change;
+    use crate::types::error::Fate;
 
     fn forget(ids: &[Arc<str>]) -> (Write, oneshot::Receiver<Fate<()>>) {
         let changes: Vec<_> = ids.iter().cloned().map(Change::Forget).collect();

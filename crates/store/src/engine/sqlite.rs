@@ -19,8 +19,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 
 pub(crate) use self::audit::{Reader, Stop};
 pub(crate) use self::memory::{Ending, read_damaged, rename_aside};
-pub(crate) use self::writes::Commit;
-use crate::engine::write::Write;
+pub(crate) use self::writes::{Commit, CommitTask};
 use crate::types::activity::Activity;
 use crate::types::limits::LOCK_WAIT;
 
@@ -142,9 +141,9 @@ impl Database {
     pub(crate) fn commit(
         &mut self,
         activities: &[Activity],
-        writes: &mut [Write],
+        writes: &mut [impl CommitTask],
     ) -> Result<(), SqliteError> {
-        self.sync_commits(writes.iter().any(Write::is_lasting))?;
+        self.sync_commits(writes.iter().any(CommitTask::is_lasting))?;
         let transaction = begin(&mut self.connection)?;
         if !activities.is_empty() {
             activity::append(&transaction, activities)?;

@@ -11,13 +11,13 @@ use crate::engine::memory::Memories;
 use crate::engine::question::ask;
 use crate::engine::queue::Queue;
 use crate::engine::sqlite::{Database, SqliteError};
-use crate::engine::write::{Fate, Write};
+use crate::engine::write::Write;
 use crate::engine::writer_thread::WriterThread;
 use crate::types::activity::{Activity, Query};
 use crate::types::approval::{Approval, Rule, Which};
 use crate::types::audit::Audited;
 use crate::types::change::Change;
-use crate::types::error::StoreError;
+use crate::types::error::{Fate, StoreError};
 use crate::types::limits::STATUSES_PER_QUESTION;
 use crate::types::status::Status;
 

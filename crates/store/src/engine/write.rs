@@ -4,11 +4,8 @@ use std::fmt;
 
 use tokio::sync::oneshot;
 
-use crate::engine::sqlite::{Commit, SqliteError};
-use crate::types::error::StoreError;
-
-/// What a write came to, for whoever waits for it.
-pub(crate) type Fate<T> = Result<T, StoreError>;
+use crate::engine::sqlite::{Commit, CommitTask, SqliteError};
+use crate::types::error::{Fate, StoreError};
 
 /// A write, whatever it is.
 pub(crate) struct Write {
@@ -78,16 +75,6 @@ impl Write {
         self.bytes
     }
 
-    /// Whether the disk must have it before it is answered.
-    pub(crate) fn is_lasting(&self) -> bool {
-        self.lasting
-    }
-
-    /// Does it within a commit; `false` if what it did is to be undone.
-    pub(crate) fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, SqliteError> {
-        self.task.make(commit)
-    }
-
     /// Says what it came to, once that is committed.
     pub(crate) fn answer(self) {
         self.task.answer(None);
@@ -96,6 +83,16 @@ impl Write {
     /// Says that it was not made.
     pub(crate) fn refuse(self, error: StoreError) {
         self.task.answer(Some(error));
+    }
+}
+
+impl CommitTask for Write {
+    fn is_lasting(&self) -> bool {
+        self.lasting
+    }
+
+    fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, SqliteError> {
+        self.task.make(commit)
     }
 }
 

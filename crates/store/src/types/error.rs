@@ -79,3 +79,6 @@ impl StoreError {
         }
     }
 }
+
+/// The outcome of a write or a query that the engine could carry out.
+pub(crate) type Fate<T> = Result<T, StoreError>;

@@ -2,9 +2,11 @@
 
 mod change;
 mod kept;
+mod piece;
 
 pub use self::change::{Made, MemoryChange, NewMention, NewVersion};
 pub(crate) use self::change::{bounded, check};
 pub use self::kept::{
     Counts, Entity, Listed, Listing, Mention, ModelRow, Relation, Scope, Vector, Version,
 };
+pub use self::piece::Piece;

@@ -12,20 +12,8 @@ use crate::engine::advice::Advice;
 use crate::engine::sqlite::{Database, Ending, read_damaged, rename_aside};
 use crate::engine::write::Write;
 use crate::types::error::StoreError;
-use crate::types::limits::SALVAGED_NAMESPACE;
 use crate::types::limits::{SALVAGE_BATCH, SALVAGE_BATCH_BYTES, SALVAGE_BATCHES};
-use crate::types::memory::{Entity, Relation, Scope, Version};
-
-/// Something that was read of a damaged file. Its rows are those of that file.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Piece {
-    /// An entity. All of them come first.
-    Entity(Entity),
-    /// A version of a memory.
-    Version(Version),
-    /// A relation. All of them come last.
-    Relation(Relation),
-}
+use crate::types::memory::Piece;
 
 /// How much was read of a damaged file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -178,28 +166,5 @@ impl Batch {
         let pieces = std::mem::take(&mut self.pieces);
         // Whoever repairs may have gone.
         drop(self.to.blocking_send((pieces, bytes)));
-    }
-}
-
-impl Piece {
-    /// About how much room it takes.
-    fn bytes(&self) -> usize {
-        let long = match self {
-            Self::Entity(entity) => entity.description.as_ref().map_or(0, |text| text.len()),
-            Self::Version(version) => {
-                let metadata = version.metadata.as_ref().map_or(0, |text| text.len());
-                version.content.len() + metadata
-            }
-            Self::Relation(_) => 0,
-        };
-        size_of::<Self>() + long
-    }
-}
-
-/// The scope of what is read without its own.
-pub(crate) fn lost_scope() -> Scope {
-    Scope {
-        namespace: Some(SALVAGED_NAMESPACE.into()),
-        ..Scope::default()
     }
 }

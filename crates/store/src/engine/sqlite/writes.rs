@@ -7,11 +7,10 @@ use std::time::SystemTime;
 use rusqlite::{OptionalExtension, Params, Row, Statement, Transaction, params};
 
 use super::{SqliteError, signed};
-use crate::engine::write::{Fate, Write};
 use crate::types::approval::Approval;
 use crate::types::audit::{Entry, link};
 use crate::types::change::Change;
-use crate::types::error::StoreError;
+use crate::types::error::{Fate, StoreError};
 use crate::types::micros_since_1970;
 
 /// What the writes of one commit are made with.
@@ -25,6 +24,15 @@ pub(crate) struct Commit<'a> {
     /// The damaged files whose memories are missed.
     aside: Option<Arc<str>>,
     effects: Effects,
+}
+
+/// A write that waits to be made within a commit.
+pub(crate) trait CommitTask {
+    /// Tests if it must be on the disk before it is answered.
+    fn is_lasting(&self) -> bool;
+
+    /// Makes it; `false` if what it did is to be undone. After an error it can be made again.
+    fn make(&mut self, commit: &mut Commit<'_>) -> Result<bool, SqliteError>;
 }
 
 /// What a commit changes of what the engine knows without asking the file.
@@ -48,7 +56,7 @@ struct Head {
 /// Makes every write that is not in conflict.
 pub(super) fn apply(
     transaction: &Transaction<'_>,
-    writes: &mut [Write],
+    writes: &mut [impl CommitTask],
     aside: Option<&Arc<str>>,
 ) -> Result<Effects, SqliteError> {
     let mut commit = Commit {
@@ -160,7 +168,7 @@ impl<'a> Commit<'a> {
     }
 
     /// Makes a write, or leaves everything as if there had been none.
-    fn one(&mut self, write: &mut Write) -> Result<(), SqliteError> {
+    fn one(&mut self, write: &mut impl CommitTask) -> Result<(), SqliteError> {
         self.execute("SAVEPOINT one", [])?;
         let before = (self.head, self.effects);
         if !write.make(self)? {

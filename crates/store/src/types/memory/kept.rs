@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::types::limits::SALVAGED_NAMESPACE;
+
 /// Whose something is. As a filter: what is not set does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope {
@@ -16,6 +18,14 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// The scope of a version that is read of a damaged file without its own.
+    pub(crate) fn lost() -> Self {
+        Self {
+            namespace: Some(SALVAGED_NAMESPACE.into()),
+            ..Self::default()
+        }
+    }
+
     /// The four, in the order in which they are always named.
     pub(crate) fn names(&self) -> [Option<&Arc<str>>; 4] {
         let Self {

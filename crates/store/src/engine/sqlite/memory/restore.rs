@@ -7,9 +7,8 @@ use rusqlite::params;
 use super::super::{Commit, SqliteError, signed, unsigned};
 use super::entities::{Draft, Kind};
 use super::writes::{Step, Stop};
-use crate::engine::memory::Piece;
-use crate::engine::write::Fate;
-use crate::types::memory::{Entity, Made, NewVersion, Relation, Version};
+use crate::types::error::Fate;
+use crate::types::memory::{Entity, Made, NewVersion, Piece, Relation, Version};
 
 /// What was brought in of some pieces.
 #[derive(Debug, Default)]

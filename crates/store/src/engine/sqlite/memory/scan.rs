@@ -15,9 +15,8 @@ use super::decode::{self, ENTITIES, RELATIONS, SCOPES, VERSIONS, Values};
 use super::gaps::{Gaps, Table, Take};
 use super::pages::{Found, Pages};
 use super::repair::{Look, RepairedCopy, look};
-use crate::engine::memory::{Piece, lost_scope};
 use crate::engine::sqlite::SqliteError;
-use crate::types::memory::{Mention, Scope};
+use crate::types::memory::{Mention, Piece, Scope};
 
 /// Gives everything of a file that can be read to `each`. Says what cannot, in words.
 pub(crate) fn read_damaged(
@@ -75,7 +74,7 @@ impl DamagedFile {
         let mut scope_of = |number: i64| {
             scopes.get(&number).cloned().unwrap_or_else(|| {
                 homeless = homeless.saturating_add(1);
-                lost_scope()
+                Scope::lost()
             })
         };
         let mut names: HashMap<i64, Arc<str>> = HashMap::new();

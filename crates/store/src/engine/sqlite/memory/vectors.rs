@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::super::{Commit, Database, SqliteError, begin, signed, unsigned};
 use super::reads::at_most;
-use crate::engine::write::Fate;
+use crate::types::error::Fate;
 use crate::types::error::StoreError;
 use crate::types::limits::{BYTES_PER_ANSWER, ROWS_PER_TRIM};
 use crate::types::memory::{ModelRow, Vector};

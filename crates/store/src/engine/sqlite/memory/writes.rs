@@ -6,7 +6,7 @@ use rusqlite::{ErrorCode, params};
 
 use super::super::{Commit, SqliteError, signed, unsigned};
 use super::entities::{Draft, Kind};
-use crate::engine::write::Fate;
+use crate::types::error::Fate;
 use crate::types::error::StoreError;
 use crate::types::memory::{Entity, Made, MemoryChange, Mention, NewMention, NewVersion};
 
