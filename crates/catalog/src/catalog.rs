@@ -1,4 +1,4 @@
-//! [`Catalog`]: what all servers offer, together.
+//! [`Catalog`]: the merged offers of all servers.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -10,30 +10,30 @@ use crate::{
     uris,
 };
 
-/// What all servers offer, together. It never changes: [`with`](Self::with) makes the next one.
+/// The merged offers of all servers. Immutable: [`with`](Self::with) makes a new one.
 ///
-/// Servers come in the order of their names, and what a server offers in the order in which it
-/// lists it. Nothing depends on who came first.
+/// Servers are sorted by name, and the items of a server keep the order in which it lists them. The
+/// result does not depend on the order in which servers were added.
 pub struct Catalog {
-    /// In the order of their names.
+    /// Sorted by name.
     parts: Vec<Arc<ServerPart>>,
     lists: [Merged; 4],
 }
 
-/// Who an exposed name stands for.
+/// The target of an exposed name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'a> {
     /// The server.
     pub server: &'a Arc<str>,
-    /// What the server calls it.
+    /// The item's name at the server.
     pub name: &'a str,
 }
 
 impl Catalog {
-    /// Merges these parts. Of two parts of one name the last counts.
+    /// Merges these parts. If two parts have the same name, the last one wins.
     pub fn from_parts(parts: impl IntoIterator<Item = Arc<ServerPart>>) -> Self {
         let mut parts: Vec<_> = parts.into_iter().collect();
-        // The sort is stable, so the last of a name is the last of its run.
+        // The sort is stable, so the last part of a name is the last of its run.
         parts.sort_by(|a, b| a.name().cmp(b.name()));
         parts.reverse();
         parts.dedup_by(|later, earlier| later.name() == earlier.name());
@@ -41,16 +41,16 @@ impl Catalog {
         Self::merge(parts)
     }
 
-    /// This catalogue with one server's part replaced, added, or (with `None`) removed. Every other
-    /// part is shared with this one; the cost is in the number of servers and of names that are not
-    /// clean, not in what the servers offer.
+    /// This catalog with the part of one server replaced, added, or (with `None`) removed. All
+    /// other parts are shared with this one. The cost depends on the number of servers and of names
+    /// that are not clean, not on the number of items.
     #[must_use]
     pub fn with(&self, server: &str, part: Option<Arc<ServerPart>>) -> Self {
         let others = self.parts.iter().filter(|other| **other.name() != *server);
         Self::from_parts(others.cloned().chain(part))
     }
 
-    /// The parts, in the order of their names.
+    /// The parts, sorted by name.
     pub fn servers(&self) -> impl ExactSizeIterator<Item = &Arc<ServerPart>> {
         self.parts.iter()
     }
@@ -83,7 +83,7 @@ impl Catalog {
         self.items(Kind::Template)
     }
 
-    /// Everything of one kind.
+    /// Every item of one kind.
     pub fn items(&self, kind: Kind) -> impl Iterator<Item = Item<'_>> {
         self.parts
             .iter()
@@ -93,27 +93,28 @@ impl Catalog {
             })
     }
 
-    /// How many items of a kind merged views list.
+    /// The number of items of a kind that merged views list.
     pub fn count(&self, kind: Kind) -> usize {
         self.list(kind).starts.last().copied().unwrap_or_default()
     }
 
-    /// One page of the direct view, from the start or from where a cursor points to.
+    /// One page of the direct view, from the start or from a cursor.
     pub fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<Page<'_>, BadCursor> {
         Source::Direct(self, kind).page(cursor)
     }
 
-    /// Whose tool this is. Two look-ups and no allocation: every call comes through here.
+    /// The target of a tool's exposed name. Two lookups and no allocation, because every call comes
+    /// through here.
     pub fn tool(&self, exposed: &str) -> Option<Target<'_>> {
         self.named(Kind::Tool, exposed).map(Target::from)
     }
 
-    /// Whose prompt this is.
+    /// The target of a prompt's exposed name.
     pub fn prompt(&self, exposed: &str) -> Option<Target<'_>> {
         self.named(Kind::Prompt, exposed).map(Target::from)
     }
 
-    /// The tool or prompt of this exposed name, definition and all.
+    /// The item with this exposed name or URI, with its definition.
     pub fn find(&self, kind: Kind, exposed: &str) -> Option<Item<'_>> {
         if kind.is_named() {
             return self.named(kind, exposed);
@@ -122,8 +123,8 @@ impl Catalog {
         self.server(server)?.find(kind, name)
     }
 
-    /// Whose resource this is: any URI that begins with the prefix of a server we know, listed or
-    /// not, because templates make URIs that are not listed.
+    /// The target of a resource: any URI that begins with the prefix of a known server. It need not
+    /// be listed, because templates make URIs that are not.
     pub fn resource<'a>(&'a self, uri: &'a str) -> Option<Target<'a>> {
         let (server, name) = uris::split(uri)?;
         let part = self.server(&server)?;
@@ -133,18 +134,19 @@ impl Catalog {
         })
     }
 
-    /// Whose resource template this is.
+    /// The target of a resource template.
     pub fn template<'a>(&'a self, uri_template: &'a str) -> Option<Target<'a>> {
         self.resource(uri_template)
     }
 
-    /// The tool whose exposed name is nearest to a wrong one.
+    /// The exposed name of a tool that is closest to a wrong one.
     pub fn suggest_tool(&self, wrong: &str) -> Option<&str> {
         let names = self.tools().map(|tool| (tool.exposed(), tool.name()));
         nearest::nearest(wrong, names)
     }
 
-    /// Three numbers that differ when the tools of the direct view, its prompts, or its resources with their templates do.
+    /// Three hashes: of the tools of the direct view, of its prompts, and of its resources with
+    /// their templates.
     pub fn hashes(&self) -> [u64; 3] {
         let of = |kind| self.list(kind).hash;
         let resources = Digest::new()
@@ -192,7 +194,7 @@ impl Catalog {
         merged
     }
 
-    /// The first of an item's hashed names that nobody has.
+    /// The first of an item's hashed names that is free.
     fn free_name(&self, kind: Kind, merged: &Merged, place: Place, first: &Arc<str>) -> Arc<str> {
         let part = &self.parts[place.part];
         let key = &part.list(kind).entries[place.item].key;
@@ -212,7 +214,7 @@ impl Catalog {
         })
     }
 
-    /// The item that has this as its clean name.
+    /// The item with this clean name.
     fn clean(&self, kind: Kind, exposed: &str) -> Option<Item<'_>> {
         let (server, name) = names::split(exposed)?;
         let item = self.server(server)?.find(kind, name)?;
@@ -244,21 +246,22 @@ impl Catalog {
             .checked_sub(1)?;
         let item = at - starts[part];
         let found = self.parts.get(part)?.listed_item(kind, item)?;
-        // A clean name is never changed. Of any other, the place is the same in the list of all.
+        // A clean name is never changed. For any other, the position in the list of all items is
+        // the same.
         if found.entry.clean {
             return Some(found);
         }
         Some(self.renamed(found, Place { part, item }))
     }
 
-    /// Where the server begins whose item is at a position.
+    /// The first position of the server whose item is at a position.
     pub(crate) fn first_of_server(&self, kind: Kind, at: usize) -> usize {
         let starts = &self.list(kind).starts;
         let part = starts.partition_point(|start| *start <= at);
         starts[..part].last().copied().unwrap_or_default()
     }
 
-    /// Where a server begins, or would.
+    /// The first position of a server, or the position where it would be inserted.
     pub(crate) fn place_of_server(&self, kind: Kind, name: &str) -> (usize, Option<&ServerPart>) {
         let found = self
             .parts
@@ -298,7 +301,7 @@ impl<'a> From<Item<'a>> for Target<'a> {
 /// The lists of all servers for one kind, one after the other.
 #[derive(Default)]
 struct Merged {
-    /// Where each part begins, and at last where the list ends.
+    /// The first position of each part, and the length of the list.
     starts: Vec<usize>,
     /// The names that are not clean.
     hashed: HashMap<Arc<str>, Place>,

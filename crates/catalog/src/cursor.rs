@@ -1,14 +1,14 @@
-//! Cursors: where in a list the next page begins.
+//! Cursors: the position in a list at which the next page begins.
 //!
-//! A cursor names the last item that was given, not a number of items, so that it still means
-//! something after the list has changed: go on after that item; if it is gone, where it was; if its
-//! server is gone, with the next server.
+//! A cursor names the last item of a page instead of an index, so that it stays meaningful after
+//! the list has changed: the next page begins after that item; if the item is gone, at its old
+//! position; if its server is gone, with the next server.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 
 use crate::{Kind, digest::Digest, limits};
 
-/// A cursor that was not given out for this list.
+/// A cursor that was not issued for this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor was not given out for this list")]
 pub struct BadCursor;
@@ -18,20 +18,20 @@ impl BadCursor {
     pub const HINT: &str = "ask for the list again, without a cursor";
 }
 
-/// Which view a cursor belongs to.
+/// The view that a cursor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Direct,
     Server,
 }
 
-/// The last item that was given.
+/// The last item of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Cursor<'a> {
     pub(crate) server: &'a str,
-    /// Where it stood in its server's list.
+    /// Its position in its server's list.
     pub(crate) at: usize,
-    /// The digest of what its server calls it.
+    /// The digest of its name at the server.
     pub(crate) key: u64,
 }
 
@@ -45,7 +45,7 @@ impl Cursor<'_> {
         BASE64_URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads a cursor and hands it to `then`.
+    /// Decodes a cursor and passes it to `then`.
     pub(crate) fn decode<T>(
         text: &str,
         scope: Scope,

@@ -1,14 +1,14 @@
-//! [`Digest`]: 64 bits by which damage and change are noticed.
+//! [`Digest`]: a 64-bit hash that detects damage and changes.
 //!
-//! It is fast (a snapshot of ten megabytes is checked in a few milliseconds) and means the same in
-//! every version of the program, because it is written to disk. It is no defence against somebody
+//! It is fast (a snapshot of ten megabytes is checked in a few milliseconds) and stable across
+//! versions of the program, because it is written to disk. It does not protect against an attacker
 //! who chooses the data; names, where that matters, use SHA-256.
 
 const ONE: u64 = 0x9E37_79B9_7F4A_7C15;
 const TWO: u64 = 0xD6E8_FEB8_6659_FD93;
 const STEP: u64 = 0xA076_1D64_78BD_642F;
 
-/// A digest in the making.
+/// An incremental digest.
 pub(crate) struct Digest(u64);
 
 impl Digest {
@@ -21,7 +21,7 @@ impl Digest {
         Self::new().add(piece).finish()
     }
 
-    /// Adds a piece. Its length counts too, so that two pieces are not the same as one.
+    /// Adds a piece. Its length counts too, so that two pieces differ from their concatenation.
     pub(crate) fn add(mut self, piece: &[u8]) -> Self {
         let (blocks, rest) = piece.as_chunks::<16>();
         for block in blocks {
@@ -49,7 +49,7 @@ impl Digest {
         self.mix(fold(word(first) ^ ONE, word(second) ^ TWO));
     }
 
-    /// A one-to-one step: what two different states become is different.
+    /// A bijective step: different states stay different.
     #[inline]
     fn mix(&mut self, value: u64) {
         self.0 = (self.0 ^ value).wrapping_mul(STEP).rotate_left(29);
@@ -63,9 +63,9 @@ fn word(bytes: &[u8]) -> u64 {
         .map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }
 
-/// The product, its two halves laid over each other: each bit depends on all bits of both.
+/// The XOR of the two halves of the product: each bit depends on all bits of both factors.
 #[inline]
-#[expect(clippy::cast_possible_truncation)] // The lower half is what is wanted.
+#[expect(clippy::cast_possible_truncation)] // The lower half is wanted.
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_changed_bit_and_every_cut_is_noticed() {
+    fn every_bit_flip_and_truncation_is_detected() {
         let data: Vec<u8> = (0..200_u8).collect();
         let whole = Digest::of(&data);
         for at in 0..data.len() {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_meaning_is_the_same_in_every_version() {
-        // Snapshots on disk hold these values.
+        // Snapshots on disk contain these values.
         assert_eq!(Digest::of(b""), 8_448_768_946_128_473_187);
         assert_eq!(
             Digest::of(b"The quick brown fox"),

@@ -10,8 +10,8 @@ use switchboard_files::{Draft, Durability, Links, create_dir, folder};
 
 use crate::{Snapshot, SnapshotError, limits, names, parallel};
 
-/// Reads every snapshot of a folder, in the order of the servers' names; and which files could not be
-/// read, and why. A folder that does not exist is empty.
+/// Reads every snapshot of a folder, sorted by server name. Also returns the files that could not
+/// be read, with their errors. A missing folder is empty.
 pub fn load_all(dir: &Path) -> (Vec<Snapshot>, Vec<(PathBuf, SnapshotError)>) {
     let mut snapshots = Vec::new();
     let (paths, error) = folder::list(dir, limits::SNAPSHOT_FILES);
@@ -29,8 +29,8 @@ pub fn load_all(dir: &Path) -> (Vec<Snapshot>, Vec<(PathBuf, SnapshotError)>) {
     (snapshots, failed)
 }
 
-/// Writes the snapshot of a server, in place of the one before. Who reads meanwhile finds the old one
-/// or the new one, whole.
+/// Writes the snapshot of a server, replacing the previous one. A concurrent reader sees either the
+/// old or the new file, complete.
 pub fn write(dir: &Path, snapshot: &Snapshot) -> Result<(), SnapshotError> {
     let file = snapshot.encode();
     if file.len() > limits::SNAPSHOT_BYTES {
@@ -38,7 +38,7 @@ pub fn write(dir: &Path, snapshot: &Snapshot) -> Result<(), SnapshotError> {
     }
     create_dir(dir).map_err(|error| io_error("create", dir, error))?;
     let path = dir.join(file_name(&snapshot.server));
-    // A snapshot that a crash damages is found by its checksum, and the server can be asked again.
+    // A snapshot damaged by a crash is detected by its checksum, and the server can be asked again.
     Draft::beside(&path)
         .and_then(|mut draft| {
             draft.write_all(&file)?;

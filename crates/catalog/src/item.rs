@@ -1,4 +1,4 @@
-//! [`Item`]: one thing that a server offers, under both of its names.
+//! [`Item`]: one item of a server, with both of its names.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -8,7 +8,7 @@ use switchboard_wire::Raw;
 
 use crate::{Kind, limits, mend::mend, names, uris};
 
-/// One thing that a server offers, under both of its names.
+/// One item of a server, with both of its names.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     pub(crate) kind: Kind,
@@ -18,17 +18,17 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// Whose it is.
+    /// The server.
     pub fn server(&self) -> &'a Arc<str> {
         self.server
     }
 
-    /// What the server calls it: the name, the URI, or the URI template.
+    /// The item's key at the server: the name, the URI, or the URI template.
     pub fn name(&self) -> &'a str {
         &self.entry.key
     }
 
-    /// What it is called in the direct view.
+    /// The name in the direct view.
     pub fn exposed(&self) -> &'a str {
         self.exposed
     }
@@ -38,27 +38,27 @@ impl<'a> Item<'a> {
         &self.entry.raw
     }
 
-    /// The definition as it is shown together with those of other servers: what the server sent, unless clients
+    /// The definition as shown together with definitions of other servers: verbatim, unless clients
     /// would reject that.
     pub fn shown(&self) -> &'a Raw {
         self.entry.shown()
     }
 
-    /// Whether it is [`shown`](Self::shown) in another form than the server sent.
+    /// Returns `true` if [`shown`](Self::shown) differs from what the server sent.
     pub fn is_mended(&self) -> bool {
         self.entry.mended.is_some()
     }
 
-    /// The definition for the direct view: as it is [`shown`](Self::shown), with the exposed name in place of the
-    /// server's own, and so the address of the page that a tool comes with.
+    /// The definition for the direct view: as [`shown`](Self::shown), but with exposed names in
+    /// place of the server's own name and of the addresses of a tool's pages.
     pub fn exposed_raw(&self) -> Raw {
         let mut out = Vec::with_capacity(self.exposed_len());
         self.write_exposed(&mut out);
-        // One string in valid JSON was replaced by another, so the default is never taken.
+        // One string in valid JSON was replaced by another, so the default is never used.
         Raw::parse(out).unwrap_or_else(|_| self.entry.shown().clone())
     }
 
-    /// How long [`exposed_raw`](Self::exposed_raw) is.
+    /// The length of [`exposed_raw`](Self::exposed_raw).
     pub(crate) fn exposed_len(&self) -> usize {
         let whole = self.entry.shown().as_bytes().len();
         if self.kind.is_named() {
@@ -77,12 +77,12 @@ impl<'a> Item<'a> {
             let (before, after) = pages.split_at(pages.partition_point(|(at, _)| *at < start));
             write_with(out, raw, 0..start, before);
             out.push(b'"');
-            // Exposed names have no character that JSON would escape.
+            // Exposed names contain no characters that JSON would escape.
             out.extend_from_slice(self.exposed.as_bytes());
             out.push(b'"');
             write_with(out, raw, end..raw.len(), after);
         } else {
-            // The URI keeps its spelling, escapes and all, behind our prefix.
+            // The URI keeps its spelling, including escapes, after the prefix.
             let prefix = self.exposed.len() - self.entry.key.len();
             out.extend_from_slice(&raw[..=start]);
             out.extend_from_slice(&self.exposed.as_bytes()[..prefix]);
@@ -102,22 +102,22 @@ fn write_with(out: &mut Vec<u8>, text: &[u8], part: Range<usize>, add: &[(usize,
     out.extend_from_slice(&text[done..part.end]);
 }
 
-/// What is kept of an item.
+/// The stored form of an item.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) raw: Raw,
-    /// What is shown in its place, if clients would reject it.
+    /// The replacement to show, if clients would reject the definition.
     mended: Option<Raw>,
-    /// What the server calls it.
+    /// The name, URI or template at the server.
     pub(crate) key: Arc<str>,
-    /// The first choice for the direct view.
+    /// The preferred name in the direct view.
     pub(crate) exposed: Arc<str>,
-    /// Whether `exposed` is clean, and so has no rival.
+    /// `exposed` is a clean name, so no other item can have it.
     pub(crate) clean: bool,
-    /// Where in what is shown the key is spelled, quotes included.
+    /// The position of the key in the shown definition, including quotes.
     span: Range<usize>,
-    /// Where in what is shown the addresses of pages begin that a tool comes with, and what the direct view has in front of
-    /// them.
+    /// The positions of page addresses in the shown definition of a tool, and the prefix that the
+    /// direct view inserts at each.
     pages: Vec<(usize, String)>,
 }
 
@@ -128,7 +128,7 @@ impl Entry {
 
     /// Reads an item of a list.
     pub(crate) fn read(server: &str, kind: Kind, raw: &Raw) -> Result<Self, ItemError> {
-        // It is refused for what the server says, and mended only if it is not.
+        // Errors refer to what the server sent, so the definition is mended only if it is valid.
         let spelled = find_key(raw, kind.key_member())?;
         let key: String = serde_json::from_str(spelled).map_err(|_| ItemError::NotText)?;
         if key.len() > limits::KEY_BYTES {
@@ -168,7 +168,7 @@ impl Entry {
     }
 }
 
-/// Why an item cannot be offered. The words go after "it".
+/// The reason why an item is left out. The message follows "it".
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum ItemError {
     #[error("is not an object that can be read")]
@@ -192,7 +192,7 @@ fn quoted(name: &str) -> String {
     format!("{start:?}{more}")
 }
 
-/// The value of the member that names an item, as it is spelled.
+/// The value of the member that names an item, verbatim.
 fn find_key<'a>(raw: &'a Raw, member: &str) -> Result<&'a str, ItemError> {
     let mut json = serde_json::Deserializer::from_slice(raw.as_bytes());
     let (value, count) = json
@@ -205,7 +205,7 @@ fn find_key<'a>(raw: &'a Raw, member: &str) -> Result<&'a str, ItemError> {
     }
 }
 
-/// Where in a definition a part of it is spelled.
+/// The position of a part of a definition.
 fn place(raw: &Raw, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - raw.as_bytes().as_ptr() as usize;
     start..start + part.len()
@@ -235,7 +235,7 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 }
 
-/// Whether a key is this one; told without keeping the key.
+/// Compares a key without storing it.
 struct Is<'m>(&'m str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {

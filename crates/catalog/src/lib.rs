@@ -1,17 +1,18 @@
-//! What every upstream offers, merged into what a client of the gateway sees.
+//! The offers of every upstream server, merged into the lists that a client of the gateway sees.
 //!
-//! A server's last known lists are its [`Offers`]: raw JSON, every byte as the server sent it. A
-//! [`ServerPart`] is made of them once: names read, broken items left out, exposed names chosen. A
-//! [`Catalog`] puts the parts of all servers together. It never changes; when one server does,
-//! [`Catalog::with`] makes the next one, which shares every other part with it.
+//! A server's last known lists are its [`Offers`]: raw JSON, exactly as the server sent it. A
+//! [`ServerPart`] is made of them once: it reads the names, leaves out broken items and chooses
+//! exposed names. A [`Catalog`] merges the parts of all servers. It is immutable; when one server
+//! changes, [`Catalog::with`] makes a new one, which shares every other part.
 //!
-//! Two views are served. The **direct** view shows everything of every server under names that
-//! cannot collide (`server__tool`, `switchboard://server/uri`); the view of **one server** leaves its
-//! names alone, and every byte of a definition. In the direct view a definition differs from what the server sent
-//! in its name or URI and in the address of the page that a tool comes with, and is mended if clients would reject it, and with it all others on its page; a part of the
-//! program itself may list other, shorter ones there ([`ServerPart::listing`]).
+//! There are two views. The **direct** view shows the items of all servers under names that cannot
+//! collide (`server__tool`, `switchboard://server/uri`). The view of **one server** leaves its
+//! names and every byte of its definitions untouched. In the direct view, a definition differs from
+//! what the server sent in its name or URI and in the address of a tool's page. If clients would
+//! reject it, and with it all other definitions on its page, it is mended. A part of the program
+//! itself may list other, shorter definitions there ([`ServerPart::listing`]).
 //!
-//! [`Snapshot`] is how offers outlive the process.
+//! A [`Snapshot`] stores offers on disk.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,12 +24,12 @@
 //!     ..Offers::default()
 //! };
 //! let part = ServerPart::prepare("math", Arc::new(offers), &|_, _| true);
-//! let catalogue = Catalog::default().with("math", Some(Arc::new(part)));
+//! let catalog = Catalog::default().with("math", Some(Arc::new(part)));
 //!
-//! let target = catalogue.tool("math__add").unwrap();
+//! let target = catalog.tool("math__add").unwrap();
 //! assert_eq!((&**target.server, target.name), ("math", "add"));
 //! assert_eq!(
-//!     catalogue.page(Kind::Tool, None)?.encoded(&[]).as_str(),
+//!     catalog.page(Kind::Tool, None)?.encoded(&[]).as_str(),
 //!     r#"{"tools":[{ "name": "math__add", "inputSchema": {"type": "object"} }]}"#
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,9 +1,9 @@
-//! Definitions that clients accept which check them.
+//! Mends definitions that clients would reject.
 //!
-//! A client that checks what it is sent (the official SDKs do) rejects a whole page for one definition that is not
-//! as the protocol wants it, and with it the tools of every other server. So the views that show several servers
-//! together show a mended definition in its place. What the server sent stays as it is for everything else: the
-//! server's own view, the snapshot, the pins.
+//! A client that validates definitions (the official SDKs do) rejects a whole page for one
+//! definition that violates the protocol, and with it the tools of every other server. So the views
+//! that combine several servers show a mended definition in its place. The original stays in use
+//! everywhere else: in the server's own view, the snapshot and the pins.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use switchboard_wire::Raw;
 
 use crate::{Kind, schema::is_sure};
 
-/// What becomes of a member.
+/// The treatment of a member.
 enum Fix {
     Keep,
     Drop,
     Set(Raw),
 }
 
-/// A value that becomes another one, if it is mended at all.
+/// A mended value replaces the original; `None` keeps it.
 impl From<Option<Raw>> for Fix {
     fn from(mended: Option<Raw>) -> Self {
         mended.map_or(Self::Keep, Self::Set)
@@ -31,17 +31,17 @@ impl Fix {
     }
 }
 
-/// The definition with everything mended that a client may reject it for; `None` if there is nothing to mend. It
-/// takes time in proportion to the length of the definition.
+/// Mends everything for which a client may reject the definition; `None` if there is nothing to
+/// mend. Takes time linear in the length of the definition.
 pub(crate) fn mend(kind: Kind, definition: &Raw) -> Option<Raw> {
-    // Half a surrogate pair is rejected wherever it stands, in the name of a member too.
+    // A lone surrogate is rejected at every position, including member names.
     let whole = definition.whole_surrogates();
     let readable = finite_numbers(whole.as_ref().unwrap_or(definition)).or(whole);
     mend_members(kind, readable.as_ref().unwrap_or(definition)).or(readable)
 }
 
-/// The definition with every number that no double can hold brought into the range of doubles: some readers take such a
-/// number for infinity, some reject it, and some hang if it is written out in thousands of digits.
+/// Clamps every number that does not fit into a double: some readers parse such a number as
+/// infinity, some reject it, and some hang if it is written out in thousands of digits.
 fn finite_numbers(definition: &Raw) -> Option<Raw> {
     let json = definition.as_bytes();
     let mut mended = Vec::new();
@@ -70,7 +70,7 @@ fn finite_numbers(definition: &Raw) -> Option<Raw> {
     Raw::parse(mended).ok()
 }
 
-/// The end of the string whose first character is here.
+/// The end of the string whose first character is at `at`.
 fn string_end(json: &[u8], mut at: usize) -> usize {
     while let Some(found) = memchr::memchr2(b'"', b'\\', json.get(at..).unwrap_or_default()) {
         match json[at + found] {
@@ -143,7 +143,7 @@ fn common_member(name: &str, value: &Raw) -> Fix {
     }
 }
 
-/// The schema that every object fits.
+/// A schema that matches every object.
 fn any_object() -> Raw {
     Raw::object([("type", object_type())])
 }
@@ -152,7 +152,7 @@ fn object_type() -> Raw {
     Raw::string("object")
 }
 
-/// Arguments and structured results are objects, so that is what their schema is of.
+/// Mends a schema of arguments or structured results, which have to be objects.
 fn schema(schema: &Raw) -> Option<Raw> {
     rebuild(schema, schema_member, &[("type", &object_type)])
 }
@@ -168,7 +168,7 @@ fn schema_member(name: &str, value: &Raw) -> Fix {
     }
 }
 
-/// Some clients know of no schema that is `true` or `false`.
+/// Some clients do not support the schemas `true` and `false`.
 fn property(_: &str, schema: &Raw) -> Fix {
     match schema.as_bytes() {
         [b'{', ..] => Fix::Keep,
@@ -177,8 +177,8 @@ fn property(_: &str, schema: &Raw) -> Fix {
     }
 }
 
-/// A schema of results that are no objects says nothing to a client that knows only those, so it is left out, as is one
-/// that some client cannot compile.
+/// Drops a schema of results that are not objects, which is useless to a client that only supports
+/// objects, and a schema that some client cannot compile.
 fn output_schema(value: &Raw) -> Fix {
     let is_good = match value.member("type") {
         Some(types) => is_object_type(&types),
@@ -198,7 +198,7 @@ fn is_object_type(value: &Raw) -> bool {
     value.to_text().as_deref() == Some("object")
 }
 
-/// What a tool says of itself in a way that cannot be read counts as not said: then the worst is assumed.
+/// Drops annotations that cannot be read. They count as missing, so the worst is assumed.
 fn hint(name: &str, value: &Raw) -> Fix {
     match name {
         "title" => Fix::keep_if(is_text(value)),
@@ -256,8 +256,8 @@ fn resource_annotation(name: &str, value: &Raw) -> Fix {
     })
 }
 
-/// Whether this is a date and a time with its distance from UTC that clients accept: as RFC 3339 spells it, in capitals,
-/// and a day and a time that exist. Leap seconds are not accepted.
+/// Tests if clients accept this as a date and time with a UTC offset: spelled as in RFC 3339, in
+/// capitals, with a date and time that exist. Leap seconds are not accepted.
 fn is_time(text: &str) -> bool {
     const TIME: &[u8] = b"0000-00-00T00:00:00";
     let Some((time, rest)) = text.as_bytes().split_at_checked(TIME.len()) else {
@@ -286,7 +286,7 @@ fn is_time(text: &str) -> bool {
         && minute.max(second).max(zone_minute) < 60
 }
 
-/// The numbers of two digits in a text of this form, in which `0` stands for a digit.
+/// The two-digit numbers in a text of this form, in which `0` stands for a digit.
 fn numbers<const N: usize>(text: &[u8], form: &[u8]) -> Option<[u8; N]> {
     let mut digits = Vec::with_capacity(2 * N);
     if text.len() != form.len() {
@@ -331,7 +331,7 @@ fn are_icons(value: &Raw) -> bool {
     })
 }
 
-/// Whether this is an array whose elements all fit.
+/// Tests if this is an array whose elements all fit.
 fn are_all(value: &Raw, fits: impl Fn(&Raw) -> bool) -> bool {
     let elements = value.elements();
     elements.is_some_and(|elements| elements.iter().all(fits))
@@ -341,8 +341,8 @@ fn is_text(value: &Raw) -> bool {
     value.as_bytes().first() == Some(&b'"')
 }
 
-/// Whether this is a number of bytes that clients in every language read as it is meant: some read no fractions, some
-/// no infinity, and some round above 2^53.
+/// Tests if this is a number of bytes that clients in every language read correctly: some do not
+/// support fractions or infinity, and some round above 2^53.
 fn is_size(value: &Raw) -> bool {
     const MOST: u64 = 1 << 53;
     value.read::<u64>().is_ok_and(|size| size <= MOST)
@@ -352,9 +352,9 @@ fn is_bool(value: &Raw) -> bool {
     matches!(value.as_bytes(), b"true" | b"false")
 }
 
-/// An object with its members fixed, and with those that it lacks; `None` if it stays as it is. Of several members
-/// of one name the last counts, as for the clients that check it, and is the only one left in an object that
-/// changes.
+/// Fixes the members of an object and adds missing ones; `None` if it stays unchanged. Of several
+/// members with one name, the last counts, as for the clients that validate it, and is the only one
+/// left in an object that changes.
 fn rebuild(
     object: &Raw,
     fix: impl Fn(&str, &Raw) -> Fix,
@@ -397,7 +397,7 @@ fn rebuild(
     changed.then(|| Raw::object(kept))
 }
 
-/// Whether no two members have one name.
+/// Tests if all members have different names.
 fn is_distinct(members: &[(String, Raw)]) -> bool {
     let mut names: Vec<_> = members.iter().map(|(name, _)| name).collect();
     names.sort_unstable();

@@ -1,25 +1,25 @@
-//! Exposed names: what a tool or prompt is called in the direct view.
+//! Exposed names: the names of tools and prompts in the direct view.
 //!
-//! A **clean** name is `{server}__{name}`, both as they are. It needs allowed characters only, no
-//! `__` in the server's name and no `_` at its end, and 64 characters in all. Then the first `__` is
-//! where the server ends, so two clean names are never the same.
+//! A **clean** name is `{server}__{name}`, both unchanged. It contains allowed characters only and
+//! has at most 64 of them; the server's name contains no `__` and does not end in `_`. Then the
+//! first `__` marks the end of the server's name, so two clean names are never equal.
 //!
-//! Any other name is **hashed**: made of allowed characters, cut, and ended with a hash of what it
-//! stands for. A hashed name that is taken gets the next hash; clean names always win.
+//! Any other name is **hashed**: converted to allowed characters, cut, and ended with a hash of the
+//! original. If a hashed name is taken, the next hash is used; clean names take precedence.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::limits::NAME_CHARACTERS;
 
-/// What stands between the server and the name.
+/// Separates the server from the name.
 pub(crate) const SEPARATOR: &str = "__";
 
-/// Five bits each, 50 in all: out of the question that two meet by chance.
+/// Five bits each, 50 in total, so an accidental collision is practically impossible.
 const HASH_CHARACTERS: usize = 10;
 
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Whether names of this server can be clean.
+/// Tests if names of this server can be clean.
 pub(crate) fn is_clean_server(server: &str) -> bool {
     !server.is_empty()
         && server.bytes().all(is_allowed)
@@ -34,12 +34,12 @@ pub(crate) fn clean(server: &str, name: &str) -> Option<String> {
         .then(|| format!("{server}{SEPARATOR}{name}"))
 }
 
-/// The two halves of what may be a clean name.
+/// The two halves of a name that may be clean.
 pub(crate) fn split(exposed: &str) -> Option<(&str, &str)> {
     exposed.split_once(SEPARATOR)
 }
 
-/// The hashed name; another one for each round.
+/// The hashed name; a different one for each round.
 pub(crate) fn hashed(server: &str, name: &str, round: u32) -> String {
     let room = NAME_CHARACTERS - HASH_CHARACTERS - 1;
     let mut exposed = String::with_capacity(NAME_CHARACTERS);
@@ -57,7 +57,7 @@ pub(crate) fn hashed(server: &str, name: &str, round: u32) -> String {
     exposed
 }
 
-/// Ten letters and digits that stand for these pieces, put together.
+/// Ten letters and digits that identify the concatenation of these pieces.
 pub(crate) fn hash(pieces: &[&[u8]]) -> String {
     let sum = pieces
         .iter()
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_mistaken_is_not() {
+    fn ambiguous_names_are_not_clean() {
         for (server, name) in [
             ("", "x"),
             ("a_", "x"),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn hashed_names_tell_what_they_can_and_keep_the_limit() {
+    fn hashed_names_stay_readable_within_the_limit() {
         let long = "x".repeat(300);
         for (server, name, start) in [
             ("a b", "read file", "a_b__read_file_"),
@@ -133,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn hashed_names_are_the_same_in_every_version() {
-        // Clients keep these in their own settings, as what a person has allowed.
+    fn hashed_names_are_stable_across_versions() {
+        // Users have these names in their clients' settings, as tools that they allowed.
         assert_eq!(hashed("a b", "read file", 0), "a_b__read_file_vmrn7xhwsv");
     }
 }

@@ -1,7 +1,7 @@
-//! What somebody may have meant by a name that does not exist.
+//! Suggestions for names that do not exist.
 
-/// The first of each pair is suggested if it, or the second by itself, is near to `wrong`. Of equally
-/// near ones the first is taken.
+/// Suggests the first of each pair if it, or the second on its own, is close to `wrong`. Of equally
+/// close pairs, the first wins.
 pub(crate) fn nearest<'a>(
     wrong: &str,
     names: impl Iterator<Item = (&'a str, &'a str)>,
@@ -15,18 +15,20 @@ pub(crate) fn nearest<'a>(
         .map(|(_, name)| name)
 }
 
-/// A name of at most 64 bytes, made ready to be compared with many (Myers' bit-parallel edit
-/// distance: one step for each byte of the other name, so that ten thousand names are milliseconds).
+/// A name of at most 64 bytes, prepared for comparison with many others. Uses Myers' bit-parallel
+/// edit distance: one step for each byte of the other name, so that ten thousand names take
+/// milliseconds.
 struct Pattern {
     bytes: Vec<u8>,
     length: usize,
-    /// For each byte, at which places of the pattern it stands.
+    /// For each byte, the bit set of its positions in the pattern.
     places: [u64; 256],
 }
 
 impl Pattern {
     fn new(text: &str) -> Option<Self> {
-        // Names of tools are not longer. What a caller made up may be; its start will do.
+        // Names of tools are not longer. A name that the caller made up may be; its start is
+        // enough.
         let bytes: Vec<u8> = text.bytes().take(64).map(plain).collect();
         if bytes.is_empty() {
             return None;
@@ -42,10 +44,10 @@ impl Pattern {
         })
     }
 
-    /// How far a name is away; 0 is nearest.
+    /// The distance to a name; 0 is closest.
     fn score(&self, name: &str, short: &str) -> usize {
-        // The tool may have been called without its server, or with something in front, as some
-        // clients show it.
+        // The caller may have omitted the server, or put a prefix in front, as some clients show
+        // it.
         let ends = name.len() < self.length
             && std::iter::zip(self.bytes.iter().rev(), name.bytes().rev())
                 .all(|(own, other)| *own == plain(other));
@@ -55,7 +57,7 @@ impl Pattern {
         self.distance(name).min(self.distance(short))
     }
 
-    /// How many bytes have to be added, removed or replaced.
+    /// The number of bytes to insert, delete or replace.
     fn distance(&self, text: &str) -> usize {
         let last = 1_u64 << (self.length - 1);
         let (mut plus, mut minus) = (u64::MAX, 0_u64);
@@ -76,7 +78,7 @@ impl Pattern {
     }
 }
 
-/// Letters without case, and one separator for all that people use.
+/// Folds letter case, and maps all common separators to one.
 fn plain(byte: u8) -> u8 {
     match byte {
         b':' | b'.' | b'/' | b'-' | b' ' => b'_',
@@ -106,14 +108,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_distance_is_the_edit_distance(a in "[a-d]{1,64}", b in "[a-d]{0,80}") {
+        fn distance_is_the_edit_distance(a in "[a-d]{1,64}", b in "[a-d]{0,80}") {
             let fast = Pattern::new(&a).unwrap().distance(&b);
             prop_assert_eq!(fast, slow(a.as_bytes(), b.as_bytes()));
         }
     }
 
     #[test]
-    fn people_are_understood() {
+    fn typical_misspellings_are_matched() {
         let names = [
             ("math__add", "add"),
             ("math__subtract", "subtract"),

@@ -1,8 +1,8 @@
-//! [`Offers`]: what one server offers, as it was last seen.
+//! [`Offers`]: the last known lists of one server.
 
 use switchboard_wire::{Era, Raw, Revision};
 
-/// What one server offers, as it was last seen. Raw JSON, every byte as the server sent it.
+/// The last known lists of one server: raw JSON, exactly as the server sent it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Offers {
     /// The elements of `tools/list`, all pages.
@@ -13,19 +13,20 @@ pub struct Offers {
     pub resources: Vec<Raw>,
     /// The elements of `resources/templates/list`, all pages.
     pub templates: Vec<Raw>,
-    /// What the server said it can do.
+    /// The server's capabilities.
     pub capabilities: Option<Raw>,
-    /// Who the server said it is.
+    /// The server's description of itself.
     pub server_info: Option<Raw>,
-    /// The `_meta` of the answer that opened the connection, without the server's name.
+    /// The `_meta` of the server's handshake response, without the server info.
     pub meta: Option<Raw>,
-    /// What the server wants a model to know.
+    /// The server's instructions to a model.
     pub instructions: Option<String>,
-    /// Which of the two worlds the server belongs to.
+    /// The era of the server.
     pub era: Option<Era>,
-    /// The revision that was agreed on.
+    /// The negotiated revision.
     pub revision: Option<Revision>,
-    /// Whether `tools/list` has never been answered, so that an empty list of tools says nothing.
+    /// `true` if `tools/list` has never been answered, so that an empty list of tools means
+    /// nothing.
     pub unlisted: bool,
 }
 
@@ -41,21 +42,21 @@ impl Offers {
     }
 }
 
-/// The kinds of things a server offers.
+/// The kinds of items that a server offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Something to call.
+    /// A function to call.
     Tool,
     /// A prompt to fill in.
     Prompt,
-    /// Something to read.
+    /// Content to read.
     Resource,
     /// A pattern of URIs that can be read.
     Template,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Tool, Self::Prompt, Self::Resource, Self::Template];
 
     /// The member of a list result that holds the items, such as `tools`.
@@ -77,7 +78,7 @@ impl Kind {
         }
     }
 
-    /// Whether items of this kind are known by a name (or else by a URI).
+    /// Returns `true` if items of this kind are identified by a name rather than a URI.
     pub(crate) const fn is_named(self) -> bool {
         matches!(self, Self::Tool | Self::Prompt)
     }

@@ -1,4 +1,4 @@
-//! [`Page`]: a stretch of a list, spelled once and kept.
+//! [`Page`]: a section of a list, encoded once and cached.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -16,29 +16,30 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     source: Source<'a>,
-    /// From here to the end of the sheet.
+    /// The first position. The page extends to the end of the sheet.
     start: usize,
-    /// The sheet the page is (the rest of). None if the list has ended before the page begins.
+    /// The sheet that the page is, or is the rest of. `None` if the page begins after the end of
+    /// the list.
     sheet: Option<&'a Sheet>,
 }
 
 impl<'a> Page<'a> {
-    /// What is on it.
+    /// The items of the page.
     pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
         let source = self.source;
         self.range().filter_map(move |at| source.item(at))
     }
 
-    /// How to ask for the page after it.
+    /// The cursor for the next page.
     pub fn next_cursor(&self) -> Option<&'a str> {
         self.sheet?.next_cursor.as_deref()
     }
 
     /// The result of the list request, `{"tools":[…],"nextCursor":"…"}`, with these members added
-    /// (newer revisions want some in every result).
+    /// (newer revisions require some in every result).
     ///
-    /// Each page is spelled once with no members added, and once with the members that are asked
-    /// for first; after that it costs a reference count.
+    /// Each page is encoded once without added members, and once with the first members that are
+    /// requested; after that, it costs a reference count.
     pub fn encoded(&self, members: &[(&str, Raw)]) -> Raw {
         let Some(sheet) = self.sheet.filter(|sheet| sheet.range.start == self.start) else {
             return self.spell(members);
@@ -87,12 +88,12 @@ impl<'a> Page<'a> {
             out.extend_from_slice(value.as_bytes());
         }
         out.push(b'}');
-        // Valid JSON was put together from valid JSON, so the default is never taken.
+        // Made of valid JSON, so the default is never used.
         Raw::parse(out).unwrap_or_else(|_| Raw::empty_object())
     }
 }
 
-/// The pages a list is cut into, once somebody asks.
+/// The pages of a list, created on first use.
 #[derive(Default)]
 pub(crate) struct Sheets(OnceLock<Box<[Sheet]>>);
 
@@ -104,7 +105,7 @@ struct Sheet {
     stamped: OnceLock<Stamped>,
 }
 
-/// A page with members added.
+/// An encoded page with members added.
 #[derive(Debug)]
 struct Stamped {
     members: Vec<(Box<str>, Raw)>,
@@ -132,8 +133,8 @@ impl<'a> Source<'a> {
             Some(cursor) => self.find(cursor)?,
         };
         let sheets = self.sheets().0.get_or_init(|| self.cut());
-        // A list that changed since the cursor was given may begin within a sheet: then the page is
-        // the rest of it, and the pages that follow are whole ones again.
+        // If the list has changed since the cursor was issued, the page may begin within a sheet.
+        // It is the rest of that sheet then, and the following pages are whole sheets again.
         let sheet = sheets.get(sheets.partition_point(|sheet| sheet.range.end <= start));
         Ok(Page {
             source: self,
@@ -225,7 +226,7 @@ impl<'a> Source<'a> {
         cursor.encode(self.scope(), self.kind())
     }
 
-    /// Where the page of a cursor begins.
+    /// The position at which the page of a cursor begins.
     fn find(self, text: &str) -> Result<usize, BadCursor> {
         Cursor::decode(text, self.scope(), self.kind(), |cursor| match self {
             Self::Direct(catalog, kind) => Ok(match catalog.place_of_server(kind, cursor.server) {
@@ -249,7 +250,7 @@ impl Sheet {
     }
 }
 
-/// Where in a server's list to go on after the item that a cursor names.
+/// The position in a server's list after the item that a cursor names.
 fn after(list: &List, cursor: &Cursor<'_>) -> usize {
     let is_it = |at: usize| {
         let entry = list.entries.get(at);

@@ -1,12 +1,12 @@
-//! Work shared out to a few threads: a start waits for all of it.
+//! Distributes work to a few threads, because startup waits for all of it.
 
 use std::thread;
 
-/// Fewer pieces than this for each thread are not worth one.
+/// The fewest pieces that are worth a thread.
 const PIECES_PER_THREAD: usize = 8;
 const THREADS_MAX: usize = 4;
 
-/// Does something with each, in order.
+/// Applies a function to each piece, and keeps the order.
 pub(crate) fn map<T: Sync, R: Send>(pieces: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = (pieces.len() / PIECES_PER_THREAD).clamp(1, cores.min(THREADS_MAX));
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_done_once_and_in_order() {
+    fn each_piece_is_mapped_once_in_order() {
         for count in [0, 1, 7, 8, 9, 50, 1_000] {
             let pieces: Vec<usize> = (0..count).collect();
             let done = map(&pieces, |piece| piece * 2);

@@ -1,4 +1,4 @@
-//! [`ServerPart`]: the share of one server in the catalogue.
+//! [`ServerPart`]: the part of one server in the catalog.
 
 use std::{
     collections::{HashMap, hash_map},
@@ -17,10 +17,10 @@ use crate::{
     parallel, uris,
 };
 
-/// The share of one server in the catalogue: its lists read, checked and named, once.
+/// The part of one server in the catalog: its lists parsed, checked and named, once.
 ///
-/// It is what a client sees that talks to this server alone: names untouched, definitions as they
-/// came, without the items that the filter hides and without the items that are broken.
+/// A client that connects to this server alone sees exactly this: names and definitions verbatim,
+/// without the items that the filter hides and without broken items.
 pub struct ServerPart {
     name: Arc<str>,
     offers: Arc<Offers>,
@@ -31,20 +31,20 @@ pub struct ServerPart {
     has_apps: bool,
 }
 
-/// What had to be left out of a server's lists.
+/// The items that were left out of a server's lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
-    /// How many items.
+    /// The number of items.
     pub count: usize,
-    /// What was wrong with the first of them, a sentence each.
+    /// The errors of the first items, one sentence each.
     pub messages: Vec<String>,
 }
 
-/// Says whether the item of this kind and name (or URI) may be seen.
+/// Returns `true` if the item of this kind with this name or URI may be shown.
 pub type Permits<'a> = dyn Fn(Kind, &str) -> bool + Sync + 'a;
 
 impl ServerPart {
-    /// Reads what a server offers. `permits` says of an item whether it may be seen.
+    /// Prepares the offers of a server. `permits` filters the items.
     pub fn prepare(
         server: &str,
         offers: Arc<Offers>,
@@ -67,9 +67,9 @@ impl ServerPart {
         }
     }
 
-    /// Lists these definitions in merged views, in place of all tools. Every tool can still be found by its name, with
-    /// the definition that the server gave. A definition of no tool, or with a name that is not exposed as it is, is left
-    /// out.
+    /// Lists these definitions in merged views, in place of all tools. Every tool can still be
+    /// found by its name, with the definition of the server. A definition that belongs to no tool,
+    /// or whose name is not clean, is left out.
     #[must_use]
     pub fn listing(mut self, tools: &[Raw]) -> Self {
         let offers = Offers {
@@ -85,7 +85,7 @@ impl ServerPart {
         self
     }
 
-    /// Reads what many servers offer, side by side.
+    /// Prepares the offers of many servers in parallel.
     pub fn prepare_all(servers: &[(&str, Arc<Offers>, &Permits<'_>)]) -> Vec<Self> {
         parallel::map(servers, |(server, offers, permits)| {
             Self::prepare(server, Arc::clone(offers), permits)
@@ -97,33 +97,34 @@ impl ServerPart {
         &self.name
     }
 
-    /// What this was made of.
+    /// The offers that this was made of.
     pub fn offers(&self) -> &Arc<Offers> {
         &self.offers
     }
 
-    /// What had to be left out.
+    /// The items that were left out.
     pub fn problems(&self) -> &Problems {
         &self.problems
     }
 
-    /// The items that are shown together with those of other servers in another form than the server sent.
+    /// The items whose shown definition differs from what the server sent.
     pub fn mended(&self) -> impl Iterator<Item = Item<'_>> {
         let items = Kind::ALL.into_iter().flat_map(move |kind| self.items(kind));
         items.filter(Item::is_mended)
     }
 
-    /// Whether a tool of the server comes with a page to be shown, also one that the filter hides.
+    /// Returns `true` if a tool of the server has a page to show, including tools that the filter
+    /// hides.
     pub fn has_apps(&self) -> bool {
         self.has_apps
     }
 
-    /// How many items of a kind there are.
+    /// The number of items of a kind.
     pub fn count(&self, kind: Kind) -> usize {
         self.list(kind).entries.len()
     }
 
-    /// How long the definitions of its tools are together, as the server spells them.
+    /// The total length of the definitions of its tools, as the server sent them.
     pub fn tools_bytes(&self) -> usize {
         self.list(Kind::Tool).bytes
     }
@@ -133,10 +134,10 @@ impl ServerPart {
         (0..self.count(kind)).filter_map(move |at| self.item(kind, at))
     }
 
-    /// The item that the server calls `name`.
+    /// The item with this name at the server.
     ///
-    /// [`Item::exposed`] is the first choice for the direct view; only the [`Catalog`] knows
-    /// whether another server has taken it.
+    /// [`Item::exposed`] is the preferred name in the direct view; only the [`Catalog`] knows if
+    /// another server has taken it.
     ///
     /// [`Catalog`]: crate::Catalog
     pub fn find(&self, kind: Kind, name: &str) -> Option<Item<'_>> {
@@ -144,12 +145,12 @@ impl ServerPart {
         self.item(kind, *at)
     }
 
-    /// One page of a list, from the start or from where a cursor points to.
+    /// One page of a list, from the start or from a cursor.
     pub fn page(&self, kind: Kind, cursor: Option<&str>) -> Result<Page<'_>, BadCursor> {
         Source::Server(self, kind).page(cursor)
     }
 
-    /// The tool whose name is nearest to a wrong one.
+    /// The name of a tool that is closest to a wrong one.
     pub fn suggest_tool(&self, wrong: &str) -> Option<&str> {
         let names = self
             .items(Kind::Tool)
@@ -157,7 +158,7 @@ impl ServerPart {
         nearest::nearest(wrong, names)
     }
 
-    /// Three numbers that differ when the tools, the prompts, or the resources with their templates do.
+    /// Three hashes: of the tools, of the prompts, and of the resources with their templates.
     pub fn hashes(&self) -> [u64; 3] {
         let of = |kind| self.list(kind).hash;
         let resources = Digest::new()
@@ -166,7 +167,7 @@ impl ServerPart {
         [of(Kind::Tool), of(Kind::Prompt), resources.finish()]
     }
 
-    /// Differs when the tools that merged views list do.
+    /// A hash of the tools that merged views list.
     pub fn listed_tools_hash(&self) -> u64 {
         self.listed(Kind::Tool).hash
     }
@@ -187,7 +188,7 @@ impl ServerPart {
         Some(self.item_of(kind, self.list(kind).entries.get(at)?))
     }
 
-    /// The item at a position of what merged views list.
+    /// The item at a position of the list for merged views.
     pub(crate) fn listed_item(&self, kind: Kind, at: usize) -> Option<Item<'_>> {
         Some(self.item_of(kind, self.listed(kind).entries.get(at)?))
     }
@@ -226,12 +227,12 @@ impl Problems {
 /// The items of one kind.
 pub(crate) struct List {
     pub(crate) entries: Vec<Entry>,
-    /// Those without a clean name, in the order of their keys: the order in which they choose.
+    /// The items without a clean name, sorted by key, which is the order in which they get names.
     pub(crate) hashed: Vec<usize>,
     pub(crate) hash: u64,
     pub(crate) bytes: usize,
     pub(crate) sheets: Sheets,
-    // The keys are a stranger's, so the hasher is the one that cannot be played.
+    // The server chooses the keys, so this needs a hasher that resists collision attacks.
     index: HashMap<Arc<str>, usize>,
 }
 

@@ -1,8 +1,9 @@
 //! Schemas that every client can compile.
 //!
-//! The official TypeScript SDK compiles the schema of each tool's results when it lists them, and loses the whole list to
-//! one that its compiler does not take. So a merged view shows such a schema only if nothing in it can be in the way: it
-//! has keywords of JSON Schema with values that fit them, and refers to nothing but its own definitions.
+//! The official TypeScript SDK compiles the output schema of each tool when it lists the tools, and
+//! loses the whole list to one schema that its compiler rejects. So a merged view shows such a
+//! schema only if it is certain to compile: it contains JSON Schema keywords with values that fit
+//! them, and refers only to its own definitions.
 
 use serde_json::{Map, Value};
 use switchboard_wire::Raw;
@@ -44,7 +45,7 @@ const FORMATS: [&str; 20] = [
 pub(crate) fn is_sure(schema: &Raw) -> bool {
     match schema.read::<Value>() {
         Ok(Value::Object(root)) => is_sure_object(&root, &root),
-        // Too deep, or no schema.
+        // Too deep, or not a schema.
         _ => false,
     }
 }
@@ -110,7 +111,7 @@ fn is_type(value: &Value) -> bool {
     let is_one = |value: &Value| value.as_str().is_some_and(|it| TYPES.contains(&it));
     match value {
         Value::Array(all) => {
-            // A list that is longer has one of them twice.
+            // A longer list contains a duplicate.
             let is_short = (1..=TYPES.len()).contains(&all.len());
             let mut before = all.iter().enumerate();
             is_short && before.all(|(at, it)| is_one(it) && !all[..at].contains(it))
@@ -119,7 +120,7 @@ fn is_type(value: &Value) -> bool {
     }
 }
 
-/// Whether this refers to a definition of the schema that it stands in.
+/// Tests if this refers to a definition in the same schema.
 fn is_own(reference: &str, root: &Map<String, Value>) -> bool {
     let Some(path) = reference.strip_prefix("#/") else {
         return reference == "#";
@@ -136,17 +137,18 @@ fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_plain) && is_plain_key(name)
 }
 
-/// Tests if a compiler in JavaScript can take this for the name of a member: objects have these three of their own.
+/// Tests if a compiler in JavaScript can use this as the name of a member. Objects have these three
+/// by default.
 fn is_plain_key(name: &str) -> bool {
     !matches!(name, "__proto__" | "constructor" | "prototype")
 }
 
-/// Whether this is a regular expression in every dialect: plain characters, classes of letters and digits, groups,
-/// alternatives, and repetition.
+/// Tests if this is a regular expression in every dialect: plain characters, classes of letters and
+/// digits, groups, alternatives, and repetition.
 fn is_plain_pattern(pattern: &str) -> bool {
     let mut rest = pattern;
     let mut groups = 0_usize;
-    // Whether something stands before this that can be repeated.
+    // `true` if the preceding element can be repeated.
     let mut repeats = false;
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
@@ -199,7 +201,7 @@ fn is_plain_pattern(pattern: &str) -> bool {
     groups == 0
 }
 
-/// Whether these are letters, digits and ranges of them, `_`, `.` or a space.
+/// Tests if this consists of letters, digits and ranges of them, `_`, `.` and spaces.
 fn is_plain_class(class: &str) -> bool {
     let mut rest = class.as_bytes();
     let is_plain = |c: u8| c.is_ascii_alphanumeric() || b"_. ".contains(&c);
@@ -220,7 +222,7 @@ fn is_plain_class(class: &str) -> bool {
     !class.is_empty()
 }
 
-/// Whether this is a number of times, or a least and a most.
+/// Tests if this is a repetition count, or a minimum and a maximum.
 fn is_count(count: &str) -> bool {
     let number = |text: &str| text.parse::<u16>().ok().filter(|_| !text.starts_with('+'));
     match count.split_once(',') {

@@ -1,9 +1,9 @@
-//! [`Snapshot`]: what a server offered, kept for the next start.
+//! [`Snapshot`]: the offers of a server, stored for the next start.
 //!
-//! The file is one JSON document that a person can read. It is laid out so that a program need not
-//! read it all to find its way: the first line holds a checksum of what follows it and the length of
-//! every item, then the items follow, one after the other. So each byte is looked at twice, once for
-//! the checksum and once to see that it is JSON, and the items are slices of the file.
+//! The file is one JSON document that a person can read. Its layout spares a program from parsing
+//! all of it: the first line holds a checksum of the rest and the length of every item, then the
+//! items follow, one after the other. So each byte is read twice, once for the checksum and once to
+//! validate the JSON, and the items are slices of the file.
 //!
 //! ```text
 //! {"version":1,"checksum":"8d0e…","head":{"server":"math",…,"tools":[31,40]},"body":[
@@ -32,38 +32,39 @@ const BODY: &str = ",\"body\":[";
 const BETWEEN: &[u8] = b",\n";
 const CLOSE: &[u8] = b"]}\n";
 
-/// What a server offered, kept for the next start.
+/// The offers of a server, stored for the next start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// The server's name.
     pub server: String,
-    /// Under which configuration it was seen. It is the reader's to compare.
+    /// The fingerprint of the configuration under which it was listed. The reader compares it.
     pub fingerprint: String,
-    /// What it offered.
+    /// The server's offers.
     pub offers: Arc<Offers>,
-    /// What of that was held back.
+    /// The offers that were held back.
     pub held: Held,
 }
 
-/// What of a server's offers nobody has approved.
+/// The offers of a server that are not approved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Held {
-    /// Everything it offers, since nobody has approved anything of it.
+    /// All offers are held, since no part of the server was approved.
     pub all: bool,
-    /// The items of these keys: the names of tools, and other kinds as the pins spell them.
+    /// The keys of held items: the names of tools, and other kinds as the pins spell them.
     #[serde(alias = "tools")]
     pub items: BTreeSet<String>,
 }
 
 impl Held {
-    /// Whether nothing is held back.
+    /// Returns `true` if nothing is held back.
     pub fn is_nothing(&self) -> bool {
         !self.all && self.items.is_empty()
     }
 }
 
-/// Why a snapshot cannot be read or written. The server has to be asked again, that is all.
+/// The reason why a snapshot cannot be read or written. The server then has to be asked again;
+/// nothing else is lost.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
@@ -75,16 +76,16 @@ pub enum SnapshotError {
         "a snapshot of version {0}, which this program does not read, so the server is asked again"
     )]
     Version(u64),
-    /// The file is not what was written: cut off, or changed.
+    /// The file was truncated or changed.
     #[error("the snapshot is damaged, so the server is asked again")]
     Damaged,
-    /// The checksum is right, yet the first line is not what this program writes.
+    /// The checksum is right, but the first line is not one that this program writes.
     #[error("the head of the snapshot cannot be read, so the server is asked again")]
     Head(#[source] serde_json::Error),
-    /// The checksum is right, yet an item is not JSON.
+    /// The checksum is right, but an item is not JSON.
     #[error("an item of the snapshot cannot be read, so the server is asked again")]
     Item(#[source] RawError),
-    /// More than [`limits::SNAPSHOT_BYTES`].
+    /// The snapshot has more than [`limits::SNAPSHOT_BYTES`].
     #[error("{0} bytes are too many for a snapshot (at most {max})", max = limits::SNAPSHOT_BYTES)]
     TooLarge(u64),
     /// The file has the name of another server's snapshot.
@@ -92,26 +93,26 @@ pub enum SnapshotError {
         "the snapshot of {server:?} is in a file that is not called {expected:?}, so it is left alone"
     )]
     Misplaced {
-        /// Whose snapshot it is.
+        /// The server of the snapshot.
         server: String,
-        /// What its file would be called.
+        /// The expected name of its file.
         expected: String,
     },
     /// The file or folder cannot be read or written.
     #[error("cannot {what} {path:?}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
 }
 
 impl Snapshot {
-    /// Spells the snapshot as a file. Of each kind, [`limits::ITEMS`] items are kept.
+    /// Encodes the snapshot as a file, with at most [`limits::ITEMS`] items of each kind.
     pub fn encode(&self) -> Vec<u8> {
         let offers = &*self.offers;
         let kept = |list: &[Raw]| Lengths(lengths(list));
@@ -145,7 +146,7 @@ impl Snapshot {
         );
 
         let mut out = HEAD.as_bytes().to_vec();
-        // A struct of strings and numbers has no way to fail on a vector.
+        // A struct of strings and numbers always serializes to a vector.
         let _ = serde_json::to_writer(&mut out, &head);
         out.extend_from_slice(BODY.as_bytes());
         for (at, item) in items.enumerate() {
@@ -157,13 +158,13 @@ impl Snapshot {
         Self::seal(&out)
     }
 
-    /// The file with these bytes after the checksum, which is right whatever they are.
+    /// Builds a file with these bytes after a checksum that matches them.
     pub fn seal(rest: &[u8]) -> Vec<u8> {
         let start = format!("{OPEN}{VERSION}{CHECKSUM}{:016x}", Digest::of(rest));
         [start.as_bytes(), rest].concat()
     }
 
-    /// Reads a file. The items are slices of it.
+    /// Decodes a file. The items are slices of it.
     pub fn decode(file: impl Into<Bytes>) -> Result<Self, SnapshotError> {
         let file: Bytes = file.into();
         if file.len() > limits::SNAPSHOT_BYTES {
@@ -211,7 +212,7 @@ impl Snapshot {
     }
 }
 
-/// What follows the checksum, if it is what the checksum was made of.
+/// The bytes after the checksum, if they match it.
 fn checked(file: &[u8]) -> Result<&[u8], SnapshotError> {
     let rest = file
         .strip_prefix(OPEN.as_bytes())
@@ -242,7 +243,7 @@ fn number(digits: &[u8], radix: u32) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
 }
 
-/// The items of the body, taken one after the other.
+/// The items of the body, read one after the other.
 struct Items {
     file: Bytes,
     start: usize,
@@ -412,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_of_the_future_is_learnt_again() {
+    fn unknown_revision_is_ignored() {
         let rest = head("[]").replace(r#""revision":null"#, r#""revision":"2030-01-01""#);
         let read = Snapshot::decode(sealed(&format!("{rest}\n]}}\n"))).unwrap();
         assert_eq!(read.offers.revision, None);

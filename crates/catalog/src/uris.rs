@@ -1,9 +1,9 @@
-//! Exposed URIs: `switchboard://{server}/{the server's own URI}`, and `ui://{server}/{its own URI}` for those of pages
-//! that apps show, which hosts know by their scheme.
+//! Exposed URIs: `switchboard://{server}/{the server's own URI}`, and `ui://{server}/{its own URI}`
+//! for the pages of apps, which hosts recognise by their scheme.
 //!
-//! The prefix goes in front of URIs and of templates alike, so that what an exposed template expands
-//! to is an exposed URI, and the way back is to strip the prefix. Inside results, the prefix is put in
-//! where a URI begins; every other byte stays.
+//! The prefix is added to URIs and to templates alike, so that an exposed template expands to an
+//! exposed URI, and stripping the prefix restores the original. Inside results, the prefix is
+//! inserted before each URI; all other bytes stay unchanged.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ const SCHEME: &str = "switchboard://";
 /// The scheme of the pages of apps.
 const UI: &str = "ui://";
 
-/// The URI (or template) of a server, as the direct view shows it.
+/// The URI or template of a server in the direct view.
 ///
 /// ```
 /// use switchboard_catalog::expose_uri;
@@ -28,15 +28,16 @@ pub fn expose_uri(server: &str, uri: &str) -> String {
     exposed
 }
 
-/// A result of `resources/read` for the direct view: the URI of each of its contents is exposed.
+/// A result of `resources/read` for the direct view: the URIs of its contents are exposed.
 pub fn expose_read_result(server: &str, result: &Raw) -> Raw {
     let contents = members(result, "contents").flat_map(|contents| each(&contents));
     let uris = contents.flat_map(|resource| members(&resource, "uri").collect::<Vec<_>>());
     insert(server, result, uris)
 }
 
-/// A result of `tools/call` or `prompts/get`, or a question for a model, for the direct view: the URIs of linked and
-/// embedded resources are exposed. A result without any is the same `Raw`, and cost one search for a word.
+/// A result of `tools/call` or `prompts/get`, or a sampling request, for the direct view: the URIs
+/// of linked and embedded resources are exposed. A result without any is returned as the same
+/// `Raw`, at the cost of one search for a word.
 pub fn expose_content(server: &str, result: &Raw) -> Raw {
     static RESOURCE: Name = Name::prefix("resource");
     if !result.may_name(&RESOURCE) {
@@ -51,7 +52,7 @@ pub fn expose_content(server: &str, result: &Raw) -> Raw {
 /// The depth to which nested lists and nested results are searched.
 const NESTED: usize = 8;
 
-/// The blocks of the content of a holder, and those of the results of tools among them.
+/// The content blocks of a holder, including those of nested tool results.
 fn blocks(holder: &Raw, depth: usize) -> Vec<Raw> {
     let content = members(holder, "content").flat_map(|content| each(&content));
     let mut blocks: Vec<Raw> = content.collect();
@@ -81,7 +82,7 @@ pub(crate) fn split(exposed: &str) -> Option<(Cow<'_, str>, &str)> {
     Some((percent::decode(server)?, uri))
 }
 
-/// The addresses of pages that the definition of a tool names, as it spells them.
+/// The addresses of pages in the definition of a tool, verbatim.
 pub(crate) fn pages(tool: &Raw) -> Vec<Raw> {
     static NESTED_NAME: Name = Name::new("resourceUri");
     static FLAT_NAME: Name = Name::new("ui/resourceUri");
@@ -99,13 +100,13 @@ pub(crate) fn pages(tool: &Raw) -> Vec<Raw> {
     pages
 }
 
-/// Tests if a URI is that of a page.
+/// Tests if a URI is the address of a page.
 fn is_page(uri: &str) -> bool {
     uri.starts_with(UI)
 }
 
-/// The URIs in a block of content. A server decides which of two members of one name its reader takes, so each
-/// counts.
+/// The URIs in a content block. Readers differ in which of two members with one name they take, so
+/// each counts.
 fn uris(block: &Raw) -> Vec<Raw> {
     let mut uris = Vec::new();
     if is_of(block, "resource_link") {
@@ -118,18 +119,18 @@ fn uris(block: &Raw) -> Vec<Raw> {
     uris
 }
 
-/// Tests if a block of content may be of this type.
+/// Tests if a content block may be of this type.
 fn is_of(block: &Raw, wanted: &str) -> bool {
     members(block, "type").any(|kind| kind.to_text().is_some_and(|kind| kind == wanted))
 }
 
-/// Every member of this name, in any spelling that some reader takes for it.
+/// All members with this name, in any spelling that some reader accepts.
 fn members(of: &Raw, name: &str) -> impl Iterator<Item = Raw> {
     let members = of.members().unwrap_or_default().into_iter();
     members.filter_map(move |(key, value)| is_alike(&key, name).then_some(value))
 }
 
-/// The elements of a list and of the lists in it; anything else stands for itself.
+/// The elements of a list and of the lists in it. Any other value is its own only element.
 fn each(list: &Raw) -> Vec<Raw> {
     let mut all = vec![list.clone()];
     for _ in 0..NESTED {
@@ -149,7 +150,7 @@ fn is_list(value: &Raw) -> bool {
     value.as_bytes().first() == Some(&b'[')
 }
 
-/// Puts the prefix in front of these strings, which are slices of `whole`.
+/// Inserts the prefix before these strings, which are slices of `whole`.
 fn insert(server: &str, whole: &Raw, uris: impl Iterator<Item = Raw>) -> Raw {
     let text = whole.as_bytes();
     let mut places: Vec<(usize, String)> = uris
@@ -166,28 +167,29 @@ fn insert(server: &str, whole: &Raw, uris: impl Iterator<Item = Raw>) -> Raw {
     let mut done = 0;
     for (place, prefix) in places {
         out.extend_from_slice(&text[done..place]);
-        // The prefix has no character that JSON would escape.
+        // The prefix contains no characters that JSON would escape.
         out.extend_from_slice(prefix.as_bytes());
         done = place;
     }
     out.extend_from_slice(&text[done..]);
-    // Strings in valid JSON were made longer, so the default is never taken.
+    // Strings in valid JSON were made longer, so the default is never used.
     Raw::parse(out).unwrap_or_else(|_| whole.clone())
 }
 
-/// Where a URI, which is a slice of `whole`, begins behind its quote, and what goes in front of it.
+/// The position after the opening quote of a URI, which is a slice of `whole`, and the prefix to
+/// insert there.
 pub(crate) fn insertion(server: &str, whole: &Raw, uri: &Raw) -> (usize, String) {
     let place = uri.as_bytes().as_ptr() as usize - whole.as_bytes().as_ptr() as usize + 1;
     (place, prefix(server, &uri.to_text().unwrap_or_default()))
 }
 
-/// What goes in front of this URI.
+/// The prefix of this URI.
 fn prefix(server: &str, uri: &str) -> String {
     let scheme = if is_page(uri) { UI } else { SCHEME };
     format!("{scheme}{}/", escape(server))
 }
 
-/// A name as one part of an address.
+/// Escapes a name for use as one segment of an address.
 ///
 /// ```
 /// assert_eq!(switchboard_catalog::escape("My server/1"), "My%20server%2F1");

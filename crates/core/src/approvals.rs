@@ -1,9 +1,9 @@
-//! Asking a person: the broker, and everything that it has done.
+//! Approvals: asks a person through the broker, and carries out the broker's effects.
 //!
-//! Whoever wants something asked waits for `Approvals::ask`; whoever stops waiting withdraws it. A
-//! person decides through [`Approvals::decide`]. In between one task drives the broker: it writes down,
-//! tells, delivers and has models answer. Calls that need no approval never come near it: what rules say
-//! of them is read from memory.
+//! A caller that needs a decision awaits `Approvals::ask`; dropping that future withdraws the
+//! request. A person decides through [`Approvals::decide`]. In between, one task drives the broker:
+//! it stores changes, sends notifications, delivers outcomes and has models answer. Calls that need
+//! no approval never reach it, because the rules are read from memory.
 
 mod audit;
 pub mod driver;
@@ -54,22 +54,22 @@ pub(crate) struct Deps {
     pub(crate) store: Store,
 }
 
-/// Asking a person.
+/// The approval broker and its rules, as the rest of the gateway uses them.
 #[derive(Debug)]
 pub struct Approvals {
     deps: Deps,
-    /// The limits of what servers ask for.
+    /// The limits on the questions of servers.
     pub question_limits: QuestionLimits,
-    /// Tells what becomes of requests.
+    /// Publishes changes of requests to the webhook and the desktop.
     pub notifier: Notifier,
     commands: mpsc::Sender<Command>,
-    /// The place for [`Command::Stop`], which is sent once, by code that cannot wait.
+    /// A reserved slot for [`Command::Stop`], which is sent once, by code that cannot wait.
     stop: Mutex<Option<mpsc::OwnedPermit<Command>>>,
     last: AtomicU64,
-    /// Whether it is known what an earlier run left behind.
+    /// `true` once the requests that an earlier run left behind are loaded.
     ready: watch::Receiver<bool>,
     policy: ArcSwap<Policy>,
-    /// Where the decisions are that are remembered. Held while it is written.
+    /// The file of remembered decisions. Locked while it is written.
     file: Arc<Mutex<PathBuf>>,
     /// Counts of requests by outcome.
     pub numbers: Numbers,
@@ -78,8 +78,10 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// What is asked waits until the driver runs. Decisions that are remembered are read from the file, which is
-    /// small: rules hold from the first call on, whatever the store does.
+    /// Creates the approvals and their driver; requests queue until the driver runs.
+    ///
+    /// Remembered decisions are read from their file, which is small, so that the rules apply from
+    /// the first call on, even if the store is not ready.
     pub(crate) fn new(deps: Deps) -> (Arc<Self>, Driver) {
         let file = deps.home.rules();
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
@@ -104,25 +106,26 @@ impl Approvals {
         (approvals, Driver::new(received, loaded, clock))
     }
 
-    /// What rules say of calls.
+    /// The rules that are in force.
     pub fn policy(&self) -> arc_swap::Guard<Arc<Policy>> {
         self.policy.load()
     }
 
-    /// Other rules hold from now on.
+    /// Replaces the rules, and writes the remembered decisions to their file if they changed.
     pub fn set_policy(self: &Arc<Self>, change: impl Fn(&Policy) -> Policy) {
         let before = self.policy.rcu(|before| change(before));
         if before.lasting() != self.policy.load().lasting() {
             let (approvals, file) = (Arc::clone(self), Arc::clone(&self.file));
             tokio::task::spawn_blocking(move || {
                 let file = file.lock();
-                // What holds by now: of two that write, the last has it right.
+                // Reads the current policy: of two concurrent writers, the last one writes the
+                // right state.
                 policy::write_file(&file, &approvals.policy.load());
             });
         }
     }
 
-    /// The gateway stops: everybody who waits is told so at once. What they asked stays as it is, for the
+    /// Stops the broker: every waiting caller is notified at once. Open requests stay open for the
     /// next start.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Relaxed);
@@ -136,17 +139,17 @@ impl Approvals {
         self.stopping.load(Relaxed)
     }
 
-    /// The time that a call waits for the store.
+    /// The longest time that a call waits for the store.
     fn wait(&self) -> Duration {
         self.deps.config.load().wait
     }
 
-    /// Milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub fn now(&self) -> u64 {
         self.clock.now()
     }
 
-    /// Asks a person. Dropping the future withdraws the question.
+    /// Asks a person. Dropping the future withdraws the request.
     pub(crate) async fn ask(&self, ask: Ask) -> Outcome {
         if !self.wait_until_ready(self.wait()).await {
             let why = "initializing: the store is not ready, so nothing can be asked; try again, and look at the part `store` of `switchboard status`";
@@ -156,7 +159,8 @@ impl Approvals {
             return Outcome::Unavailable("the system gives no random numbers".into());
         };
         let gone = || Outcome::Unavailable("the gateway is stopping".into());
-        // Both places at once: askers that have one each and wait for another would wait for ever.
+        // Reserves both slots at once: callers that each hold one and wait for a second would
+        // deadlock.
         let Ok(mut places) = self.commands.reserve_many(2).await else {
             return gone();
         };
@@ -178,7 +182,7 @@ impl Approvals {
         outcome.await.unwrap_or_else(|_| gone())
     }
 
-    /// Carries out what a person decides.
+    /// Applies a decision that a person made.
     pub async fn decide(&self, id: Id, decision: Decision) -> Result<Arc<Record>, DecisionError> {
         if !self.wait_until_ready(self.wait()).await {
             return Err(DecisionError::Unavailable("the store is not ready".into()));
@@ -189,19 +193,19 @@ impl Approvals {
             decision: Box::new(decision),
             reply,
         };
-        // An error means that the gateway is stopping, which the reply says, too.
+        // An error means that the gateway is stopping; the reply reports that as well.
         let _ = self.commands.send(command).await;
         let gone = |_| Err(DecisionError::Unavailable("the gateway is stopping".into()));
         result.await.unwrap_or_else(gone)
     }
 
-    /// Withdraws a request that an earlier run left behind, unless somebody waits for it by now.
+    /// Withdraws a request that an earlier run left behind, unless a caller waits for it by now.
     pub(crate) async fn withdraw(&self, id: Id) {
         // An error means that the gateway is stopping.
         let _ = self.commands.send(Command::Withdraw(id)).await;
     }
 
-    /// Waits until it is known which decisions are remembered; else says why it is not.
+    /// Waits until the remembered decisions are loaded; the error says why they are not.
     pub(crate) async fn until_rules_are_known(&self) -> Result<(), &'static str> {
         if self.wait_until_ready(self.wait()).await {
             return Ok(());
@@ -211,7 +215,8 @@ impl Approvals {
         )
     }
 
-    /// Waits until it is known what an earlier run left behind; no longer than this.
+    /// Waits until the requests of an earlier run are loaded, for at most `patience`. Returns
+    /// `true` if they are.
     pub(crate) async fn wait_until_ready(&self, patience: Duration) -> bool {
         if *self.ready.borrow() {
             return true;
@@ -222,9 +227,9 @@ impl Approvals {
     }
 }
 
-/// A caller that waits for an answer; the question is withdrawn when this is dropped.
+/// A caller that waits for an outcome. Dropping it withdraws the request.
 struct Waiting<'a> {
-    /// The place for [`Command::Leave`], so that it cannot be lost in a full channel.
+    /// A reserved slot for [`Command::Leave`], so that a full channel cannot lose it.
     leaving: Option<mpsc::Permit<'a, Command>>,
     asker: Asker,
 }
@@ -237,19 +242,19 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The capacity of the channel to the driver. Each caller that waits keeps one place; the broker lets at
-/// most `OPEN_MAX` wait and refuses the others, who pass through the places that are left.
+/// The capacity of the channel to the driver. Each waiting caller keeps one slot. The broker lets
+/// at most `OPEN_MAX` callers wait and rejects the others, which pass through the remaining slots.
 const COMMANDS_MAX: usize = switchboard_approvals::broker::OPEN_MAX + 1_024;
 
-/// The clock is looked at at least this often while something is to happen.
+/// The longest sleep before the clock is read again while a timer is pending.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
-/// The time of day, which never runs backwards: it is counted on from the start, and goes with the clock on the
-/// wall where that is ahead, as after a machine has slept.
+/// The time of day, made monotonic: the start time plus the time elapsed since then, or the system
+/// clock where that is ahead, as after the machine has slept.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     began: Instant,
-    /// In milliseconds since 1970.
+    /// Start time, in milliseconds since 1970.
     at: u64,
 }
 
@@ -268,26 +273,26 @@ impl Clock {
             .max(millis(SystemTime::now()))
     }
 
-    /// How long it is until then; not too long at a time, since a machine may sleep meanwhile.
+    /// Time until `at`, capped at [`LOOK_AGAIN`], because the machine may sleep in between.
     fn until(&self, at: u64) -> Duration {
         Duration::from_millis(at.saturating_sub(self.now())).min(LOOK_AGAIN)
     }
 }
 
-/// Milliseconds since 1970.
+/// Converts a time to milliseconds since 1970.
 pub fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The time of these milliseconds since 1970.
+/// Converts milliseconds since 1970 to a time.
 pub fn time_of(millis: u64) -> SystemTime {
     UNIX_EPOCH
         .checked_add(Duration::from_millis(millis))
         .unwrap_or(UNIX_EPOCH)
 }
 
-/// A name that a person can type.
+/// An ID that a person can type.
 fn new_id() -> Option<Id> {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let mut bytes = [0; 8];

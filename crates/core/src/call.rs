@@ -1,10 +1,10 @@
-//! One request, from whoever asks to the server that answers.
+//! One request, from the client to the server that answers it.
 //!
-//! On the way the server may ask back. One of an older revision sends requests of its own while it
-//! works; one of 2026-07-28 answers with questions, and wants to be asked again with the answers. A
-//! client of an older revision is asked over its back channel, and never sees that its request was repeated; one
-//! of 2026-07-28 gets the questions as the result of its request, and if the server is older the call is
-//! suspended until it comes back.
+//! The server may ask back while it works. A server of an older revision sends requests of its own;
+//! one of 2026-07-28 returns questions as its result, and expects the request again with the
+//! answers. A client of an older revision is asked over its back channel and never sees that its
+//! request was repeated. A client of 2026-07-28 gets the questions as the result of its request; if
+//! the server is older, the call is suspended until the client comes back.
 
 pub mod approval;
 pub(crate) mod completion;
@@ -59,24 +59,26 @@ use crate::{
     translate,
 };
 
-/// What is asked of a server.
+/// A request to a server.
 #[derive(Debug)]
 pub(crate) struct UpstreamRequest<'a> {
     pub(crate) guest: &'a Guest,
     pub(crate) backchannel: Option<&'a Backchannel>,
     pub(crate) view: &'a View,
     pub(crate) method: Cow<'static, str>,
-    /// The tool, prompt or resource, as the server knows it.
+    /// The tool, prompt or resource, under the server's own name.
     pub(crate) name: Arc<str>,
     pub(crate) params: Option<Raw>,
-    /// Rings when a person is asked, for clients that are not kept waiting.
+    /// Signals that a person is asked, for clients that are not kept waiting.
     pub(crate) ask_signal: Option<&'a Arc<AskSignal>>,
-    /// Whether it may come back with answers: what does not is not looked through again.
+    /// The request may be a repetition that carries answers. Others are not searched for a
+    /// `requestState` again.
     pub(crate) returns: bool,
 }
 
 impl UpstreamRequest<'_> {
-    /// The items of the server that it is about. A completion may name a template or a resource.
+    /// The items of the server that the request names. A completion may name a template or a
+    /// resource.
     pub(crate) fn items(&self) -> Items<'_> {
         let named = |kind| [Some((kind, Cow::Borrowed(&*self.name))), None, None];
         match &*self.method {
@@ -105,7 +107,7 @@ impl UpstreamRequest<'_> {
     }
 }
 
-/// What is kept of a call while its client is away.
+/// The state of a call while its client is away.
 #[derive(Debug)]
 pub(crate) enum SuspendedCall {
     /// The server waits for these answers.
@@ -113,15 +115,16 @@ pub(crate) enum SuspendedCall {
         in_flight: Box<InFlight>,
         asked: Vec<(String, Question)>,
     },
-    /// The server has given up until a person has opened these addresses: then it is asked anew.
+    /// The server refused the call until a person has opened these addresses. The call then starts
+    /// from scratch.
     Again {
         asked: Vec<(String, Raw)>,
-        /// What a person made of the arguments.
+        /// The arguments as the approver edited them.
         arguments: Option<Raw>,
     },
 }
 
-/// Carries a request to the server and its answer back, in the words of the client's revision.
+/// Forwards a request to the server and returns its response, translated to the client's revision.
 /// Dropping the future withdraws the request.
 pub(crate) async fn carry(
     core: &Arc<Core>,
@@ -129,7 +132,7 @@ pub(crate) async fn carry(
     upstream: &Arc<Upstream>,
     outgoing: UpstreamRequest<'_>,
 ) -> Result<Raw, Error> {
-    // What can be answered with questions can also be answered with "come back".
+    // A request that can be answered with questions can also be answered with "come back".
     let comes_back = matches!(
         &*outgoing.method,
         method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
@@ -155,13 +158,13 @@ async fn walk(
         Ok(pass) => pass,
         Err(failure) => return record.finish(Err(failure)),
     };
-    // What may not be read may not be read from memory either.
+    // A resource that may not be read may not be read from the cache either.
     if let Some(kept) = remembered(core, caller, upstream, &outgoing) {
         return record.finish(Ok(kept));
     }
     let (mut lost, mut consented) = (None, false);
     let patience = core.config.load().approvals.long_timeout;
-    // Time in which a person was asked does not count.
+    // The time in which a person is asked does not count.
     let mut rounds = Rounds::new(pass.params.clone(), patience, Instant::now());
     loop {
         let (live, place) = match context.arrive(rounds.since, lost.take()).await {
@@ -169,7 +172,7 @@ async fn walk(
             Err(failure) => return record.finish(Err(failure)),
         };
         let mut params = rounds.params();
-        // What the server asks is told through results.
+        // The client receives the server's questions as the result of its request.
         let asks_later = outgoing.guest.era() == Era::Modern && live.era() == Era::Legacy;
         let is_kept = (asks_later || pass.suspended) && outgoing.returns;
         let comes_back = is_kept && returns(params.as_ref());
@@ -177,7 +180,8 @@ async fn walk(
             match context.kept(params.as_ref()) {
                 Err(failure) => return record.finish(Err(failure)),
                 Ok(SuspendedCall::Waiting { in_flight, asked }) => {
-                    // The call that began earlier is recorded. Boxed, so that other calls need not carry room for this.
+                    // The suspended call has its own record. Boxed, so that other calls need not
+                    // carry space for this.
                     record.forget();
                     return Box::pin(context.resume(*in_flight, place, asked)).await;
                 }
@@ -217,7 +221,7 @@ async fn walk(
             _ => false,
         };
         let result = match ended {
-            // The server had just been lost, and has not got the request: the next one gets it.
+            // The server was lost before it received the request: send it to the next connection.
             Err(RequestError { unsent: true, .. }) => {
                 lost = Some(live);
                 continue;
@@ -251,7 +255,7 @@ async fn walk(
     }
 }
 
-/// What has been read already, and may be given out again.
+/// A cached result of an earlier read that may be served again.
 fn remembered(
     core: &Core,
     caller: &Caller,
@@ -282,7 +286,7 @@ fn remembered(
     ))
 }
 
-/// Whether a request of 2026-07-28 is one that comes back with answers.
+/// Tests if a request of 2026-07-28 carries a `requestState`, and so repeats an earlier one.
 fn returns(params: Option<&Raw>) -> bool {
     static REQUEST_STATE: Name = Name::new("requestState");
     // Most do not, which a search in the bytes shows.
@@ -290,17 +294,17 @@ fn returns(params: Option<&Raw>) -> bool {
     params.is_some_and(|params| params.member("requestState").is_some())
 }
 
-/// One request on its way.
+/// The context of one request.
 pub(crate) struct CallContext<'a> {
     pub(crate) core: &'a Arc<Core>,
     pub(crate) caller: &'a Caller,
     pub(crate) upstream: &'a Arc<Upstream>,
     pub(crate) outgoing: &'a UpstreamRequest<'a>,
-    /// What had been read when it began.
+    /// The generation of the cache of resources when the call began.
     reads: u64,
-    /// The progress that the client was told of, if it wants to hear of it.
+    /// The last progress reported to the client, if it asked for progress.
     told: Option<Arc<LastProgress>>,
-    /// What a person made of the arguments.
+    /// The arguments as the approver edited them.
     edited: OnceLock<Raw>,
 }
 
@@ -325,8 +329,10 @@ impl<'a> CallContext<'a> {
 }
 
 impl CallContext<'_> {
-    /// Waits for a place and for the server, on a connection in the client's era if there can be one.
-    /// The place comes first: a server that has given one is not stopped for being idle.
+    /// Waits for a permit and for the server, on a connection in the client's era if there can be
+    /// one.
+    ///
+    /// The permit comes first, because a server with permits in use is not stopped for being idle.
     async fn arrive(
         &self,
         started: Instant,
@@ -335,7 +341,7 @@ impl CallContext<'_> {
         let upstream = self.upstream;
         let deadline = started + upstream.request_timeout();
         let era = self.outgoing.guest.era();
-        // The server could not be reached in that era, or does not offer there what it is known for.
+        // The server could not be reached in that era, or does not list the item there.
         let mut is_bridged = false;
         let mut kept = None;
         let items = self.outgoing.items();
@@ -359,7 +365,7 @@ impl CallContext<'_> {
                 match admitting.await? {
                     Admission::Yes => return Ok((live, place)),
                     Admission::Ended => lost = Some(live),
-                    // The first does not list it.
+                    // The first connection does not list it, either.
                     Admission::Elsewhere if is_alone => return Err(chosen.unheard()),
                     Admission::Elsewhere => {
                         is_bridged = true;
@@ -369,14 +375,14 @@ impl CallContext<'_> {
                 }
             }
             drop(place);
-            // The first connection has to have time left.
+            // Leave time for the first connection.
             let now = Instant::now();
             let until = match other {
                 None => deadline,
                 Some(_) => now + deadline.saturating_duration_since(now) / 2,
             };
             let ready = chosen.ready(until, lost.as_ref(), Some(era));
-            // Boxed, as all that few calls come to.
+            // Boxed, like every path that few calls take.
             match Box::pin(self.while_starting(ready)).await {
                 Ok(_) => {}
                 Err(_) if other.is_some() && !is_alone => is_bridged = true,
@@ -385,7 +391,7 @@ impl CallContext<'_> {
         }
     }
 
-    /// Waits for a place until then.
+    /// Waits for a permit until the deadline.
     async fn place(&self, started: Instant, deadline: Instant) -> Result<Permit, Error> {
         let upstream = self.upstream;
         let acquiring = upstream.limiter.acquire(self.caller.key);
@@ -394,7 +400,7 @@ impl CallContext<'_> {
             waiting: full.waiting,
         })?;
         let place = timeout_at(deadline.into(), acquiring).await.ok();
-        // A place that is free is given late, too.
+        // `timeout_at` returns a free permit even after the deadline.
         let place = place.filter(|_| Instant::now() < deadline);
         place.ok_or_else(|| Error::TimedOut {
             server: Arc::clone(&upstream.name),
@@ -402,8 +408,9 @@ impl CallContext<'_> {
         })
     }
 
-    /// Whether the server may ask its client, or a person, while it works on this request, in the way of the client's
-    /// revision. A client of 2026-07-28 has more that only servers of that revision have.
+    /// Tests if the server may ask the client, or a person, while it works on this request, in the
+    /// way of the client's revision. Always `true` for a client of 2026-07-28, which has more
+    /// features that only servers of its revision support.
     fn may_be_asked(&self) -> bool {
         let can = |capabilities: &Raw| {
             let mut kinds = ["elicitation", "sampling", "roots"].into_iter();
@@ -415,7 +422,8 @@ impl CallContext<'_> {
         }
     }
 
-    /// Waits for the server to start. A client that wants to hear of progress hears of that.
+    /// Waits for the server to start, and reports that as progress if the client asked for
+    /// progress.
     async fn while_starting<T>(&self, start: impl Future<Output = T>) -> T {
         let token = in_flight::progress_token(self.outgoing.params.as_ref());
         let client = human::Client::new(self.outgoing.backchannel, token, self.told.clone());
@@ -429,7 +437,7 @@ impl CallContext<'_> {
             .capabilities(self.outgoing.params.as_ref())
     }
 
-    /// The name that results have in the client's view.
+    /// The server info for results in the client's view.
     fn info(&self) -> Raw {
         handshake::info(self.core, self.outgoing.view)
     }
@@ -438,7 +446,7 @@ impl CallContext<'_> {
         ticket(self.caller, self.upstream, self.outgoing)
     }
 
-    /// The call that this request comes back to.
+    /// The suspended call that this request resumes.
     fn kept(&self, params: Option<&Raw>) -> Result<SuspendedCall, Error> {
         let state = params
             .and_then(|params| params.member("requestState"))
@@ -448,7 +456,7 @@ impl CallContext<'_> {
         kept.map_err(Error::Refused)
     }
 
-    /// Goes on with a call that was suspended: the server gets its answers.
+    /// Resumes a suspended call: the server receives its answers.
     async fn resume(
         &self,
         mut in_flight: InFlight,
@@ -467,7 +475,7 @@ impl CallContext<'_> {
             Next::Ended(ended) => {
                 let ended = match ended.map_err(|failed| failed.failure) {
                     Err(Error::Answered(error)) if error.code == code::URL_ELICITATION_REQUIRED => {
-                        // Only a call that begins can begin anew, once a person has opened them.
+                        // Only a new call can start from scratch once a person has opened them.
                         let opening = self.permitted(error).await;
                         Err(opening.map_or_else(|failure| failure, Opening::into_failure))
                     }
@@ -479,7 +487,7 @@ impl CallContext<'_> {
         }
     }
 
-    /// Leaves the call waiting, and asks the client.
+    /// Suspends the call, and returns its questions to the client.
     fn suspend(
         &self,
         mut in_flight: InFlight,
@@ -497,7 +505,7 @@ impl CallContext<'_> {
         self.keep(questions, kept)
     }
 
-    /// Asks the client to have addresses opened, and to come again.
+    /// Asks the client to have addresses opened and to repeat its request.
     fn park_again(&self, elicitations: Vec<(String, Raw)>) -> Result<Raw, Error> {
         let questions = Raw::object(elicitations.iter().map(|(key, params)| {
             let params = translate::question_for_modern(method::ELICITATION, Some(params.clone()));
@@ -510,7 +518,8 @@ impl CallContext<'_> {
         self.keep(questions, kept)
     }
 
-    /// Goes on with a call that begins anew, as a person has let it pass before. Else what to say instead.
+    /// Restarts a call that waited for addresses, with the arguments that a person approved before.
+    /// The error is the result to return instead.
     fn again(
         &self,
         rounds: &mut Rounds,
@@ -520,7 +529,7 @@ impl CallContext<'_> {
         if let Some(arguments) = arguments {
             let params = approval::with_arguments(rounds.params().as_ref(), &arguments);
             rounds.begin_with(params.map_err(Err)?);
-            // It has been set before if at all, and to the same.
+            // If it was set before, it had the same value.
             let _ = self.edited.set(arguments);
         }
         rounds::consent(rounds.params().as_ref(), asked)
@@ -537,7 +546,7 @@ impl CallContext<'_> {
         let server = &self.upstream.name;
         let suspended = &self.core.suspended;
         let state = suspended.put(server, self.ticket(), patience, kept);
-        // The call is dropped with what could not be kept, and withdrawn by that.
+        // A call that cannot be kept is dropped, which withdraws it.
         let state = state.map_err(|_| Error::Crowded)?;
         let asked = Raw::object([
             ("resultType", Raw::string("input_required")),
@@ -547,7 +556,8 @@ impl CallContext<'_> {
         Ok(translate::modern(asked, || self.info()))
     }
 
-    /// Keeps what was read, if the server lets it be kept. What came of questions is not, nor what may have some.
+    /// Caches a resource that was read, if the server permits that. Results that ask questions, may
+    /// ask some, or depend on answers are not cached.
     fn remember(&self, live: &Live, result: &Raw) {
         let outgoing = self.outgoing;
         if outgoing.method == method::RESOURCES_READ
@@ -562,7 +572,7 @@ impl CallContext<'_> {
         }
     }
 
-    /// What the server said, in the words of the client's revision.
+    /// The server's result, translated to the client's revision.
     fn arrived(&self, live: &Live, result: Result<Raw, Error>) -> Result<Raw, Error> {
         let (of, client) = (&*self.outgoing.method, self.outgoing.guest.revision());
         match result {
@@ -598,7 +608,7 @@ impl CallContext<'_> {
     }
 }
 
-/// Who may come back with this request.
+/// The key that a client has to match to resume this request.
 fn ticket(caller: &Caller, upstream: &Upstream, outgoing: &UpstreamRequest<'_>) -> ResumeKey {
     let place = format!("{}\0{}", outgoing.view.place(), upstream.name);
     ResumeKey {
@@ -607,11 +617,11 @@ fn ticket(caller: &Caller, upstream: &Upstream, outgoing: &UpstreamRequest<'_>) 
     }
 }
 
-/// Why a request came to nothing.
+/// The error of a request to a server.
 #[derive(Debug)]
 struct RequestError {
     failure: Error,
-    /// The server cannot have got it.
+    /// The server cannot have received the request.
     unsent: bool,
 }
 
@@ -624,10 +634,10 @@ impl From<Error> for RequestError {
     }
 }
 
-/// What became of a request, once the connection has said so.
+/// Converts the connection's result.
 fn outcome(upstream: &Upstream, result: Result<Raw, client::Error>) -> Result<Raw, RequestError> {
     if result.as_ref().is_ok_and(|result| !result.is_object()) {
-        // Some readers take a list for the members of an object in their order.
+        // Some readers take a list for the members of an object in order.
         return Err(RequestError::from(Error::Broken {
             server: Arc::clone(&upstream.name),
             reason: Reason::plain("its result is not an object"),
@@ -636,7 +646,7 @@ fn outcome(upstream: &Upstream, result: Result<Raw, client::Error>) -> Result<Ra
     result.map_err(|error| {
         let unsent = is_for_the_next(&error);
         let failure = match error {
-            // What is wrong with the memory is wrong with a part of the gateway.
+            // An error of the built-in memory server is an error of the gateway.
             client::Error::Server(error) if memory::is_built_in(&upstream.settings()) => {
                 Error::of_memory(error)
             }
@@ -646,7 +656,8 @@ fn outcome(upstream: &Upstream, result: Result<Raw, client::Error>) -> Result<Ra
     })
 }
 
-/// Whether a server that had just been lost cannot have got the request, so that the next one may.
+/// Tests if the server was lost before it can have received the request, so that the next
+/// connection may get it.
 fn is_for_the_next(error: &client::Error) -> bool {
     matches!(
         error,
@@ -665,7 +676,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_a_stop_kept_back_goes_on() {
+    fn call_unsent_at_shutdown_is_retried() {
         let stopped = |sent| client::Error::Call(CallError::Shutdown { sent });
         assert!(is_for_the_next(&stopped(false)));
         assert!(!is_for_the_next(&stopped(true)));

@@ -1,4 +1,4 @@
-//! The core: what is done with a request, whichever way it came in.
+//! The core: handles a request, independent of the transport that it came in on.
 
 mod configuration;
 mod lifecycle;
@@ -57,7 +57,7 @@ pub struct Core {
     pub home: Arc<Home>,
     /// The environment of this process.
     pub environment: Arc<Environment>,
-    /// The configuration that holds.
+    /// The configuration in force.
     pub config: Arc<ArcSwap<Config>>,
     /// Changes of the configuration.
     pub configuration: Configuration,
@@ -71,19 +71,19 @@ pub struct Core {
     pub metrics: Arc<Metrics>,
     /// The store of activity, approvals, the audit log and memories.
     pub store: Store,
-    /// The catalogue of what the servers offer.
+    /// The catalog of the servers' offers.
     pub live_catalog: Arc<LiveCatalog>,
     /// The search for tools.
     pub finder: Arc<Finder>,
-    /// What was too long for an answer.
+    /// Results that were too long for an agent.
     pub results: Results,
-    /// Clients that can be told things unasked.
+    /// Clients that can receive unsolicited notifications.
     pub audience: Audience,
-    /// Asking a person.
+    /// The approvals by a person.
     pub approvals: Arc<Approvals>,
-    /// Calls that go on while their clients are away.
+    /// Calls that continue while their clients are away.
     pub(crate) waiting: Arc<SuspendedCalls<Running>>,
-    /// What was decided about calls whose clients are to come back.
+    /// Decisions about calls whose clients are to come back.
     pub(crate) rounds: Arc<SuspendedCalls<Round>>,
     /// Calls that wait for their clients.
     pub(crate) suspended: Arc<SuspendedCalls<SuspendedCall>>,
@@ -94,11 +94,12 @@ pub struct Core {
 
 /// Describes the gateway to agents. A layer above implements it, since it knows more than the core does.
 pub trait Status: std::fmt::Debug + Send + Sync {
-    /// The state of the gateway and its servers, without what servers said.
+    /// The state of the gateway and its servers, without text from servers.
     fn for_agents(&self) -> Raw;
 }
 
-/// The most calls that are suspended at a time, and of one server: it must have room for other questions.
+/// The most suspended calls, in total and per server. A server has to have room for other
+/// questions.
 const PARKED: Limits = Limits {
     all: 1_024,
     each: 32,
@@ -109,10 +110,10 @@ const WAITING: Limits = Limits {
     each: 2_048,
 };
 
-/// How long the store may take to write what it still has.
+/// The longest time that the store may take to write its queue.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The methods that are carried to servers.
+/// The methods that are forwarded to servers.
 const METHODS: [&str; 4] = [
     method::TOOLS_CALL,
     method::PROMPTS_GET,
@@ -121,7 +122,8 @@ const METHODS: [&str; 4] = [
 ];
 
 impl Core {
-    /// The core over these servers, none of which has been started. `None` if there is no randomness.
+    /// Creates the core over these servers, none of which has been started. `None` if the system
+    /// provides no random numbers.
     pub fn new(deps: &Arc<Deps>, store: Store, finder: Arc<Finder>) -> Option<(Arc<Self>, Driver)> {
         let home = Arc::clone(&deps.home);
         let (approvals, driver) = Approvals::new(approvals::Deps {
@@ -160,12 +162,12 @@ impl Core {
         Some((core, driver))
     }
 
-    /// How long a call waits for a part that is not ready.
+    /// The longest time that a call waits for a part that is not ready.
     pub fn wait(&self) -> Duration {
         self.config.load().wait
     }
 
-    /// The name of a method, without making it anew for each call.
+    /// The name of a method, without allocating it for each call.
     pub(crate) fn method(&self, method: &str) -> Arc<str> {
         self.methods
             .iter()
@@ -178,12 +180,12 @@ impl Core {
         self.servers.all()
     }
 
-    /// The server of this name.
+    /// The server with this name.
     pub fn upstream(&self, name: &str) -> Option<Arc<Upstream>> {
         self.servers.get(name)
     }
 
-    /// Starts the servers that the configuration wants.
+    /// Starts the servers that the configuration enables.
     pub fn start_servers(&self) {
         self.servers.start();
     }
@@ -198,9 +200,9 @@ impl Core {
         self.servers.deps()
     }
 
-    /// Describes the gateway to agents from now on.
+    /// Sets the source of the gateway's status.
     pub fn set_status(&self, status: Weak<dyn Status>) {
-        // It is set once, by the assembly.
+        // Set once, by the assembly.
         let _ = self.status.set(status);
     }
 
@@ -210,10 +212,10 @@ impl Core {
         status.map_or_else(Raw::empty_object, |status| status.for_agents())
     }
 
-    /// Stops: refuses new work, answers what is under way, ends every server, closes the store. Stopping twice is the
-    /// same as stopping once.
+    /// Stops the gateway: rejects new work, answers the requests in flight, stops every server,
+    /// closes the store. A second call waits for the first.
     pub async fn stop(&self) {
-        // Before anybody is sent away: who leaves from now on withdraws nothing.
+        // Before any client is disconnected: callers that leave from now on withdraw nothing.
         self.approvals.stop();
         if !self.lifecycle.begin_stop() {
             return self.lifecycle.ended().await;
@@ -240,8 +242,8 @@ impl Core {
         tracing::info!("Stopped.");
     }
 
-    /// Decides what a client may use of a server: this item, or with `None` anything at all. It is approved, and the
-    /// settings of the server show it.
+    /// Checks that a client may use an item of a server, or with `None` the server at all: it is
+    /// approved, and the server's settings show it.
     pub(crate) fn may_use(
         &self,
         upstream: &Upstream,
@@ -257,7 +259,7 @@ impl Core {
         }
     }
 
-    /// A client says that its roots have changed: the servers that it sees are told.
+    /// Forwards a client's notice that its roots have changed to the servers that it sees.
     pub fn roots_changed(&self, session: &Session) {
         for (name, upstream) in self.upstreams().iter() {
             if session.view.sees(name) {

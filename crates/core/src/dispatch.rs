@@ -1,7 +1,7 @@
-//! Where every request of a client is answered, whichever way it came in.
+//! Dispatch: answers every request of a client, independent of its transport.
 //!
-//! A client sees one of two views: everything of every server under names of the gateway's making, or
-//! one server with its names as they are. In the first, tools may be behind a menu.
+//! A client sees one of two views: the items of all servers under the gateway's names, or one
+//! server with its names unchanged. In the first, tools may be behind a menu.
 
 pub mod extension;
 pub mod fit;
@@ -37,27 +37,27 @@ use crate::{
     translate::{self, Listing},
 };
 
-/// A request, as the edges hand it in: everything that is known of it.
+/// A request as the transports pass it in.
 #[derive(Debug)]
 pub struct ClientRequest {
     /// The client's description of itself.
     pub guest: Guest,
-    /// Of a client of an older revision, if it keeps one.
+    /// The session of a client of an older revision, if it has one.
     pub session: Option<Arc<Session>>,
-    /// To whoever hears and answers while the request is under way.
+    /// The channel to the client while the request is in flight.
     pub backchannel: Option<Backchannel>,
-    /// The method that is called.
+    /// The method.
     pub method: String,
-    /// Its parameters.
+    /// The parameters.
     pub params: Option<Raw>,
 }
 
-/// A list that is out of date is waited for so long.
+/// The longest time to wait for a list that is out of date.
 const REFRESH_PATIENCE: Duration = Duration::from_secs(2);
-/// How long the wish for a log level waits for servers to hear of it.
+/// The longest time that a change of the log level waits for servers.
 const LEVEL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Answers one request, in the way of the client's era.
+/// Answers one request, with errors in the form of the client's era.
 pub async fn answer(
     core: &Arc<Core>,
     view: &View,
@@ -72,7 +72,7 @@ pub async fn answer(
     })
 }
 
-/// Answers one request, or says what became of it.
+/// Answers one request.
 pub async fn serve(
     core: &Arc<Core>,
     view: &View,
@@ -96,7 +96,7 @@ pub async fn serve(
     };
     match (&*method, era) {
         (method::TOOLS_CALL, _) => dispatch.call_tool(params).await,
-        // All but calls are boxed, so that a call need not carry room for them.
+        // All but calls are boxed, so that a call need not carry space for them.
         (method::TOOLS_LIST, _) => Box::pin(dispatch.list(Kind::Tool, params)).await,
         (method::PROMPTS_LIST, _) => Box::pin(dispatch.list(Kind::Prompt, params)).await,
         (method::RESOURCES_LIST, _) => Box::pin(dispatch.list(Kind::Resource, params)).await,
@@ -143,7 +143,7 @@ struct Dispatch<'a> {
     backchannel: Option<Backchannel>,
 }
 
-/// Where something of a server is known by a name.
+/// Resolves an exposed name to a server and its own name.
 type Find = for<'a> fn(&'a Catalog, &'a str) -> Option<Target<'a>>;
 
 impl Dispatch<'_> {
@@ -178,7 +178,7 @@ impl Dispatch<'_> {
             View::Server(name) => {
                 let upstream = upstream(self.core, name)?;
                 if cursor.is_none() && upstream.is_stale(kind) {
-                    // What is out of date is better than nothing.
+                    // An outdated list is better than none.
                     let refreshing = upstream.refresh(kind);
                     let _ = timeout(REFRESH_PATIENCE, refreshing).await;
                 }
@@ -190,7 +190,7 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Has lists that are out of date asked for, for whoever asks next.
+    /// Refreshes outdated lists in the background, for later requests.
     fn refresh_all(&self, kind: Kind) {
         for upstream in self.core.upstreams().values() {
             if upstream.is_stale(kind) {
@@ -200,8 +200,8 @@ impl Dispatch<'_> {
         }
     }
 
-    /// How long, and for whom, the lists of all servers together may be kept; `None` if some do not
-    /// say.
+    /// The caching hints of all lists together: the TTL, and `true` if they are public. `None` if
+    /// there are no servers, or for an older client.
     fn all_hints(&self, kind: Kind) -> Option<(Duration, bool)> {
         if self.guest.era() == Era::Legacy {
             return None;
@@ -239,7 +239,8 @@ impl Dispatch<'_> {
         let exposed = distinct_text(&params, &["name", "arguments"])?;
         match self.view {
             View::All(face) => {
-                // The menu is served wherever it can have been shown: what `auto` shows may change.
+                // The menu is served wherever it can have been shown, because the choice of `auto`
+                // may change.
                 if *face != Face::Direct
                     && let Some(result) = self.call_menu(&exposed, &params).await
                 {
@@ -268,7 +269,7 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Whose tool it is, and what that server calls it.
+    /// The server of a tool, and the tool's name there.
     fn find_tool(&self, exposed: &str, params: &Raw) -> Result<(Arc<str>, Arc<str>), Error> {
         let catalog = self.core.live_catalog.catalog();
         let of_app = || {
@@ -283,8 +284,8 @@ impl Dispatch<'_> {
         Ok((Arc::clone(target.server), target.name.into()))
     }
 
-    /// A tool that nobody knows may be one of a server that has not been seen yet, which is waited for, or of one whose
-    /// list cannot be had.
+    /// Resolves a tool that no server lists. Waits for the server that its name begins with if that
+    /// has not been listed yet, and reports a list that cannot be fetched.
     async fn learn_of(
         &self,
         exposed: &str,
@@ -347,7 +348,8 @@ impl Dispatch<'_> {
         })
     }
 
-    /// Asks the server of what is named in this member. Tells whose it is where names are the gateway's.
+    /// Forwards a request to the server of the item that `member` names. Returns the server where
+    /// names are the gateway's.
     async fn named(
         &self,
         method: &'static str,
@@ -465,7 +467,7 @@ impl Dispatch<'_> {
                 telling.spawn(async move { upstream.want_level(level).await });
             }
         }
-        // Who is slow hears of it all the same, a little later.
+        // Slow servers receive it as well, a little later.
         let _ = timeout(LEVEL_PATIENCE, async {
             while telling.join_next().await.is_some() {}
         })
@@ -508,7 +510,7 @@ impl Dispatch<'_> {
     }
 }
 
-/// Which arguments of a tool travel as headers, too; `None` if none do.
+/// The arguments of a tool that are sent as headers, too; `None` if there are none.
 pub fn param_headers(core: &Core, view: &View, tool: &str) -> Option<ParamHeaders> {
     let catalog = core.live_catalog.catalog();
     let tool = match view {
@@ -518,7 +520,7 @@ pub fn param_headers(core: &Core, view: &View, tool: &str) -> Option<ParamHeader
     headers_of(tool?.raw())
 }
 
-/// The arguments of a tool that travel as headers, by its definition.
+/// The arguments that are sent as headers, by the tool's definition.
 fn headers_of(tool: &Raw) -> Option<ParamHeaders> {
     static KEYWORD: Name = Name::new("x-mcp-header");
     if !tool.may_name(&KEYWORD) {
@@ -527,7 +529,7 @@ fn headers_of(tool: &Raw) -> Option<ParamHeaders> {
     ParamHeaders::from_schema(tool.member("inputSchema")?.as_str()).ok()
 }
 
-/// The server of a resource, and its name there.
+/// The server of a resource, and its URI there.
 pub fn locate_resource(
     core: &Core,
     view: &View,
@@ -548,12 +550,13 @@ pub fn locate_resource(
     Ok((upstream, own))
 }
 
-/// What one server offers. One that has never been seen is waited for as long as for the answer to a call.
+/// The catalog part of one server. Waits for a server that was never listed, up to the time limit
+/// of a call.
 pub(crate) async fn part(core: &Core, name: &str) -> Result<Arc<ServerPart>, Error> {
     part_within(core, name, Duration::MAX).await
 }
 
-/// The same, waited for no longer than this.
+/// The same, with an upper bound on the wait.
 pub async fn part_within(
     core: &Core,
     name: &str,
@@ -582,8 +585,8 @@ fn text(params: &Raw, member: &str) -> Result<String, Error> {
         .ok_or_else(|| Error::invalid_params(format!("`{member}` has to be a string")))
 }
 
-/// The text of the first of these members. Servers that ignore letter case would read another one that differs in
-/// nothing else, or the second of two.
+/// The text of the first of these members. Rejects duplicates and names that differ only in letter
+/// case, because a server might read the other member.
 fn distinct_text(params: &Raw, names: &[&str]) -> Result<String, Error> {
     let member = params
         .distinct_member(names)
@@ -622,7 +625,7 @@ fn unknown_tool(catalog: &Catalog, exposed: &str) -> Error {
     }
 }
 
-/// Nothing is called this.
+/// The error for an unknown name.
 fn unknown(era: Era, member: &str, name: &str) -> Error {
     if member == "uri" {
         return Error::Refused(translate::no_resource(era, name));

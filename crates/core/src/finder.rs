@@ -1,9 +1,10 @@
-//! Finding tools: keeps the index in line with the catalogue, behind everybody's back, and asks it.
+//! The search for tools: keeps the index up to date with the catalog in the background, and queries
+//! it.
 //!
-//! The index lives in memory alone and is made of the catalogue, so there is nothing of it that could be
-//! damaged on disk. It is made when somebody first looks for a tool, or is shown the menu to do so; after
-//! that it follows the catalogue. What a slow model thinks of tools comes later than their words, and no
-//! search waits for it.
+//! The index is kept in memory only and is built from the catalog, so no file of it can be damaged.
+//! It is built when a client first searches for a tool or is shown the menu; from then on it
+//! follows the catalog. The vectors of a slow model come later than the words, and no search waits
+//! for them.
 
 use std::{
     collections::HashMap,
@@ -33,70 +34,70 @@ use tokio::sync::watch;
 
 use crate::search_feedback::SearchFeedback;
 
-/// The index of tools, and what keeps it in line.
+/// The index of tools, and the tasks that keep it up to date.
 #[derive(Debug)]
 pub struct Finder {
     live_catalog: Arc<LiveCatalog>,
     config: Arc<ArcSwap<Config>>,
     made: ArcSwap<Made>,
-    /// Held while what was made is replaced, so that no change is lost.
+    /// Held while `made` is replaced, so that no change is lost.
     changing: Mutex<()>,
     stage: watch::Sender<Stage>,
     /// Counts changes of the settings.
     settings: watch::Sender<u64>,
-    /// Counts how often the index was brought in line.
+    /// Counts updates of the index.
     followed: watch::Sender<u64>,
     pub(crate) models: Arc<Models>,
     /// The tools that were called after each search.
     pub feedback: SearchFeedback,
 }
 
-/// What can be searched.
+/// The searchable state.
 #[derive(Debug, Default, Clone)]
 struct Made {
     index: Index,
-    /// Of what each server's segment was made.
+    /// The catalog part of which each server's segment was built.
     from: HashMap<Arc<str>, Arc<ServerPart>>,
-    /// The model that queries are shown to.
+    /// The model that embeds queries.
     model: Option<Arc<Model>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// Nobody has searched.
+    /// No search yet.
     Asleep,
     Building,
     Ready,
     Closed,
 }
 
-/// What is asked of the finder.
+/// A search for tools.
 #[derive(Debug, Clone, Default)]
 pub struct ToolQuery {
-    /// The words that are searched for.
+    /// The words to search for.
     pub text: String,
     /// The most tools to find.
     pub limit: usize,
     /// Only tools of this server.
     pub server: Option<String>,
-    /// Only tools that say they change nothing.
+    /// Only tools that declare themselves read-only.
     pub read_only: bool,
     /// Only tools without suspicious text.
     pub trusted: bool,
-    /// Tells how each score came about.
+    /// Explain each score.
     pub explain: bool,
 }
 
-/// What is known of English.
+/// The built-in knowledge of English.
 pub(crate) static LANGUAGE: LazyLock<Language> = LazyLock::new(Language::built_in);
 
-/// After a failure the index is made anew, not before this.
+/// Pause after a failure before the index is built again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often what was learnt is written down, if there is something new.
+/// Interval at which new feedback is written to disk.
 const KEEP: Duration = Duration::from_secs(10);
 
 impl Finder {
-    /// A finder that has not begun to work.
+    /// A finder whose tasks have not been started.
     pub fn new(
         live_catalog: Arc<LiveCatalog>,
         config: Arc<ArcSwap<Config>>,
@@ -116,7 +117,7 @@ impl Finder {
         }
     }
 
-    /// Begins to work, when somebody wants to search.
+    /// Starts the tasks, which sleep until the first search.
     pub fn start(self: &Arc<Self>) {
         tokio::spawn(follow(Arc::downgrade(self)));
         tokio::spawn(understand(Arc::downgrade(self)));
@@ -124,24 +125,24 @@ impl Finder {
         tokio::spawn(keep_lessons(Arc::downgrade(self)));
     }
 
-    /// Somebody is going to search.
+    /// Wakes the tasks for a search.
     pub(crate) fn wake(&self) {
         self.advance(Stage::Asleep, Stage::Building);
     }
 
-    /// The settings have changed: everything is made anew.
+    /// Rebuilds everything after a change of the settings.
     pub(crate) fn settings_changed(&self) {
         self.models.pardon();
         self.begin_anew();
     }
 
-    /// No more searches. Writes down what is not written yet: it writes a file.
+    /// Refuses further searches, and writes unsaved feedback to its file.
     pub(crate) fn close(&self) {
         self.stage.send_replace(Stage::Closed);
         self.feedback.keep();
     }
 
-    /// The tools that fit best. Waits for the index, bounded.
+    /// Finds the best tools. Waits for the index, for a bounded time.
     pub async fn find(self: &Arc<Self>, wish: ToolQuery) -> Result<Found, Error> {
         self.wake();
         let mut stages = self.stage.subscribe();
@@ -189,14 +190,14 @@ impl Finder {
         }
     }
 
-    /// Throws the index away, so that it is made again.
+    /// Discards the index, so that it is built again.
     fn begin_anew(&self) {
         self.change(|made| *made = Made::default());
         self.advance(Stage::Ready, Stage::Building);
         self.settings.send_modify(|count| *count += 1);
     }
 
-    /// Brings the index in line with the catalogue, words and built-in vectors.
+    /// Updates the words and built-in vectors of the index from the catalog.
     fn follow(&self, catalog: &Catalog, settings: &Embeddings) {
         let made = self.made.load_full();
         let unchanged = |part: &&Arc<ServerPart>| {
@@ -208,7 +209,7 @@ impl Finder {
             .servers()
             .filter(|part| !unchanged(part))
             .filter_map(|part| {
-                // Whether it is to be trusted takes longer to tell, and comes later.
+                // The scan for suspicious text takes longer, and follows later.
                 let segment = segment(part, &|_| true)?;
                 let vectors = built_in.as_ref().and_then(|model| vectors_of(model, part));
                 let vectors = vectors.map(Arc::new);
@@ -235,7 +236,7 @@ impl Finder {
         self.followed.send_modify(|count| *count += 1);
     }
 
-    /// Looks at what tools say of themselves, and marks those that say something suspicious.
+    /// Scans the tools of new segments, and marks those with suspicious text.
     fn scrutinise(&self, catalog: &Catalog) {
         let made = self.made.load_full();
         for old in made
@@ -262,7 +263,7 @@ impl Finder {
         }
     }
 
-    /// Has the sentence model say what all tools mean, and then goes by that.
+    /// Embeds all tools with the sentence model, and then uses it for queries.
     fn understand(&self, model: &Arc<Model>) {
         let mut cache = self.models.read_cache(model);
         self.understand_all(model, &mut cache);
@@ -321,7 +322,7 @@ impl Finder {
         });
     }
 
-    /// How it is.
+    /// The state of the search and of its model.
     pub fn parts(&self, settings: &Embeddings) -> [Part; 2] {
         let made = self.made.load();
         let stage = *self.stage.borrow();
@@ -340,7 +341,7 @@ impl Finder {
     }
 }
 
-/// Keeps the index in line with the catalogue, from the first search on.
+/// Keeps the index up to date with the catalog, from the first search on.
 async fn follow(finder: Weak<Finder>) {
     let Some((mut changes, mut settings, stages)) = finder.upgrade().map(|finder| {
         let changes = finder.live_catalog.changes();
@@ -356,7 +357,7 @@ async fn follow(finder: Weak<Finder>) {
         return;
     }
     if let Some(finder) = finder.upgrade() {
-        // Before the index is ready: the first search is to know it, and to learn beside it.
+        // Before the index is ready, so that the first search uses the feedback and can add to it.
         let _ = tokio::task::spawn_blocking(move || finder.feedback.load()).await;
     }
     loop {
@@ -382,7 +383,7 @@ async fn follow(finder: Weak<Finder>) {
     }
 }
 
-/// Has every new tool looked at.
+/// Has every new tool scanned.
 async fn scrutinise(finder: Weak<Finder>) {
     let Some(mut followed) = finder.upgrade().map(|finder| finder.followed.subscribe()) else {
         return;
@@ -394,12 +395,12 @@ async fn scrutinise(finder: Weak<Finder>) {
         let work = tokio::task::spawn_blocking(move || {
             finder.scrutinise(&finder.live_catalog.catalog_full());
         });
-        // A fault in there costs the marks, and nothing else.
+        // A panic there costs only the marks.
         let _ = work.await;
     }
 }
 
-/// Brings in the sentence model, if there is one, and shows it every new tool.
+/// Loads the sentence model, if there is one, and embeds every new tool.
 async fn understand(finder: Weak<Finder>) {
     let Some((mut followed, mut changes, stages)) = finder.upgrade().map(|finder| {
         (
@@ -428,10 +429,10 @@ async fn understand(finder: Weak<Finder>) {
                 finder.understand(&model);
             }
         });
-        // A fault in there costs the vectors, and nothing else.
+        // A panic there costs only the vectors.
         let _ = work.await;
         let alive = match again {
-            // What could not be had is not asked for at every change of a list.
+            // A model that could not be loaded is not requested again at every change of a list.
             Some(pause) => tokio::select! {
                 () = tokio::time::sleep(pause) => true,
                 changed = changes.changed() => changed.is_ok(),
@@ -444,7 +445,7 @@ async fn understand(finder: Weak<Finder>) {
     }
 }
 
-/// Writes down what was learnt, now and then.
+/// Writes new feedback to disk at intervals.
 async fn keep_lessons(finder: Weak<Finder>) {
     let Some(stages) = finder.upgrade().map(|finder| finder.stage.subscribe()) else {
         return;
@@ -461,7 +462,7 @@ async fn keep_lessons(finder: Weak<Finder>) {
     }
 }
 
-/// Waits for a stage; whether it was reached before the end.
+/// Waits for a stage. Returns `false` if the finder was closed first.
 async fn awake(mut stages: watch::Receiver<Stage>, wanted: Stage) -> bool {
     let reached = stages.wait_for(|stage| *stage >= wanted).await;
     reached.is_ok_and(|stage| *stage != Stage::Closed)
@@ -472,8 +473,8 @@ fn vectors_of(model: &Model, part: &ServerPart) -> Option<Vectors> {
     model.vectors(&tools, &mut Cache::none(), &|| true).ok()?
 }
 
-/// The tools of a server, ready to be searched. One whose tools break the index is left out of it: others are
-/// found all the same.
+/// Builds the segment of a server. If that panics, the server is left out of the index, and the
+/// tools of others are still found.
 fn segment(part: &ServerPart, is_trusted: &dyn Fn(&Tool<'_>) -> bool) -> Option<Arc<Segment>> {
     let tools = tools(part).map(|tool| Tool {
         trusted: is_trusted(&tool),
@@ -487,7 +488,7 @@ fn segment(part: &ServerPart, is_trusted: &dyn Fn(&Tool<'_>) -> bool) -> Option<
     made.ok().map(Arc::new)
 }
 
-/// What the servers other than this one, and their tools, are called.
+/// The names of the other servers and of their tools.
 pub fn others(catalog: &Catalog, name: &str) -> Others {
     let mut others = Others::default();
     let own = catalog.server(name).into_iter();

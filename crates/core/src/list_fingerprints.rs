@@ -1,11 +1,11 @@
-//! What a client has been shown: tells which lists have changed since.
+//! Fingerprints of the lists that a client has seen, to tell which have changed since.
 
 use switchboard_base::view::View;
 use switchboard_catalog::Kind;
 
 use crate::{core::Core, dispatch::menu};
 
-/// Fingerprints of what a client has been shown.
+/// Fingerprints of the lists that a client has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListFingerprints {
     tools: Look,
@@ -17,11 +17,11 @@ pub struct ListFingerprints {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Look {
     hash: u64,
-    /// How often its server has announced that it has changed, where the client sees one server alone.
+    /// Number of times that its server has announced a change, in a view of one server.
     announced: u64,
 }
 
-/// Stands for the menu.
+/// The hash of the menu.
 const MENU: u64 = 1;
 
 impl ListFingerprints {
@@ -32,7 +32,7 @@ impl ListFingerprints {
             View::All(_) => {
                 let look = |hash| Look { hash, announced: 0 };
                 let [mut tools, prompts, resources] = catalog.hashes().map(look);
-                // The menu is the same whatever there is behind it.
+                // The menu does not depend on the tools behind it.
                 if menu::is_shown(core, view) {
                     tools = look(MENU);
                 }
@@ -61,7 +61,7 @@ impl ListFingerprints {
         }
     }
 
-    /// The notifications for what differs from `before`.
+    /// The notifications for the lists that differ from `before`.
     pub fn changes_since(self, before: Self) -> impl Iterator<Item = &'static str> {
         [
             (

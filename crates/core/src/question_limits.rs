@@ -1,8 +1,9 @@
-//! Bounds what servers may ask for: questions per call and per minute, and answers of a model that a rule allows
-//! without a person.
+//! Limits on the questions of servers: per call and per minute, and budgets for sampling that a
+//! rule allows without a person.
 //!
-//! A server asks inside calls that clients make, as often as it likes, and each question costs a client, a person,
-//! the disk or money. The counts are kept in memory: a restart of the gateway begins with fresh budgets.
+//! A server asks inside the calls of clients, as often as it likes, and each question costs a
+//! client, a person, the disk or money. The counts are kept in memory: a restart of the gateway
+//! resets the budgets.
 
 use std::{
     collections::HashMap,
@@ -30,7 +31,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 const MINUTE: Duration = Duration::from_mins(1);
-/// Servers with an account of their own; more share one.
+/// The most servers with an account of their own. Further servers share one.
 const ACCOUNTS_MAX: usize = 1_000;
 
 /// The accounts of all servers.
@@ -42,10 +43,10 @@ pub struct QuestionLimits {
     told: Limited,
 }
 
-/// What one server has asked for. Time is handed in.
+/// The usage of one server. The current time is an argument.
 #[derive(Debug, Default)]
 struct Account {
-    /// When the bucket of questions is full again.
+    /// Time when the token bucket for questions is full again.
     rested_at: Option<Instant>,
     hour: Window,
     day: Window,
@@ -60,7 +61,7 @@ struct Account {
 #[derive(Debug)]
 pub(crate) struct Charge {
     at: Instant,
-    /// The tokens of the request, by estimate.
+    /// Estimated tokens of the request.
     input: u64,
     output: u64,
     cost: f64,
@@ -81,7 +82,7 @@ impl Charge {
     }
 }
 
-/// What was spent since a window began.
+/// The usage since a window began.
 #[derive(Debug, Default)]
 struct Window {
     began: Option<Instant>,
@@ -91,7 +92,7 @@ struct Window {
 }
 
 impl Window {
-    /// The window that this time belongs to.
+    /// The window at this time; a new one if the last has ended.
     fn at(&mut self, now: Instant, length: Duration) -> &mut Self {
         if self.began.is_none_or(|began| now >= began + length) {
             *self = Self {
@@ -104,7 +105,7 @@ impl Window {
 }
 
 impl Account {
-    /// Takes in a question, unless there were too many in the last minute.
+    /// Counts a question; an error if there were too many in the last minute.
     fn question(&mut self, now: Instant, per_minute: u64) -> Result<(), Exceeded> {
         let cost = MINUTE / u32::try_from(per_minute.max(1)).unwrap_or(u32::MAX);
         let rested_at = self.rested_at.unwrap_or(now).max(now) + cost;
@@ -116,7 +117,7 @@ impl Account {
         Ok(())
     }
 
-    /// Takes in a request for a model's answer, unless a budget is used up.
+    /// Counts a sampling request; an error if a budget is used up.
     fn sample(&mut self, now: Instant, budget: &Budget) -> Result<(), Exceeded> {
         let hour = self.hour.at(now, HOUR);
         let day = self.day.at(now, DAY);
@@ -170,7 +171,7 @@ impl Account {
         }
     }
 
-    /// Takes back what was spent, where it counts still.
+    /// Takes back a charge from the windows that contain it.
     fn refund(&mut self, now: Instant, charge: &Charge) {
         for window in [self.hour.at(now, HOUR), self.day.at(now, DAY)] {
             if window.began.is_some_and(|began| began <= charge.at) {
@@ -180,7 +181,7 @@ impl Account {
         }
     }
 
-    /// The places for requests that no person approves.
+    /// The semaphore for requests that no person approves.
     fn places(&mut self, concurrent: usize) -> Arc<Semaphore> {
         match &self.places {
             Some((size, places)) if *size == concurrent => Arc::clone(places),
@@ -194,7 +195,7 @@ impl Account {
 }
 
 impl QuestionLimits {
-    /// No server has asked for anything yet. Refusals are told as events and recorded in the audit log.
+    /// Limits without any usage. Refusals are published as events and recorded in the audit log.
     pub(crate) fn new(events: Events, audit: Arc<Audit>) -> Self {
         Self {
             accounts: Mutex::default(),
@@ -204,8 +205,9 @@ impl QuestionLimits {
         }
     }
 
-    /// Takes in a question of a server that a person or a model is to answer, since each is recorded durably, or that
-    /// belongs to no call. What a client answers itself during a call is bounded per call.
+    /// Counts a question of a server that a person or a model is to answer, because each is
+    /// recorded durably, or that belongs to no call. Questions that a client answers during a call
+    /// are limited per call.
     pub(crate) fn question(&self, server: &Arc<str>, settings: &Approvals) -> Result<(), Exceeded> {
         let per_minute = settings.questions_per_minute;
         self.with(server, |account| {
@@ -213,8 +215,8 @@ impl QuestionLimits {
         })
     }
 
-    /// Takes in a request for a model's answer that no person approves. Waits for a place, which is given back when
-    /// the permit is dropped.
+    /// Counts a sampling request that no person approves. Waits for a slot, which is free again
+    /// when the permit is dropped.
     pub(crate) async fn sample(
         &self,
         server: &Arc<str>,
@@ -244,16 +246,16 @@ impl QuestionLimits {
         self.with(server, |account| account.count_sample(Instant::now()));
     }
 
-    /// Counts the most that a request to a model may cost, before it is sent: whoever stops it later has had it
-    /// sent all the same.
+    /// Counts the highest possible cost of a request to a model before it is sent: a request that
+    /// is withdrawn later has been sent all the same.
     pub(crate) fn charge(&self, server: &Arc<str>, charge: &Charge) {
         self.with(server, |account| {
             account.spend(charge.at, charge.tokens(), charge.cost);
         });
     }
 
-    /// The request was answered: what it cost counts in place of what it might have cost. Where the model does not
-    /// say, that stays.
+    /// Replaces the estimate by the actual cost of a request that was answered. Where the model
+    /// does not report it, the estimate stays.
     pub(crate) fn settle(&self, server: &Arc<str>, charge: &Charge, usage: &Usage) {
         let input = usage.input_tokens.unwrap_or(charge.input);
         let tokens = input.saturating_add(usage.output_tokens.unwrap_or(charge.output));
@@ -266,12 +268,12 @@ impl QuestionLimits {
         });
     }
 
-    /// The request has cost nothing.
+    /// Takes back the charge of a request that cost nothing.
     pub(crate) fn refund(&self, server: &Arc<str>, charge: &Charge) {
         self.with(server, |account| account.refund(Instant::now(), charge));
     }
 
-    /// Notes that a question is refused, and says so to the server.
+    /// Records a refusal, and returns the error for the server.
     pub(crate) fn refuse(
         &self,
         server: &Arc<str>,
@@ -300,7 +302,7 @@ impl QuestionLimits {
         ErrorObject::new(codes::BUSY, message)
     }
 
-    /// The numbers as Prometheus reads them.
+    /// Renders the numbers in the Prometheus text format.
     pub fn render(&self) -> String {
         let accounts = self.accounts.lock();
         let mut text = String::new();
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_beyond_the_minute_are_refused() {
+    fn questions_beyond_minute_limit_are_refused() {
         let began = Instant::now();
         let mut account = Account::default();
         let asked = |account: &mut Account, now| {
@@ -400,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn hour_and_day_limit_requests() {
+    fn hourly_and_daily_budgets_limit_requests() {
         let began = Instant::now();
         let mut account = Account::default();
         let hour = "sampling.budget.requestsPerHour";
@@ -431,7 +433,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_estimate_counts_until_the_cost_is_known() {
+    async fn estimate_counts_until_cost_is_known() {
         let (_folder, asking) = asking();
         let server: Arc<str> = "a".into();
         let spent = |asking: &QuestionLimits| {
@@ -464,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_gives_back_only_what_it_took() {
+    fn refund_applies_only_to_charged_window() {
         let mut account = Account::default();
         let charge = Charge::new(900, 0, 0.0);
         account.spend(charge.at, 900, 0.0);
@@ -475,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn call_is_held_to_its_own_limit() {
+    fn questions_are_limited_per_call() {
         let call = CallCount::default();
         let settings = Approvals::default();
         let asked = (0..100).filter(|_| call.question(&settings).is_ok());
@@ -483,7 +485,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sampling_waits_for_one_of_two_places() {
+    async fn sampling_waits_for_free_slot() {
         let (_folder, asking) = asking();
         let (server, call): (Arc<str>, _) = ("a".into(), CallCount::default());
         let budget = Budget::default();

@@ -1,5 +1,5 @@
-//! Hands what a server says of a call to whoever asked for it: progress under the client's own
-//! token, log messages of the level it wants.
+//! Forwards a server's notifications about a call to its client: progress under the client's own
+//! token, and log messages of the level that it wants.
 
 use std::{sync::Arc, time::Instant};
 
@@ -8,7 +8,8 @@ use switchboard_base::{backchannel::Backchannel, caller::Logs};
 use switchboard_client::{Raw, Revision};
 use switchboard_wire::{Era, meta, method};
 
-/// The receiver of progress and log messages of one call. A call that outlives its request (one that is suspended) changes it.
+/// The receiver of progress and log messages of one call. It is replaced when a suspended call,
+/// which outlives its request, is resumed.
 #[derive(Debug)]
 pub(crate) struct Relay(Mutex<Listener>);
 
@@ -19,19 +20,19 @@ struct Listener {
     logs: Logs,
     told: Option<Arc<LastProgress>>,
     grows: bool,
-    /// When the server last reported progress.
+    /// Time of the server's last progress report.
     heard: Option<Instant>,
 }
 
-/// The progress that a client was last told of. It has to grow, even where a request is repeated, and even
-/// where signs of life come in between.
+/// The last progress reported to a client. Progress has to increase, even if the request is
+/// repeated and signs of life come in between.
 #[derive(Debug, Default)]
 pub(crate) struct LastProgress(Mutex<Counted>);
 
 #[derive(Debug)]
 struct Counted {
     last: f64,
-    /// Whether the gateway has counted, too.
+    /// The gateway has sent signs of life as well.
     signs: bool,
 }
 
@@ -45,10 +46,10 @@ impl Default for Counted {
 }
 
 impl LastProgress {
-    /// So little is added by a sign of life.
+    /// The amount that a sign of life adds.
     const SIGN: f64 = 1e-6;
 
-    /// The progress to show as a sign of life; `None` if there is no larger number.
+    /// The progress to report as a sign of life; `None` if there is no larger number.
     pub(crate) fn sign(&self) -> Option<f64> {
         let mut told = self.0.lock();
         told.signs = true;
@@ -60,7 +61,7 @@ impl LastProgress {
         next.is_finite().then_some(next)
     }
 
-    /// Whether a report of the server may be handed on.
+    /// Tests if a report of the server may be forwarded.
     fn admit(&self, params: &Raw, grows: bool) -> bool {
         let mut told = self.0.lock();
         let progress = params.member("progress").and_then(|n| n.read().ok());
@@ -74,8 +75,9 @@ impl LastProgress {
 }
 
 impl Relay {
-    /// Tells this back channel. A server that is asked anew in each round (`upstream` is of 2026-07-28 and the
-    /// client is not) may begin to count anew, which the client is spared.
+    /// A relay to this back channel. A server that receives the request again in each round
+    /// (`upstream` is of 2026-07-28 and the client is not) may restart its count; such reports are
+    /// dropped.
     pub(crate) fn new(
         backchannel: Option<Backchannel>,
         token: Option<Raw>,
@@ -94,12 +96,12 @@ impl Relay {
         })))
     }
 
-    /// Nobody hears, until somebody does again.
+    /// Disconnects the client until [`Relay::take_up`].
     pub(crate) fn hang_up(&self) {
         self.0.lock().backchannel = None;
     }
 
-    /// The client is back, on another line.
+    /// Connects the client that came back, on another channel.
     pub(crate) fn take_up(
         &self,
         backchannel: Option<Backchannel>,
@@ -114,13 +116,14 @@ impl Relay {
         listener.logs = logs;
     }
 
-    /// When the server last reported progress.
+    /// Time of the server's last progress report.
     pub(crate) fn heard(&self) -> Option<Instant> {
         self.0.lock().heard
     }
 
     pub(crate) fn progress(&self, params: &Raw) {
-        // To a client that ignores letter case, another token would be that of another request.
+        // To a client that ignores letter case, another spelling could be the token of another
+        // request.
         if params.distinct_member(&[meta::PROGRESS_TOKEN]).is_err() {
             return;
         }
@@ -153,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_of_life_and_reports_grow_together_and_stay_numbers() {
+    fn progress_increases_across_signs_of_life() {
         let told = LastProgress::default();
         let report = |progress: &str| {
             let params = format!(r#"{{"progress":{progress}}}"#);
@@ -163,7 +166,7 @@ mod tests {
         let first = told.sign().unwrap();
         let second = told.sign().unwrap();
         assert!(5.0 < first && first < second && second < 6.0);
-        // What the server says stands in the order of what was shown.
+        // Reports of the server are ordered together with the signs of life.
         assert!(!report("5") && report("6"));
         assert!(report("1e300"));
         assert!(told.sign().unwrap() > 1e300);

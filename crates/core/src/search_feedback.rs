@@ -1,4 +1,5 @@
-//! What searches teach: who asked what, what was called next, and the file in which that is kept.
+//! Search feedback: the queries of clients, the tools that were called next, and the file that
+//! stores them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,12 +15,12 @@ use parking_lot::{Mutex, RwLock};
 use switchboard_files::{Links, read, write_private};
 use switchboard_search::{Hit, Language, Learnt};
 
-/// What searches teach.
+/// The feedback of searches.
 #[derive(Debug)]
 pub struct SearchFeedback {
     file: PathBuf,
     learnt: RwLock<Learnt>,
-    /// What each client has asked lately, the latest last.
+    /// The latest queries of each client, newest last.
     asked: Mutex<HashMap<u64, VecDeque<Asked>>>,
     unwritten: AtomicBool,
     /// Held while the file is written or removed.
@@ -33,18 +34,18 @@ struct Asked {
     answers: Vec<(Arc<str>, Arc<str>)>,
 }
 
-/// A call so long after a search has nothing to do with it.
+/// A call later than this after a search is not related to it.
 const MEMORY: Duration = Duration::from_mins(10);
-/// Of so many clients, so many searches are remembered.
+/// The most clients, and the most searches of each, to remember.
 const CLIENTS: usize = 1_024;
 const SEARCHES: usize = 4;
-/// Of a question so much is remembered.
+/// The most bytes of a query to remember.
 const QUESTION_BYTES: usize = 1_024;
-/// A file with more is none of ours.
+/// The largest file to read. The gateway does not write larger ones.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 impl SearchFeedback {
-    /// Feedback that is kept in this file, and read when the first search begins.
+    /// Feedback that is stored in this file, which is read when the first search begins.
     pub fn new(file: PathBuf) -> Self {
         Self {
             file,
@@ -55,7 +56,7 @@ impl SearchFeedback {
         }
     }
 
-    /// Reads what was learnt before. It reads a file.
+    /// Reads the feedback of earlier runs from the file.
     pub(crate) fn load(&self) {
         let Ok(file) = read(&self.file, FILE_BYTES, Links::Follow) else {
             return;
@@ -70,12 +71,12 @@ impl SearchFeedback {
         use_it(&self.learnt.read())
     }
 
-    /// How many there are.
+    /// Number of learned pairs of query and tool.
     pub fn count(&self) -> usize {
         self.with(Learnt::len)
     }
 
-    /// A client has searched, and this is what it was told.
+    /// Records a client's search and its results.
     pub(crate) fn asked(&self, client: u64, question: &str, hits: &[Hit]) {
         let question = &question[..question.floor_char_boundary(QUESTION_BYTES)];
         let mut all = self.asked.lock();
@@ -100,7 +101,7 @@ impl SearchFeedback {
         });
     }
 
-    /// The question after which a client calls this tool, if it was an answer to one.
+    /// The query after which a client calls this tool, if the tool was one of its results.
     pub(crate) fn question(&self, client: u64, server: &str, tool: &str) -> Option<Arc<str>> {
         let all = self.asked.lock();
         let answered = |asked: &&Asked| {
@@ -114,14 +115,14 @@ impl SearchFeedback {
         Some(Arc::clone(&asked.question))
     }
 
-    /// The call went well: that is a lesson.
+    /// Records a call that succeeded as feedback for the query.
     pub(crate) fn learn(&self, language: &Language, question: &str, server: &str, tool: &str) {
         let mut learnt = self.learnt.write();
         learnt.learn(language, question, server, tool);
         self.unwritten.store(true, Relaxed);
     }
 
-    /// Forgets everything, also on disk.
+    /// Discards everything, also on disk.
     pub fn forget(&self) -> std::io::Result<()> {
         let _writing = self.writing.lock();
         *self.learnt.write() = Learnt::default();
@@ -133,7 +134,7 @@ impl SearchFeedback {
         }
     }
 
-    /// Writes down what is new. It writes a file.
+    /// Writes new feedback to the file.
     pub(crate) fn keep(&self) {
         let _writing = self.writing.lock();
         if !self.unwritten.swap(false, Relaxed) {

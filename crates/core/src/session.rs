@@ -1,4 +1,4 @@
-//! A client of an older revision, from `initialize` to its end, whichever way it came in.
+//! The session of a client of an older revision, from `initialize` to its end, on any transport.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use switchboard_client::{Id, Raw, Reason, model::LogLevel};
 use switchboard_outbound::{deps::Source, upstream::Watch};
 use switchboard_wire::method;
 
-/// A client that has opened with `initialize`.
+/// A client that has sent `initialize`.
 #[derive(Debug)]
 pub struct Session {
     /// The servers that the client sees.
@@ -26,36 +26,36 @@ pub struct Session {
     /// The client as a caller.
     pub caller: Caller,
     about: Arc<About>,
-    /// When it connected.
+    /// Time of the connection.
     pub opened: SystemTime,
     level: Mutex<Option<LogLevel>>,
-    /// The requests to the client that it has not answered yet.
+    /// Requests to the client that it has not answered yet.
     pub asks: Arc<Asks>,
-    /// The notifications that wait for the client.
+    /// Notifications queued for the client.
     pub notifications: Arc<NotificationQueue>,
-    /// At most [`IN_FLIGHT_MAX`], so ids that collide cost their client little.
+    /// At most [`IN_FLIGHT_MAX`] entries, so colliding ids cost their client little.
     in_flight: Mutex<FxHashMap<Id, Cancel>>,
     watches: Mutex<HashMap<String, Watch>>,
 }
 
-/// A client of this many requests at a time is told to wait.
+/// The most requests in flight per session.
 const IN_FLIGHT_MAX: usize = 256;
-/// A client may watch so many resources.
+/// The most resources that a client may watch.
 const WATCHES_MAX: usize = 1_000;
 /// The most bytes of their URIs.
 const WATCHES_BYTES: usize = 1024 * 1024;
 
-/// Why a request is not taken.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotTaken {
     /// Its id is in use.
     SameId,
-    /// There are too many.
+    /// Too many requests are in flight.
     TooMany,
 }
 
 impl Session {
-    /// What a client says with `initialize` opens a session.
+    /// Opens a session from the parameters of `initialize`.
     pub fn open(view: View, mut caller: Caller, params: Option<&Raw>) -> Arc<Self> {
         let about = About::read(params, caller::negotiate(params));
         caller.client = caller::client_name(about.info.as_ref());
@@ -77,7 +77,7 @@ impl Session {
         &self.about
     }
 
-    /// The client, for the server of its next request.
+    /// The client, as described to the server of its next request.
     pub fn guest(&self) -> Guest {
         Guest::Legacy {
             about: Arc::clone(&self.about),
@@ -93,7 +93,7 @@ impl Session {
         *self.level.lock() = Some(level);
     }
 
-    /// The back channel for what belongs to no request.
+    /// The back channel for messages that belong to no request.
     pub fn backchannel(&self) -> Backchannel {
         let asks = Some(Arc::clone(&self.asks));
         Backchannel::new(
@@ -103,12 +103,12 @@ impl Session {
         )
     }
 
-    /// Whether the client says where it works.
+    /// Tests if the client can list its roots.
     pub fn has_roots(&self) -> bool {
         answers(&self.about.capabilities, method::ROOTS_LIST, None)
     }
 
-    /// How many of its requests have not been answered.
+    /// Number of requests that have not been answered.
     pub fn in_flight(&self) -> usize {
         let in_flight = self.in_flight.lock();
         in_flight
@@ -117,7 +117,7 @@ impl Session {
             .count()
     }
 
-    /// Takes a request in, so that it can be withdrawn.
+    /// Registers a request, so that it can be cancelled.
     pub fn take_in(&self, id: &Id) -> Result<(Cancelled, Reason), NotTaken> {
         let mut in_flight = self.in_flight.lock();
         if in_flight.get(id).is_some_and(|cancel| !cancel.is_over()) {
@@ -132,7 +132,8 @@ impl Session {
         Ok((cancelled, reason))
     }
 
-    /// The request has been answered. One that has taken its id since, after it was withdrawn, stays.
+    /// Removes a request that has been answered. A new request that has reused the id after a
+    /// cancellation stays.
     pub fn done(&self, id: &Id) {
         let mut in_flight = self.in_flight.lock();
         if in_flight.get(id).is_some_and(Cancel::is_over) {
@@ -140,19 +141,19 @@ impl Session {
         }
     }
 
-    /// The client withdraws the request.
+    /// Cancels a request on behalf of the client.
     pub fn withdraw(&self, id: &Id, why: Option<&str>) {
         if let Some(cancel) = self.in_flight.lock().remove(id) {
             cancel.cancel(why);
         }
     }
 
-    /// Tests if a request is under way.
+    /// Tests if a request is in flight.
     pub fn is_busy(&self) -> bool {
         !self.in_flight.lock().is_empty()
     }
 
-    /// Keeps watching a resource. Whether there was room.
+    /// Keeps watching a resource. Returns `false` if there was no room.
     pub(crate) fn keep_watching(&self, uri: &str, watch: Watch) -> bool {
         let mut watches = self.watches.lock();
         let room = has_room(&watches, uri);
@@ -171,8 +172,8 @@ impl Session {
         drop(watch);
     }
 
-    /// Ends the session, and with it everything that it has under way. Returns the numbers of the questions that the
-    /// client has not answered.
+    /// Ends the session and all its requests. Returns the IDs of the questions that the client has
+    /// not answered.
     pub fn end(&self) -> Vec<u64> {
         let open = self.asks.close();
         self.in_flight.lock().clear();
@@ -182,16 +183,16 @@ impl Session {
     }
 }
 
-/// The clients that can be told things unasked.
+/// The clients that can receive unsolicited notifications.
 #[derive(Debug, Default)]
 pub struct Audience {
-    /// Those of the older revisions.
+    /// Clients of older revisions.
     sessions: Mutex<HashMap<u64, Weak<Session>>>,
-    /// Streams of 2026-07-28 that hear the notifications of a server's extensions.
+    /// Streams of 2026-07-28 that receive the notifications of a server's extensions.
     streams: Mutex<Vec<Stream>>,
 }
 
-/// A stream that hears the notifications of a server's extensions, until its queue of notifications is gone.
+/// A stream that receives the notifications of a server's extensions, until its queue is dropped.
 #[derive(Debug)]
 struct Stream {
     server: Arc<str>,
@@ -200,7 +201,7 @@ struct Stream {
 }
 
 impl Audience {
-    /// Adds a session that can be told things unasked.
+    /// Adds a session.
     pub fn join(&self, session: &Arc<Session>) {
         let mut members = self.sessions.lock();
         if members.len() % 64 == 63 {
@@ -209,7 +210,7 @@ impl Audience {
         members.insert(session.caller.key, Arc::downgrade(session));
     }
 
-    /// All that are there.
+    /// All current sessions.
     pub fn members(&self) -> Vec<Arc<Session>> {
         self.sessions
             .lock()
@@ -218,20 +219,20 @@ impl Audience {
             .collect()
     }
 
-    /// Lets go of those that have left.
+    /// Removes sessions that have ended.
     pub fn prune(&self) {
         let mut members = self.sessions.lock();
         members.retain(|_, session| session.strong_count() > 0);
         members.shrink_to_fit();
     }
 
-    /// A server says something of which it does not say to which call it belongs. Who might not be meant
-    /// does not hear it.
+    /// Forwards a notification of a server that belongs to no known call. Clients that it might not
+    /// be meant for do not receive it.
     pub(crate) fn hear(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
         let Some(news) = News::new(None, said, params) else {
             return;
         };
-        // A reader could take another one of two, or of another letter case.
+        // A reader could take a duplicate, or a member in another letter case.
         let id = |params: &Raw| params.distinct_member(&[ELICITATION_ID]).ok()??.to_text();
         let ended = match said {
             method::ELICITATION_COMPLETE => params.and_then(id),
@@ -239,11 +240,11 @@ impl Audience {
         };
         for session in self.sessions() {
             let sees = session.view.sees(from.server);
-            // The end of an elicitation is told by its name.
+            // The end of an elicitation is matched by its ID.
             let may_be_meant = said == method::ELICITATION_COMPLETE
                 || from.questions.may_concern(session.caller.principal);
             let wants = match said {
-                // Who has not asked for messages gets those of its own calls only.
+                // A client that has not set a level receives only the messages of its own calls.
                 method::LOG_MESSAGE => session
                     .level()
                     .zip(params)
@@ -263,7 +264,7 @@ impl Audience {
 }
 
 impl Audience {
-    /// This stream hears the notifications of the server's extensions, too.
+    /// Subscribes this stream to the notifications of the server's extensions.
     pub fn listen(
         &self,
         server: &Arc<str>,
@@ -279,8 +280,8 @@ impl Audience {
         });
     }
 
-    /// Hands a notification of an extension on to the clients that are connected to the server alone. Who might not be
-    /// meant does not hear it.
+    /// Forwards a notification of an extension to the clients that are connected to this server
+    /// alone. Clients that it might not be meant for do not receive it.
     pub(crate) fn hand_on(&self, from: Source<'_>, said: &str, params: Option<&Raw>) {
         let Some(news) = News::new(None, said, params) else {
             return;
@@ -312,7 +313,7 @@ impl Audience {
     }
 }
 
-/// Whether one more can be watched beside these.
+/// Tests if one more URI can be watched.
 fn has_room<W>(watches: &HashMap<String, W>, uri: &str) -> bool {
     let bytes: usize = watches.keys().map(String::len).sum();
     let fits = watches.len() < WATCHES_MAX && bytes + uri.len() <= WATCHES_BYTES;
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_used_once_at_a_time() {
+    fn id_in_use_is_rejected() {
         let session = session();
         let id = Id::from(7);
         let (mut cancelled, reason) = session.take_in(&id).unwrap();
@@ -352,7 +353,7 @@ mod tests {
         assert_eq!(cancelled.try_recv(), Ok(()));
         let again = session.take_in(&id);
         assert!(again.is_ok());
-        // The first one ends late, and leaves the second alone.
+        // The first request ends late, and leaves the second alone.
         session.done(&id);
         assert_eq!(session.take_in(&id).err(), Some(NotTaken::SameId));
         drop(again);

@@ -1,10 +1,10 @@
 //! Calls that wait for their client to come back with answers.
 //!
-//! A server of an older revision asks in the middle of a call; a client of 2026-07-28 is asked through
-//! the result of its request, and comes back with another one. In between the call is suspended: the
-//! server goes on waiting, and the client holds a `requestState` that only this gateway can have made.
-//! It opens the call once, for the same principal, the same request, and for as long as a person may
-//! take to answer.
+//! A server of an older revision asks in the middle of a call. A client of 2026-07-28 is asked
+//! through the result of its request, and comes back with another request. In between the call is
+//! suspended: the server keeps waiting, and the client holds a `requestState` that only this
+//! gateway can have signed. The state resumes the call once, for the same principal and the same
+//! request, and only for as long as a person may take to answer.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use tokio::{task::AbortHandle, time::sleep};
 #[derive(Debug)]
 pub(crate) struct SuspendedCalls<T> {
     signer: TokenSigner,
-    /// Of all that have the same seal, this one: it may outlive the gateway.
+    /// ID of this run, because the signing key may outlive the gateway.
     run: u128,
     room: Limits,
     parked: Mutex<HashMap<u128, Parked<T>>>,
@@ -30,40 +30,40 @@ pub(crate) struct SuspendedCalls<T> {
 struct Parked<T> {
     server: Arc<str>,
     ticket: ResumeKey,
-    /// Changes each time it is suspended, so that no state opens it twice.
+    /// Changes on each suspension, so that no state resumes the call twice.
     turn: u128,
     expiry: AbortHandle,
     what: T,
 }
 
-/// Who may take a call up again, and with which request.
+/// The principal and the request that may resume a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResumeKey {
     pub(crate) principal: Principal,
     pub(crate) request: [u8; 32],
 }
 
-/// The most calls at a time. Half of the places are for clients with a token only.
+/// The most suspended calls. Half of them are reserved for clients with a token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Of all servers.
+    /// Of all servers together.
     pub(crate) all: usize,
-    /// Of one.
+    /// Of one server.
     pub(crate) each: usize,
 }
 
-/// When a state was made.
+/// The run that issued a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     ThisRun,
-    /// What it opened went with an earlier run of the gateway.
+    /// The call ended with an earlier run of the gateway.
     EarlierRun,
 }
 
 const PURPOSE: &str = "parked call";
 
 impl<T: Send + 'static> SuspendedCalls<T> {
-    /// `None` if there is no randomness.
+    /// `None` if the system provides no random numbers.
     pub(crate) fn new(signer: TokenSigner, room: Limits) -> Option<Arc<Self>> {
         Some(Arc::new(Self {
             signer,
@@ -73,8 +73,8 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         }))
     }
 
-    /// Parks a call for so long at most; then it is dropped. Gives the state that opens it, or the
-    /// call back if there is no room.
+    /// Suspends a call for at most `patience`; then it is dropped. Returns the state that resumes
+    /// it, or the call itself if there is no room.
     pub(crate) fn put(
         self: &Arc<Self>,
         server: &Arc<str>,
@@ -130,13 +130,13 @@ impl<T: Send + 'static> SuspendedCalls<T> {
             && (principal == Principal::Owner || has_room(is_strangers, all / 2, each / 2))
     }
 
-    /// A state that opens nothing in this run, and lets a request begin anew in the next.
+    /// A state that resumes nothing in this run, and lets a request start from scratch in the next.
     pub(crate) fn state_for_later(&self) -> String {
         let payload = [0, 0, !self.run].map(u128::to_le_bytes).concat();
         self.signer.sign(PURPOSE, &payload)
     }
 
-    /// Whose state this is; `None` if nobody here has made it.
+    /// The run that issued a state; `None` if no run of this gateway did.
     pub(crate) fn origin(&self, state: &str) -> Option<Origin> {
         let [_, _, run] = self.read_all(state)?;
         Some(if run == self.run {
@@ -146,7 +146,7 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         })
     }
 
-    /// Whether a state opens a call for this ticket.
+    /// Tests if a state resumes a call for this key.
     pub(crate) fn knows(&self, state: &str, ticket: impl FnOnce() -> ResumeKey) -> bool {
         let Some((id, turn)) = self.read(state) else {
             return false;
@@ -170,8 +170,8 @@ impl<T: Send + 'static> SuspendedCalls<T> {
         rest.is_empty().then(|| parts.map(u128::from_le_bytes))
     }
 
-    /// Takes a call up again. Whatever is wrong with the state or the request, the answer is the same,
-    /// and the call stays where it is.
+    /// Resumes a call. The error is the same whether the state or the request is wrong, and the
+    /// call stays suspended.
     pub(crate) fn take(
         &self,
         state: &str,
@@ -179,7 +179,7 @@ impl<T: Send + 'static> SuspendedCalls<T> {
     ) -> Result<T, ErrorObject> {
         let (id, turn) = self.read(state).ok_or_else(refused)?;
         let is_it = |parked: &Parked<T>| parked.turn == turn;
-        // A long request is not looked at for a state that opens nothing.
+        // A long request is not hashed for a state that resumes nothing.
         if !self.parked.lock().get(&id).is_some_and(is_it) {
             return Err(refused());
         }
@@ -208,8 +208,9 @@ fn random() -> Option<u128> {
     Some(u128::from_le_bytes(bytes))
 }
 
-/// What tells one request from another: everything but what changes when it is repeated. The order of
-/// members and the white space between them do not count, since a client may write it anew.
+/// Identifies a request by everything that does not change when it is repeated. The order of
+/// members and the white space between them do not count, since a client may encode the request
+/// again.
 pub(crate) fn request_digest(place: &str, method: &str, params: Option<&Raw>) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in [place, method] {
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_state_opens_its_call_once_and_for_nobody_else() {
+    async fn state_resumes_its_call_once() {
         let suspended = suspended();
         let state = suspended.put(&"s".into(), TICKET, PATIENCE, "a").unwrap();
         let other = suspended.put(&"s".into(), TICKET, PATIENCE, "b").unwrap();
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_comes_back_for_is_dropped() {
+    async fn suspended_call_is_dropped_after_timeout() {
         let suspended = SuspendedCalls::new(TokenSigner::new().unwrap(), ROOM).unwrap();
         let kept = Arc::new(());
         let state = suspended
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn there_is_an_end_to_parking() {
+    async fn suspended_calls_are_limited() {
         let suspended = suspended();
         let put = |server: String| suspended.put(&server.into(), TICKET, PATIENCE, "a");
         for n in 0..ROOM.all {
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn strangers_have_half_of_the_places() {
+    async fn clients_without_token_get_half_the_slots() {
         let put = |suspended: &Arc<SuspendedCalls<&'static str>>, principal, server: &str| {
             let ticket = ResumeKey {
                 principal,
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_known_by_what_it_asks_not_by_how_it_is_written() {
+    fn request_digest_ignores_spelling() {
         let of = |params: &'static str| {
             request_digest("s", "tools/call", Some(&Raw::parse(params).unwrap()))
         };

@@ -1,7 +1,7 @@
-//! What the search view answers: small, and complete enough to call a tool with.
+//! Results of the search view: small, and complete enough to call a tool with.
 //!
-//! An answer is given twice, as text and as structure, since clients show their models the one or the other.
-//! Both together stay within a budget: texts are shortened until they fit.
+//! A result has its content twice, as text and as structured content, since clients show their
+//! models one or the other. Both together stay within a budget: texts are shortened until they fit.
 
 use serde::Deserialize;
 use switchboard_base::error::Error;
@@ -10,7 +10,7 @@ use switchboard_client::Raw;
 use switchboard_schema::outline;
 use switchboard_search::{Found, Hit};
 
-/// How much is told of each tool.
+/// The amount of detail per tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Detail {
@@ -19,12 +19,13 @@ pub(crate) enum Detail {
     Full,
 }
 
-/// A compact answer has so many bytes for each tool that was asked for. With what 2026-07-28 wants on every
-/// result, five are below 1.5 KB.
+/// Budget in bytes of a compact result, for each requested tool. With the members that 2026-07-28
+/// adds to every result, five tools are below 1.5 KB.
 const BYTES_EACH: usize = 272;
-/// A full one has so many altogether; what does not fit is told in short.
+/// Budget in bytes of a full result. Tools that do not fit are given in compact form.
 const BYTES_FULL: usize = 48 * 1024;
-/// How long what is said of a tool, and its parameters, may be: the first pair with which all fit is taken.
+/// The most bytes of a tool's description and of its parameters. The first pair with which all
+/// tools fit is used.
 const LENGTHS: [(usize, usize); 9] = [
     (160, 120),
     (120, 90),
@@ -36,16 +37,16 @@ const LENGTHS: [(usize, usize); 9] = [
     (32, 0),
     (0, 0),
 ];
-/// What a server wants a model to know is told with its tools, so far.
+/// The most bytes of a server's instructions in the description of a tool.
 const INSTRUCTIONS_BYTES: usize = 1_024;
 
-/// What was found.
+/// The result of a search.
 pub(crate) fn found(catalog: &Catalog, found: &Found, limit: usize, detail: Detail) -> Raw {
     let tools: Vec<(&Hit, Item<'_>)> = found
         .hits
         .iter()
         .filter_map(|hit| {
-            // It may have vanished since it was found.
+            // The tool may have vanished since the search.
             let part = catalog.server(&hit.server)?;
             Some((hit, part.find(Kind::Tool, &hit.name)?))
         })
@@ -75,7 +76,7 @@ fn compact(tools: &[(&Hit, Item<'_>)], budget: usize) -> Raw {
         }
         smallest = Some(answer);
     }
-    // Names alone are given whole: a name that is cut is of no use.
+    // Names are never cut, since a partial name is of no use.
     smallest.unwrap_or_else(Raw::empty_object)
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn described(catalog: &Catalog, tool: &Item<'_>) -> Raw {
     result(definition.as_str(), definition.clone())
 }
 
-/// An error that an agent can do something about.
+/// An error that an agent can act on.
 pub(crate) fn error(text: &str) -> Raw {
     Raw::object([
         ("content", Raw::array([text_block(text)])),
@@ -117,7 +118,7 @@ pub(crate) fn error(text: &str) -> Raw {
     ])
 }
 
-/// A failure that an agent should read.
+/// A failure, as a result that the agent reads.
 pub(crate) fn failed(failure: Error) -> Raw {
     match failure.into_tool_result() {
         Ok(result) => result,
@@ -125,7 +126,7 @@ pub(crate) fn failed(failure: Error) -> Raw {
     }
 }
 
-/// A result, as text and as structure.
+/// A result, as text and as structured content.
 pub(crate) fn result(text: &str, structure: Raw) -> Raw {
     Raw::object([
         ("content", Raw::array([text_block(text)])),
@@ -133,7 +134,8 @@ pub(crate) fn result(text: &str, structure: Raw) -> Raw {
     ])
 }
 
-/// A result of a tool with remarks of the gateway at its end. One without content, such as a question, stays as it is.
+/// Appends the gateway's remarks to the result of a tool. A result without content, such as a
+/// question, stays unchanged.
 pub(crate) fn noted(result: Raw, remarks: &[String]) -> Raw {
     let content = result.member("content").and_then(|it| it.elements());
     let Some(mut content) = content.filter(|_| !remarks.is_empty()) else {
@@ -148,7 +150,7 @@ fn text_block(text: &str) -> Raw {
     Raw::object([("type", Raw::string("text")), ("text", Raw::string(text))])
 }
 
-/// A tool in a line.
+/// A tool in one line.
 struct Line {
     name: String,
     says: String,
@@ -196,24 +198,24 @@ impl Line {
 }
 
 fn score(hit: &Hit) -> Raw {
-    // Two digits are all that it is worth.
+    // More than two digits would suggest a false precision.
     let score = format!("{:.2}", hit.score);
     Raw::parse(score).unwrap_or_else(|_| Raw::number(0))
 }
 
 fn definition(tool: &Item<'_>) -> Raw {
     let name = Raw::string(&format!("{}:{}", tool.server(), tool.name()));
-    // These are for programs, and are not scanned for what they tell a model.
+    // These members are for programs, and are not scanned for text that addresses a model.
     let judged = tool.shown().without(&switchboard_trust::UNREAD);
     judged.with_member("name", &name).unwrap_or(judged)
 }
 
-/// A summary is made of so much of a text.
+/// The most bytes of a text that are read for a summary.
 const SUMMARY_BYTES: usize = 4 * 1024;
 
-/// What a text says first, in at most so many bytes.
+/// The first sentence of a text, in at most `most` bytes.
 pub fn summary(text: &str, most: usize) -> String {
-    // Lines that were broken to be read belong together.
+    // Lines that were wrapped for reading belong together.
     let text = &text[..text.floor_char_boundary(SUMMARY_BYTES)];
     let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");

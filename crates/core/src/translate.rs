@@ -1,6 +1,7 @@
-//! Between the revisions: what a message has to become for a peer that speaks another one.
+//! Translation between revisions: converts a message for a peer that speaks another one.
 //!
-//! What both sides say alike is not looked at. Everything here keeps every byte that it need not change.
+//! Messages that both sides spell the same way are not parsed. Bytes that need no change are kept
+//! verbatim.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use switchboard_catalog::{Kind, Page};
 use switchboard_client::{ErrorObject, Raw, Revision};
 use switchboard_wire::{Era, Name, RawError, code, is_alike, meta, method};
 
-/// What a request of 2026-07-28 says of itself, and an older server has no use for.
+/// Members of `_meta` that describe a request of 2026-07-28. An older server has no use for them.
 const MODERN_META: [&str; 4] = [
     meta::PROTOCOL_VERSION,
     meta::CLIENT_CAPABILITIES,
@@ -20,8 +21,8 @@ const MODERN_META: [&str; 4] = [
     meta::LOG_LEVEL,
 ];
 
-/// The parameters of a client's request, for a server of this era.
-/// `person`: somebody answers in the client's place what it does not answer itself.
+/// The parameters of a client's request, for a server of this era. `person`: a person answers what
+/// the client cannot answer itself.
 pub(crate) fn request(
     params: Option<Raw>,
     guest: &Guest,
@@ -46,13 +47,13 @@ pub(crate) fn request(
             members.extend(about.info.clone().map(|info| (meta::CLIENT_INFO, info)));
             members.extend(level.map(|level| (meta::LOG_LEVEL, Raw::string(level.as_str()))));
             let stamped = meta::stamp(params.as_ref(), &members).ok();
-            // Only what is no object cannot be stamped, and is refused by the connection.
+            // Only a value that is not an object cannot be stamped, and the connection rejects it.
             stamped.or(params).map(|params| params.without(&["task"]))
         }
     }
 }
 
-/// A request of 2026-07-28 without what it says of itself.
+/// A request of 2026-07-28 without the members that describe it.
 fn unsaid(params: &Raw) -> Raw {
     let params = params.without(&["inputResponses", "requestState"]);
     match params.member(meta::META) {
@@ -68,7 +69,8 @@ fn unsaid(params: &Raw) -> Raw {
     }
 }
 
-/// The result of a server, for a client of another revision. `info` gives the name that a client of 2026-07-28 is told.
+/// The result of a server, for a client of another revision. `info` is the server info for a client
+/// of 2026-07-28.
 pub(crate) fn result(
     result: Raw,
     of: &str,
@@ -100,7 +102,8 @@ pub(crate) fn result(
 /// The members that 2026-07-28 adds to results of every kind.
 const MODERN_RESULT: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
-/// A result without the members that only 2026-07-28 has. The name of the server can be long: some have pictures in it.
+/// Removes the members that only 2026-07-28 has. That includes the server info, which can be long:
+/// some contain images.
 fn without_modern(result: Raw) -> Raw {
     static NAMES: [Name; 3] = [
         Name::new(MODERN_RESULT[0]),
@@ -117,7 +120,7 @@ fn without_modern(result: Raw) -> Raw {
 
 static SERVER_INFO: Name = Name::new(meta::SERVER_INFO);
 
-/// A result without the name of the server in `_meta`.
+/// Removes the server info from `_meta`.
 fn without_info(result: Raw) -> Raw {
     if !result.may_name(&SERVER_INFO) {
         return result;
@@ -133,8 +136,8 @@ fn without_info(result: Raw) -> Raw {
     }
 }
 
-/// A result under the name of the gateway, if it is under another. Views of all servers have one name, and pictures in
-/// the names of servers would count towards what an agent is given.
+/// Replaces the server info of a result by the gateway's, if there is one. Views of all servers
+/// have one name, and images in the servers' info would count towards an agent's budget.
 pub(crate) fn as_own(result: Raw) -> Raw {
     if !result.may_name(&SERVER_INFO) {
         return result;
@@ -154,8 +157,8 @@ fn without_type(result: Raw) -> Raw {
     result.without(&["resultType"])
 }
 
-/// A result without the words of 2026-07-28 that ask for input: an older server asks by requests, which are judged
-/// on their way.
+/// Removes the members of 2026-07-28 that ask for input: an older server asks with requests, which
+/// are judged on their way.
 fn without_rounds(result: Raw) -> Raw {
     static INPUT_REQUESTS: Name = Name::any_case("inputRequests");
     static REQUEST_STATE: Name = Name::any_case("requestState");
@@ -164,7 +167,7 @@ fn without_rounds(result: Raw) -> Raw {
         return result;
     }
     let result = without_questions(&result);
-    // That of a task is the result of a call.
+    // The `result` of a task is the result of a call.
     match result.member("result").filter(names_questions) {
         Some(inner) => {
             let inner = without_questions(&inner);
@@ -178,7 +181,7 @@ fn without_rounds(result: Raw) -> Raw {
 /// The members of a result that ask for input.
 const QUESTIONS: [&str; 3] = ["resultType", "inputRequests", "requestState"];
 
-/// Tests if a result has questions of its own, in any spelling that some reader takes for them.
+/// Tests if a result contains questions, in any spelling that some reader accepts.
 pub(crate) fn names_questions(result: &Raw) -> bool {
     let members = result.members().unwrap_or_default();
     members
@@ -186,12 +189,12 @@ pub(crate) fn names_questions(result: &Raw) -> bool {
         .any(|(name, _)| is_alike(name, QUESTIONS[1]) || is_alike(name, QUESTIONS[2]))
 }
 
-/// A result without its questions and its kind.
+/// Removes the questions and the type of a result.
 pub(crate) fn without_questions(result: &Raw) -> Raw {
     without_alike(result, &QUESTIONS)
 }
 
-/// An object without the members that have these names to a reader that ignores letter case.
+/// Removes the members that have these names to a reader that ignores letter case.
 fn without_alike(object: &Raw, names: &[&str]) -> Raw {
     let Some(members) = object.members() else {
         return object.clone();
@@ -204,8 +207,7 @@ fn without_alike(object: &Raw, names: &[&str]) -> Raw {
     Raw::object(kept.map(|(name, value)| (&**name, value.clone())))
 }
 
-/// What 2026-07-28 wants to know of a result that could be kept, if its server does not say: that it is
-/// not to be.
+/// Adds the caching hints that 2026-07-28 requires, if the server gave none: do not cache.
 pub(crate) fn with_cache_hints(result: Raw) -> Raw {
     let hints = [
         ("ttlMs", Raw::number(0)),
@@ -219,7 +221,8 @@ pub(crate) fn with_cache_hints(result: Raw) -> Raw {
     })
 }
 
-/// Stamps a result with what 2026-07-28 wants on every one. `info` gives the name of the server, unless the result has one.
+/// Adds the members that 2026-07-28 requires on every result. `info` is the server info, used
+/// unless the result has one.
 pub(crate) fn modern(result: Raw, info: impl FnOnce() -> Raw) -> Raw {
     let result = match result.member("resultType") {
         Some(_) => Ok(result),
@@ -232,11 +235,11 @@ pub(crate) fn modern(result: Raw, info: impl FnOnce() -> Raw) -> Raw {
         }
         meta::stamp(Some(&result), &[(meta::SERVER_INFO, info())])
     });
-    // Only what is no object cannot be stamped, and no result of a known method is that.
+    // Only a value that is not an object cannot be stamped, and no known method has such a result.
     stamped.unwrap_or_else(|_| Raw::object([("resultType", Raw::string("complete"))]))
 }
 
-/// What the gateway calls itself.
+/// The gateway's own server info.
 pub(crate) fn own_info() -> Raw {
     Raw::object([
         ("name", Raw::string("switchboard")),
@@ -245,7 +248,7 @@ pub(crate) fn own_info() -> Raw {
     ])
 }
 
-/// A result of the gateway's own, for a client of this era.
+/// A result of the gateway itself, for a client of this era.
 pub(crate) fn own_result(client: Era, result: Raw) -> Raw {
     match client {
         Era::Legacy => result,
@@ -253,7 +256,7 @@ pub(crate) fn own_result(client: Era, result: Raw) -> Raw {
     }
 }
 
-/// Tests if a result hands over a task, as the client's era spells it.
+/// Tests if a result is a task, in the spelling of the client's era.
 pub(crate) fn is_task(result: &Raw, era: Era) -> Result<bool, RawError> {
     static TASK: Name = Name::new("task");
     if !result.may_name(&TASK) {
@@ -268,8 +271,8 @@ pub(crate) fn is_task(result: &Raw, era: Era) -> Result<bool, RawError> {
     })
 }
 
-/// Content without what the client's revision does not have, which is told in words instead. For results
-/// whose addresses are those that the client knows.
+/// Replaces content that the client's revision does not have by text. The addresses in the result
+/// have to be the client's already.
 pub(crate) fn content(result: Raw, client: Revision) -> Raw {
     static RESOURCE_LINK: Name = Name::new("resource_link");
     static AUDIO: Name = Name::new("audio");
@@ -290,8 +293,8 @@ pub(crate) fn content(result: Raw, client: Revision) -> Raw {
         .unwrap_or(result)
 }
 
-/// Older revisions have structured content that is an object only. What is not is told as text, unless
-/// there is content already.
+/// Removes structured content that is not an object, which older revisions do not have. It becomes
+/// text, unless there is content already.
 fn without_odd_structure(result: Raw) -> Raw {
     let Some(odd) = result
         .member("structuredContent")
@@ -334,17 +337,17 @@ fn text(text: &str) -> Raw {
     Raw::object([("type", Raw::string("text")), ("text", Raw::string(text))])
 }
 
-/// How long a client may keep a list before asking again (2026-07-28), if its server does not say.
+/// The time for which a client of 2026-07-28 may cache a list, if its server does not say.
 pub(crate) const LIST_TTL: Duration = Duration::from_secs(5);
 
 /// The parts of a list that are not in its page.
 pub(crate) struct Listing<'a> {
     pub(crate) kind: Kind,
-    /// Keeps what tools say of tasks, for a view of one server.
+    /// Keeps the task support of tools, for a view of one server.
     pub(crate) with_tasks: bool,
-    /// How long the list may be kept, and whether for everyone.
+    /// The time for which the list may be cached, and `true` if by every client.
     pub(crate) hints: Option<(Duration, bool)>,
-    /// The name that a client of 2026-07-28 is told.
+    /// The server info for a client of 2026-07-28.
     pub(crate) info: &'a dyn Fn() -> Raw,
 }
 
@@ -368,7 +371,7 @@ pub(crate) fn list(page: Page<'_>, client: Era, listing: &Listing<'_>) -> Raw {
     ])
 }
 
-/// Milliseconds, not to the last one: pages that say the same are spelled once.
+/// Rounded milliseconds, so that equal pages are encoded once.
 pub(crate) fn coarse_millis(time: Duration) -> u64 {
     let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     if millis > 1_000 {
@@ -378,7 +381,7 @@ pub(crate) fn coarse_millis(time: Duration) -> u64 {
     }
 }
 
-/// A list of tools as older clients can read it.
+/// A list of tools that older clients can read.
 fn readable(list: Raw, with_tasks: bool) -> Raw {
     static OUTPUT_SCHEMA: Name = Name::new("outputSchema");
     static TASK_SUPPORT: Name = Name::new("taskSupport");
@@ -399,8 +402,8 @@ fn readable(list: Raw, with_tasks: bool) -> Raw {
         .unwrap_or(list)
 }
 
-/// A tool as an older client can read it: an output schema describes an object, or is not there; and a view
-/// without tasks has no tools that want one, since the gateway sees to it.
+/// A tool that an older client can read: an output schema describes an object, or is removed. A
+/// view without tasks has no tools that require one, because the gateway creates the task itself.
 pub(crate) fn tool(tool: Raw, with_tasks: bool) -> Raw {
     let tool = if with_tasks {
         tool
@@ -418,7 +421,8 @@ pub(crate) fn tool(tool: Raw, with_tasks: bool) -> Raw {
     }
 }
 
-/// What a client of this era hears of a request that failed. Failed calls are results where a model is to read them.
+/// The response to a failed request, for a client of this era. A failed call is a result where a
+/// model is to read it.
 pub(crate) fn failure(
     failure: Error,
     is_call: bool,
@@ -464,7 +468,8 @@ pub(crate) fn error(error: ErrorObject, of: &str, client: Era) -> ErrorObject {
         {
             coded(code::RESOURCE_NOT_FOUND)
         }
-        // What older revisions do not know is an error of the parameters, or of ours.
+        // Codes that older revisions do not have become an error of the parameters or an internal
+        // error.
         (Era::Legacy, code::MISSING_CLIENT_CAPABILITY) => coded(code::INVALID_PARAMS),
         (Era::Legacy, code::HEADER_MISMATCH | code::UNSUPPORTED_PROTOCOL_VERSION) => {
             coded(code::INTERNAL)
@@ -478,7 +483,7 @@ pub(crate) fn question_for_legacy(asked: &str, params: Option<Raw>) -> Option<Ra
     if asked != method::ELICITATION || !asks_for_url(params.as_ref()) {
         return params;
     }
-    // 2025-11-25, the only older one with addresses, gives each a name by which its end can be told.
+    // 2025-11-25, the only older revision with URLs, has an ID to report their completion.
     let params = params?;
     if params.member("elicitationId").is_some() {
         return Some(params);
@@ -538,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_request_reaches_an_older_server_without_its_envelope() {
+    fn modern_envelope_is_removed_for_older_server() {
         let params = raw(
             r#"{"name":"t","arguments":{"n":1.0},"requestState":"s","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"x","progressToken":7}}"#,
         );
@@ -554,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_request_reaches_a_newer_server_with_what_its_client_said() {
+    fn older_request_gets_modern_envelope() {
         let sent = request(
             Some(raw(r#"{"name":"t","task":{}}"#)),
             &legacy(Some(LogLevel::Error)),
@@ -568,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_told_of_what_a_person_answers() {
+    fn capabilities_include_what_a_person_answers() {
         let said = |guest: &Guest, params: &'static str| {
             let sent = request(Some(raw(params)), guest, Era::Modern, true).unwrap();
             let said = sent.member(meta::META).unwrap();
@@ -586,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_sides_say_alike_is_the_same_bytes() {
+    fn same_revision_forwards_identical_bytes() {
         let params = raw(r#"{ "name":"t", "_meta":{"x":1} }"#);
         let sent = request(Some(params.clone()), &legacy(None), Era::Legacy, true).unwrap();
         assert_eq!(sent.as_bytes().as_ptr(), params.as_bytes().as_ptr());
@@ -603,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn results_change_their_world() {
+    fn results_are_translated_between_eras() {
         let newer = raw(r#"{"content":[],"resultType":"complete","x":1.0}"#);
         let seen = result(
             newer,
@@ -627,7 +632,7 @@ mod tests {
     }
 
     #[test]
-    fn older_clients_are_not_told_what_only_2026_has() {
+    fn modern_members_are_removed_for_older_clients() {
         let older = |json| {
             let of = method::RESOURCES_READ;
             let newer = raw(json);
@@ -657,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_client_cannot_read_is_told_in_words() {
+    fn unsupported_content_becomes_text_for_older_clients() {
         let rich = raw(
             r#"{"content":[{"type":"text","text":"a"},{"type":"resource_link","uri":"x:y","name":"n"},{"type":"audio","data":"AAAA","mimeType":"audio/wav"}]}"#,
         );
@@ -696,7 +701,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_keep_to_the_codes_that_a_client_knows() {
+    fn error_codes_are_translated_for_the_client() {
         let not_found = |code| {
             ErrorObject::new(code, "no").with_data(Raw::object([("uri", Raw::string("x:y"))]))
         };
@@ -731,7 +736,7 @@ mod tests {
         let is_task = |json: &'static str, era| is_task(&Raw::parse(json).unwrap(), era);
         let legacy = r#"{"\u0074ask":{"taskId":"t"}}"#;
         let modern = r#"{"resultType":"t\u0061sk","taskId":"t"}"#;
-        // A server may call anything a task.
+        // A server may use the name `task` for anything.
         assert!(!is_task(r#"{"task":"build","error":"boom"}"#, Era::Legacy).unwrap());
         assert!(is_task(legacy, Era::Legacy).unwrap());
         assert!(is_task(modern, Era::Modern).unwrap());

@@ -1,5 +1,5 @@
-//! Tools that are held back are put to a person: one question for each server, about exactly the
-//! definitions that are held. It waits for as long as they are.
+//! Asks a person about tools that are held back: one request for each server, about exactly the
+//! held definitions. The request stays open for as long as they are held.
 
 mod stale;
 
@@ -33,28 +33,28 @@ use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
 use crate::{approvals::question::About, core::Core, finder};
 
-/// What changes in so short a time is put to a person at once.
+/// Changes within this time are combined into one request.
 const TOGETHER: Duration = Duration::from_millis(200);
-/// So long it rests before it is tried again to ask what could not be asked.
+/// Pause before a failed request is tried again.
 const AGAIN: Duration = Duration::from_secs(5);
-/// The most tools that are put to a person at once, and the most of what has changed in one.
+/// The most tools in one request, and the most bytes of the diff of each.
 const TOOLS_MAX: usize = 200;
 const DIFF_BYTES: usize = 4 * 1024;
-/// The most findings that are told as warnings; the others are counted.
+/// The most findings that are listed as warnings; the others are counted.
 const WARNINGS_MAX: usize = 20;
-/// The most of a command line in the summary.
+/// The most bytes of a command line in the summary.
 const PROGRAM_BYTES: usize = 300;
-/// So many are named in the summary.
+/// The most names in the summary.
 const NAMED: usize = 5;
 
-/// What is asked about one server.
+/// A request about one server.
 struct Question {
     tools: Vec<Definition>,
-    /// What would be started, if that is the question.
+    /// The start to approve, if the request is about that.
     start: Option<Start>,
     request: Raw,
     summary: String,
-    /// What is suspicious in the definitions.
+    /// Suspicious findings in the definitions.
     warnings: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ struct Definition {
     changed: bool,
 }
 
-/// A question that is being asked; withdrawn when dropped.
+/// A request that is open; dropping it withdraws the request.
 struct Asking {
     tools: Vec<Definition>,
     start: Option<Start>,
@@ -79,7 +79,7 @@ impl Drop for Asking {
     }
 }
 
-/// Puts what is held back to a person, for as long as there is a gateway.
+/// Asks about held definitions, for as long as there is a gateway.
 pub fn start(core: &Arc<Core>) {
     let held = core.live_catalog.held_changes();
     tokio::spawn(run(Arc::downgrade(core), held));
@@ -119,7 +119,7 @@ async fn run(core: Weak<Core>, mut held: watch::Receiver<u64>) {
     }
 }
 
-/// What is held back, by server. Reads pins.
+/// The requests about all held definitions, by server. Reads pins.
 fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
     let live_catalog = &core.live_catalog;
     let upstreams = core.upstreams();
@@ -135,7 +135,7 @@ fn questions(core: &Core) -> HashMap<Arc<str>, (Arc<Upstream>, Question)> {
     asked.collect()
 }
 
-/// The question about one server, if it has anything to decide about. Reads its pins.
+/// The request about one server, if there is something to decide. Reads its pins.
 fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
     let live_catalog = &core.live_catalog;
     let settings = upstream.settings();
@@ -159,7 +159,7 @@ fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
     Some(Question {
         tools: tools.collect(),
         start: None,
-        // Plain data becomes JSON.
+        // Plain data always serializes.
         request: Raw::from_value(&json!({ "tools": shown }))
             .unwrap_or_else(|_| Raw::empty_object()),
         summary,
@@ -167,7 +167,8 @@ fn question(core: &Core, upstream: &Upstream) -> Option<Question> {
     })
 }
 
-/// What is to be decided, in one line. A definition that was approved and has changed is not called new.
+/// The summary of the request in one line. A definition that was approved and has changed is not
+/// called new.
 fn summary(held: &[Held]) -> String {
     let names: Vec<_> = held.iter().take(NAMED).map(|held| &*held.tool).collect();
     let more = if held.len() > NAMED { ", …" } else { "" };
@@ -186,7 +187,7 @@ fn summary(held: &[Held]) -> String {
     }
 }
 
-/// A definition in the request: its fingerprint, and the beginning of what changed.
+/// A definition in the request: its fingerprint, and the beginning of its diff.
 fn shown(held: &Held) -> Value {
     let mut shown = json!({
         "name": &*held.tool,
@@ -222,8 +223,8 @@ fn warnings(held: &[Held], others: &Others) -> Vec<String> {
     findings
 }
 
-/// Whether a request that an earlier run left behind is about something that is not held any more: its server is
-/// gone, or would be asked about with other definitions. Reads the server's pins.
+/// Tests if a request of an earlier run is obsolete: its server is gone, or the current request
+/// would be about other definitions. Reads the server's pins.
 pub(super) fn is_stale(core: &Core, server: &str, request: &Raw) -> bool {
     let Some(upstream) = core.upstream(server) else {
         return true;
@@ -232,7 +233,7 @@ pub(super) fn is_stale(core: &Core, server: &str, request: &Raw) -> bool {
     now.is_none_or(|now| digest(&now.request) != digest(request))
 }
 
-/// How many there are, by their kind if it is one.
+/// The number of definitions, with their kind if they share one.
 fn counted(held: &[Held]) -> String {
     let kind = held.first().map(|first| first.kind);
     let same = held.iter().all(|held| Some(held.kind) == kind);
@@ -245,7 +246,7 @@ fn counted(held: &[Held]) -> String {
     }
 }
 
-/// The question whether a server may be started.
+/// The request to approve the start of a server.
 fn question_to_start(waiting: Start) -> Question {
     let program = &waiting.program;
     let end = program.floor_char_boundary(PROGRAM_BYTES);
@@ -257,14 +258,14 @@ fn question_to_start(waiting: Start) -> Question {
     Question {
         tools: Vec::new(),
         summary: format!("start this program: {}{more}", &program[..end]),
-        // Plain data becomes JSON.
+        // Plain data always serializes.
         request: Raw::from_value(&request).unwrap_or_else(|_| Raw::empty_object()),
         start: Some(waiting),
         warnings: Vec::new(),
     }
 }
 
-/// Asks until that comes to something. Whoever asks keeps nothing of the gateway while it rests.
+/// Asks until the decision has been carried out. Holds no reference to the gateway while it sleeps.
 async fn ask(core: Weak<Core>, upstream: Weak<Upstream>, question: Arc<Question>) {
     let mut first = true;
     loop {
@@ -279,7 +280,8 @@ async fn ask(core: Weak<Core>, upstream: Weak<Upstream>, question: Arc<Question>
     }
 }
 
-/// Asks, and carries out what comes of it. `false` if nobody could be asked, or nothing came of it.
+/// Asks, and carries out the decision. Returns `false` if no person could be asked, or the decision
+/// could not be carried out.
 async fn ask_once(
     core: Arc<Core>,
     upstream: Arc<Upstream>,
@@ -288,7 +290,7 @@ async fn ask_once(
 ) -> bool {
     let approvals = Arc::clone(&core.approvals);
     let settings = core.config.load().approvals.clone();
-    // A gateway that is gone must not be kept by a question.
+    // An open request must not keep the gateway alive.
     let core = {
         let weak = Arc::downgrade(&core);
         drop(core);
@@ -313,7 +315,7 @@ async fn ask_once(
             return false;
         }
     };
-    // On its own: what is held changes with it, and that ends this task.
+    // A task of its own: it changes what is held, and that ends this task.
     let question = Arc::clone(question);
     let carrying_out = tokio::spawn(async move {
         let Some(core) = core.upgrade() else {
@@ -327,7 +329,7 @@ async fn ask_once(
     carrying_out.await.unwrap_or(false)
 }
 
-/// Starts a server that was held, or switches it off. `false` if that could not be written down. The decision
+/// Starts a held server, or disables it. Returns `false` if that could not be stored. The decision
 /// itself is in the audit log, with its actor.
 async fn settle(core: &Core, name: &str, waiting: &Start, approved: bool) -> bool {
     let fingerprint = &waiting.fingerprint;
@@ -340,13 +342,13 @@ async fn settle(core: &Core, name: &str, waiting: &Start, approved: bool) -> boo
         tracing::error!(server = %name, error = %with_hint(error, error.hint()), "A decision about a server came to nothing.");
     }
     if let Ok(false) = changed {
-        // The entry, or the file that it leads to, is another one by now.
+        // The entry, or the file that it leads to, has changed since.
         core.live_catalog.ask_again();
     }
     changed.is_ok()
 }
 
-/// `false` if it could not be written down.
+/// Returns `false` if the decision could not be stored.
 async fn carry_out(core: &Core, upstream: &Upstream, question: &Question, approved: bool) -> bool {
     let tools = question.tools.iter();
     let seen = tools.map(|definition| Seen {
@@ -377,7 +379,7 @@ async fn carry_out(core: &Core, upstream: &Upstream, question: &Question, approv
     true
 }
 
-/// Whoever watches hears that what is held of a server is not what it was.
+/// Publishes an event: the held definitions of a server have changed.
 pub fn tell_changed(core: &Core, server: &str) {
     core.events.tell("trust.changed", || TrustEvent {
         decision: None,
@@ -395,8 +397,8 @@ fn template(core: &Core, server: &str, key: &str) -> Option<String> {
     templates.find(|template| ItemKind::Template.key(template) == key)
 }
 
-/// An item is another one now: what was remembered about uses of it does not hold any more. `key` is its key in
-/// the pins; of a template it is about every URI that the template makes.
+/// Forgets remembered decisions about an item whose definition has changed. `key` is its key in the
+/// pins; the key of a template covers every URI that the template makes.
 pub async fn forget(core: &Core, server: &str, key: &str) {
     let now = core.approvals.now();
     let item = ItemKind::of_key(key);

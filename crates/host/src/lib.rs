@@ -1,4 +1,5 @@
-//! The gateway in a process: as a service, for one client on a pipe, or joined over the socket.
+//! The gateway in a process: as a service, for one client on a pipe, or as a connection to the
+//! running gateway.
 
 pub mod log;
 pub mod runtime;

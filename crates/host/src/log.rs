@@ -1,8 +1,8 @@
 //! The gateway's own log on standard error.
 //!
-//! A client may start the gateway and never read what it says, so lines are handed to a thread: a pipe that is full
-//! holds up that thread, and nothing else. Lines that find no room are counted, and the count is written once there
-//! is some.
+//! A client may start the gateway and never read its standard error, so a thread writes the lines:
+//! a full pipe blocks that thread and nothing else. Lines that do not fit into the queue are
+//! counted, and the count is written once there is room.
 
 use std::{
     io::{self, Write},
@@ -21,11 +21,11 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-/// The most lines that wait to be written.
+/// The most lines in the queue.
 const LINES: usize = 512;
-/// The longest line, in bytes. Some of what it says may be the words of a server.
+/// The longest line, in bytes. It may contain text from a server.
 const LINE_BYTES: usize = 4 * 1024;
-/// The time that the last lines have before the process ends.
+/// The time to write the last lines before the process ends.
 const LAST_LINES: Duration = Duration::from_millis(100);
 
 /// Writes the log to standard error until this is dropped.
@@ -63,14 +63,15 @@ impl Drop for Log {
     fn drop(&mut self) {
         let (done, flushed) = sync_channel(1);
         if self.0.try_send(Order::Flush(done)).is_ok() {
-            // A reader that has stalled is not waited for.
+            // Do not wait for a reader that has stalled.
             let _ = flushed.recv_timeout(LAST_LINES);
         }
     }
 }
 
-/// Every step of every connection is for whoever looks for a fault; so is what the libraries say,
-/// unless it is a warning. Spans are kept, because they name the server of a warning within.
+/// Tests if an event or span is logged. Every step of a connection is for debugging only; so are
+/// the messages of libraries, unless they are warnings. Spans are kept, because they name the
+/// server of a warning inside.
 fn is_wanted(about: &Metadata<'_>, level: LevelFilter) -> bool {
     let most = if !about.target().starts_with("switchboard") && level < LevelFilter::TRACE {
         level.min(LevelFilter::WARN)
@@ -81,7 +82,7 @@ fn is_wanted(about: &Metadata<'_>, level: LevelFilter) -> bool {
     *about.level() <= most && (!detail || level >= LevelFilter::DEBUG)
 }
 
-/// Takes lines from the subscriber, which writes a whole one at a time.
+/// Receives lines from the subscriber, which writes a whole line at a time.
 #[derive(Clone)]
 struct Lines {
     orders: SyncSender<Order>,
@@ -111,7 +112,8 @@ impl Write for Lines {
     }
 }
 
-/// The text as one line of bounded length that leaves a terminal alone: servers have a say in it.
+/// The text as one line of limited length without control characters, since servers contribute to
+/// it.
 fn one_line(text: &str) -> String {
     let text = text.trim_end();
     let end = text.floor_char_boundary(LINE_BYTES);
@@ -130,10 +132,10 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// The thread: writes until nobody logs any more.
+/// The body of the thread: writes until all senders are gone.
 fn write_all(orders: &Receiver<Order>, missed: &AtomicU64, mut to: impl Write) {
     while let Ok(order) = orders.recv() {
-        // It is no failure if nobody reads it.
+        // It is no error if the output is not read.
         let _ = match order {
             Order::Line(line) => to.write_all(line.as_bytes()),
             Order::Flush(done) => {
@@ -148,8 +150,8 @@ fn write_all(orders: &Receiver<Order>, missed: &AtomicU64, mut to: impl Write) {
     }
 }
 
-/// Standard error without the lock of the library, which a write that stalls would hold against the last words of
-/// the program.
+/// Standard error without the lock of the standard library. A stalled write would hold that lock
+/// and block the last messages of the program.
 struct Stderr;
 
 impl Write for Stderr {
@@ -162,7 +164,7 @@ impl Write for Stderr {
     }
 }
 
-/// Parses a log level of the command line.
+/// Parses a log level from the command line.
 pub fn level(text: &str) -> Result<LevelFilter, String> {
     let level = text.parse();
     level.map_err(|_| "expected off, error, warn, info, debug or trace".to_owned())
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_find_no_room_are_counted() {
+    fn lines_beyond_the_queue_are_counted() {
         let (orders, taken) = sync_channel(2);
         let missed = Arc::new(AtomicU64::new(0));
         let mut lines = Lines {

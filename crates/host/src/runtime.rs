@@ -1,4 +1,4 @@
-//! What `serve` and `stdio` share: the lock, the token, the doors, the signals.
+//! The parts that `serve` and `stdio` share: the lock, the token, the doors, the signals.
 
 use std::{
     fs::{self, File},
@@ -21,7 +21,7 @@ use tokio::{
     time::timeout,
 };
 
-/// Runs the gateway's work. Few threads: it mostly hands bytes on.
+/// Runs the gateway's work. A few threads are enough, since it mostly forwards bytes.
 pub fn block_on<F: Future>(work: F) -> Result<F::Output, Error> {
     let workers = std::thread::available_parallelism().map_or(2, |n| n.get().min(4));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -30,7 +30,7 @@ pub fn block_on<F: Future>(work: F) -> Result<F::Output, Error> {
         .build()
         .context("cannot start the runtime")?;
     let done = runtime.block_on(work);
-    // Whatever still blocks (a file, a name server) is not waited for.
+    // Do not wait for blocking operations (a file, a name server).
     runtime.shutdown_background();
     Ok(done)
 }
@@ -45,21 +45,21 @@ pub fn start(
     started.map_err(|error| Error::from_error(&error, None))
 }
 
-/// Leaves the directory that the program was started in, and returns it. It belongs to a client's project: what this
-/// process and its children look for by a relative name must not be found there. Paths that the user gave have
-/// to be absolute by now.
+/// Changes to the root directory, and returns the directory that the program was started in. That
+/// one belongs to a client's project: relative names that this process and its children look up
+/// must not be found there. Paths that the user gave have to be absolute by now.
 pub(crate) fn leave_directory() -> Result<Option<PathBuf>, Error> {
     let directory = std::env::current_dir().ok();
     std::env::set_current_dir("/").context("cannot change to the directory /")?;
     Ok(directory)
 }
 
-/// The right to be the gateway of a home, held by one process at a time and let go with it.
+/// The right to be the gateway of a home. One process holds it at a time, until it exits.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
 impl Lock {
-    /// Whether a process has the lock, or that cannot be found out.
+    /// Returns `true` if a process holds the lock, or that cannot be determined.
     pub fn is_held(home: &Home) -> bool {
         match File::open(home.lock_file()) {
             Ok(lock) => lock.try_lock_shared().is_err(),
@@ -67,7 +67,7 @@ impl Lock {
         }
     }
 
-    /// Takes the lock; `Err` with the process that has it, if another does.
+    /// Takes the lock; `Err` with the process that holds it, if there is one.
     pub fn take(home: &Home) -> Result<Result<Self, Option<u32>>, Error> {
         let path = home.lock_file();
         let mut file = switchboard_files::open_private(&path)
@@ -76,7 +76,7 @@ impl Lock {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
                 let mut holder = String::new();
-                // Who it is helps a person; not to know it changes nothing.
+                // The PID helps the user; without it, the result is the same.
                 let _ = file.read_to_string(&mut holder);
                 return Ok(Err(holder.trim().parse().ok()));
             }
@@ -97,7 +97,7 @@ impl Lock {
     }
 }
 
-/// Says that other users may change which programs are run.
+/// Warns that other users may change which programs are run.
 fn warn_of_group(config: &Path) {
     if switchboard_files::access(config).is_ok_and(Access::is_group_writable) {
         tracing::warn!(file = %config.display(), "The group may change the configuration, which names programs to run; `chmod g-w` takes that away.");
@@ -132,8 +132,8 @@ fn sweep(home: &Home) {
     }
 }
 
-/// The token that clients over TCP show. It is made when there is none, or one that another user may know or that
-/// is too short to be a secret.
+/// The token that clients over TCP present. A new one is made if there is none, or if it is too
+/// short to be a secret or another user may know it.
 pub(crate) fn token(home: &Home) -> Result<String, Error> {
     let path = home.token_file();
     match switchboard_files::read(&path, TOKEN_BYTES_MAX, Links::Refuse) {
@@ -161,7 +161,7 @@ pub(crate) fn token(home: &Home) -> Result<String, Error> {
     Ok(token)
 }
 
-/// The least length of a token: 128 bits in hexadecimal digits.
+/// The shortest token: 128 bits in hexadecimal digits.
 const TOKEN_BYTES_MIN: usize = 32;
 const TOKEN_BYTES_MAX: u64 = 4096;
 
@@ -170,12 +170,13 @@ fn private(path: &Path) -> Result<(), Error> {
         .context(format!("cannot make {} private", path.display()))
 }
 
-/// Only this user can have written or read it.
+/// Returns `true` if only this user can have written or read the file.
 fn is_own(found: Access) -> bool {
     found.owner == rustix::process::geteuid().as_raw() && !found.is_open()
 }
 
-/// Opens the gateway's own socket. The lock is held, so that one that is there is a leftover.
+/// Opens the gateway's own socket. Replaces an existing one, which is a leftover, since the lock is
+/// held.
 pub(crate) fn bind_socket(home: &Home) -> Result<UnixListener, Error> {
     let path = home.socket();
     if path.is_symlink() {
@@ -194,7 +195,8 @@ pub(crate) fn bind_socket(home: &Home) -> Result<UnixListener, Error> {
     Ok(listener)
 }
 
-/// The signals that the gateway heeds. Made before anything is there that would have to be stopped.
+/// The signals that the gateway handles. Created before anything is running that would have to be
+/// stopped.
 #[derive(Debug)]
 pub(crate) struct Signals {
     terminate: Signal,
@@ -212,8 +214,8 @@ impl Signals {
     }
 }
 
-/// Stops the gateway when a signal says so, at once when a second one does, and reads the
-/// configuration again on SIGHUP. Done when the gateway has stopped.
+/// Stops the gateway on a signal, without further waiting on a second one, and reloads the
+/// configuration on SIGHUP. Returns when the gateway has stopped.
 pub(crate) async fn until_stopped(gateway: &Arc<Gateway>, mut signals: Signals) {
     loop {
         tokio::select! {
@@ -229,18 +231,18 @@ pub(crate) async fn until_stopped(gateway: &Arc<Gateway>, mut signals: Signals) 
     let mut stopping = std::pin::pin!(gateway.stop());
     loop {
         tokio::select! {
-            // First, so that stopping has begun before anybody can hurry it.
+            // Polled first, so that the shutdown has begun before a signal can hurry it.
             biased;
             () = &mut stopping => break,
             _ = signals.terminate.recv() => {}
             _ = signals.interrupt.recv() => gateway.hurry(),
         }
     }
-    // Those on pipes have been answered; what they were told is on its way out.
+    // Clients on pipes have been answered; give them time to read the responses.
     let _ = timeout(LAST_ANSWERS, gateway.abandoned()).await;
 }
 
-/// How long the last answers may take to be read.
+/// The time to read the last responses.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// Opens the doors in the background.
@@ -261,8 +263,8 @@ pub(crate) fn open_doors(
     doors
 }
 
-/// Lets the process have as many open files as the system allows: each client and each server takes
-/// some.
+/// Raises the limit on open files as far as the system permits, because each client and each server
+/// takes some.
 pub(crate) fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     /// Closing all descriptors before a program is started takes longer with a limit of millions.

@@ -1,4 +1,4 @@
-//! `switchboard serve`: the gateway, until it is told to stop.
+//! `switchboard serve`: runs the gateway until it is stopped.
 
 use std::{
     io,
@@ -20,7 +20,7 @@ use crate::{
     runtime::{self, Lock, Signals},
 };
 
-/// How long a command that is the gateway for a moment may take.
+/// The longest time to wait for a command that is the gateway for a moment.
 const MOMENT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -68,7 +68,7 @@ pub fn run(home: Home, args: &Serve) -> Result<(), Error> {
     runtime::block_on(serve(home, config, environment, address, lock))?
 }
 
-/// Takes the lock. A command that is the gateway for a moment, without letting anybody join, is waited for.
+/// Takes the lock. Waits for a command that is the gateway for a moment and accepts no clients.
 fn take_lock(home: &Home) -> Result<Result<Lock, Option<u32>>, Error> {
     let until = Instant::now() + MOMENT;
     loop {
@@ -107,7 +107,8 @@ async fn serve(
     announce(&home, address, gateway.console_link().as_deref());
     runtime::until_stopped(&gateway, signals).await;
     doors.closed().await;
-    // A leftover socket does no harm, but one that is gone says at once that nobody is there.
+    // A leftover socket does no harm, but without it clients see at once that no gateway is
+    // running.
     let _ = std::fs::remove_file(home.socket());
     drop(lock);
     Ok(())
@@ -120,7 +121,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-#[expect(clippy::print_stdout)] // What a person or a script waits for.
+#[expect(clippy::print_stdout)] // The user or a script waits for these lines.
 fn announce(home: &Home, address: SocketAddr, console: Option<&str>) {
     println!("MCP      http://{address}/mcp");
     if let Some(link) = console {

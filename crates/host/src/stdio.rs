@@ -1,4 +1,5 @@
-//! `switchboard stdio`: MCP on standard input and output. Joins the running gateway, or is one.
+//! `switchboard stdio`: MCP on standard input and output. Connects to the running gateway, or
+//! becomes one.
 
 mod handover;
 mod join;
@@ -44,7 +45,7 @@ pub struct StdioArgs {
 }
 
 impl StdioArgs {
-    /// What is needed to see one server.
+    /// The arguments for the view of one server.
     pub fn of_server(name: &str, log_level: LevelFilter) -> Self {
         Self {
             view: View::Server(name.into()),
@@ -53,7 +54,7 @@ impl StdioArgs {
     }
 }
 
-/// A client on a pipe: the view that it has, and the directory that it works in.
+/// A client on a pipe: its view, and the directory that it works in.
 #[derive(Debug, Clone)]
 pub struct Client {
     view: View,
@@ -67,18 +68,18 @@ impl Client {
         Self { view, directory }
     }
 
-    /// The directory, as it is told to the gateway.
+    /// The directory, as it is sent to the gateway.
     pub fn project(&self) -> Option<Arc<str>> {
         Some(self.directory.as_deref()?.to_str()?.into())
     }
 
-    /// The environment of this process, as a gateway in it may hand it on.
+    /// The environment of this process, as a gateway in it may pass it on.
     pub fn environment(&self) -> Environment {
         Environment::current(self.directory.as_deref().map(Started::ByClient))
     }
 }
 
-/// Joins the gateway that runs, if one does and answers.
+/// Connects to the running gateway, if there is one and it answers.
 pub async fn join(home: &Home, client: &Client) -> Option<(Reader, Writer)> {
     join::connect(home, client).await.map(join::Link::into_ends)
 }
@@ -106,14 +107,14 @@ pub fn run(home: Home, args: &StdioArgs) -> Result<(), Error> {
     runtime::block_on(async move {
         let until = Instant::now() + join::PATIENCE;
         loop {
-            // Most often there is one; and to ask costs next to nothing.
+            // There usually is one, and the attempt costs next to nothing.
             if let Some(link) = join::connect(&home, &client).await {
                 return join::relay(home, client, link).await;
             }
             home.create()?;
             match Lock::take(&home)? {
                 Ok(lock) => return be(home, client, lock).await,
-                // Somebody is about to be the gateway, or to stop being it.
+                // Another process is about to become the gateway, or to stop being it.
                 Err(_) if Instant::now() < until => join::pause().await,
                 Err(holder) => {
                     let holder = holder.map_or_else(String::new, |pid| format!(" (process {pid})"));
@@ -125,7 +126,7 @@ pub fn run(home: Home, args: &StdioArgs) -> Result<(), Error> {
     })?
 }
 
-/// Is the gateway, for the client on standard input and whoever joins.
+/// Runs the gateway, for the client on standard input and for clients that connect later.
 async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Error> {
     let config = Config::load(home.config_file())?;
     let hosted = Hosted::start(home, config, &client, lock)?;
@@ -137,7 +138,8 @@ async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Error> {
         if let Err(error) = served.await {
             tracing::debug!(%error, "The client's pipe ended early.");
         }
-        // Those who have joined keep the gateway for as long as they need it, and so do servers that are being learnt.
+        // Connected clients keep the gateway running for as long as they need it, and so do servers
+        // that are being listed for the first time.
         gateway.deserted().await;
         gateway.stop().await;
     });
@@ -146,7 +148,7 @@ async fn be(home: Home, client: Client, lock: Lock) -> Result<(), Error> {
     Ok(())
 }
 
-/// A gateway in this process that others can join.
+/// A gateway in this process that other clients can connect to.
 struct Hosted {
     gateway: Arc<Gateway>,
     home: Arc<Home>,
@@ -162,7 +164,8 @@ impl Hosted {
         let address = config.listen_address();
         let home = Arc::new(home);
         let gateway = runtime::start(Arc::clone(&home), config, client.environment())?;
-        // After the first answer: others can wait for a moment, the client cannot.
+        // In the background: other clients can wait for a moment, but this one needs its first
+        // response.
         let (host, place) = (Arc::clone(&gateway), Arc::clone(&home));
         tokio::spawn(async move {
             let token = match runtime::token(&place) {
@@ -193,7 +196,8 @@ impl Hosted {
 
     async fn until_stopped(self) {
         runtime::until_stopped(&self.gateway, self.signals).await;
-        // A leftover socket does no harm, but one that is gone says at once that nobody is there.
+        // A leftover socket does no harm, but without it clients see at once that no gateway is
+        // running.
         let _ = std::fs::remove_file(self.home.socket());
     }
 }

@@ -1,4 +1,4 @@
-//! Connections: accepted, bounded, and served until they end.
+//! Connections: accepted, limited in number, and served until they end.
 
 use std::{
     convert::Infallible, future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
@@ -37,18 +37,18 @@ use crate::{
     problem::Problem,
 };
 
-/// A client may take so long to send the head of a request.
+/// The longest time that a client may take to send the head of a request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
-/// The longest head of a request. A longer one is answered with 431.
+/// The most bytes of the head of a request. A longer one is answered with 431.
 const HEAD_BYTES: usize = 32 * 1024;
-/// When the gateway stops, answers under way are given so long to be read.
+/// The time that clients have to read their last responses when the gateway stops.
 pub(crate) const LAST_ANSWERS: Duration = Duration::from_millis(500);
-/// So much waits in the system for a client to take it.
+/// The most unsent bytes that the system buffers per connection.
 #[cfg(target_os = "linux")]
 const UNSENT_BYTES: u32 = 256 * 1024;
-/// After an error to accept (out of file descriptors, say) the door rests.
+/// Pause after an error of `accept`, such as a lack of file descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
-/// Peers of one door that are looked up in `/proc` at a time.
+/// The most peers of one door that are looked up in `/proc` at a time.
 const LOOKUPS: usize = 4;
 
 /// The doors of the gateway and the connections through them.
@@ -60,14 +60,14 @@ pub(crate) struct Entrance {
     refusals: Mutex<LogThrottle>,
 }
 
-/// The room at one door. Clients at one do not wait for those at the other.
+/// The capacity of one door. Clients at one door do not wait for clients at the other.
 #[derive(Debug)]
 struct DoorState {
     slots: Arc<ConnectionSlots>,
     lookups: Arc<Semaphore>,
 }
 
-/// The far end of a connection, as the system names it.
+/// The far end of a connection, as the system identifies it.
 #[derive(Debug, Clone, Copy)]
 enum FarEnd {
     Tcp {
@@ -81,11 +81,11 @@ enum FarEnd {
     },
 }
 
-/// One connection while it lasts.
+/// One open connection.
 #[derive(Debug)]
 pub(crate) struct Visit {
     pub(crate) door: Door,
-    /// Tells the connection from others.
+    /// Distinguishes the connection from others.
     pub(crate) key: u64,
     pub(crate) patience: StallPolicy,
     place: ConnectionSlot,
@@ -108,7 +108,7 @@ impl Entrance {
         }
     }
 
-    /// Waits until the last answers are out, for a bounded time.
+    /// Waits until the last responses are sent, for a bounded time.
     pub(crate) async fn closed(&self) {
         let closed = async {
             self.tcp.slots.empty().await;
@@ -124,7 +124,7 @@ impl Entrance {
         }
     }
 
-    /// The process at the other end. It is looked up once for each connection.
+    /// The process at the other end, looked up once per connection.
     pub(crate) async fn peer<'a>(&self, visit: &'a Visit) -> &'a Peer {
         visit
             .peer
@@ -135,7 +135,7 @@ impl Entrance {
                 let containment = self.inbound.core.deps().containment.clone();
                 let far_end = visit.far_end;
                 let looked_up = spawn_blocking(move || {
-                    // The turn lasts as long as the work, even if the connection is closed meanwhile.
+                    // Held until the lookup ends, even if the connection is closed in the meantime.
                     let _turn = turn;
                     match far_end {
                         FarEnd::Tcp { theirs, ours } => peer::on_tcp(&containment, theirs, ours),
@@ -184,7 +184,8 @@ impl Entrance {
     }
 }
 
-/// The connection of a request, for addresses that look at the peer only once they know that it matters.
+/// The connection of a request, for routes that look up the peer only once they know that it
+/// matters.
 #[derive(Debug, Clone)]
 pub struct Knock {
     pub(crate) entrance: Arc<Entrance>,
@@ -192,7 +193,7 @@ pub struct Knock {
 }
 
 impl Knock {
-    /// The process at the other end, where the system tells; an error if it may not come in.
+    /// The process at the other end, if the system identifies it; an error if it must not connect.
     pub async fn peer(&self) -> Result<Option<PeerProcess>, Problem> {
         match self.entrance.peer(&self.visit).await {
             Peer::Welcome(process) => Ok(process.clone()),
@@ -204,7 +205,7 @@ impl Knock {
 }
 
 impl Visit {
-    /// The client has shown who it is. `false` if there are too many connections of those.
+    /// Marks the client as authenticated. Returns `false` if there are too many such connections.
     pub(crate) fn know(&self) -> bool {
         self.place.know()
     }
@@ -219,7 +220,7 @@ where
     let next = || async {
         let (stream, theirs) = listener.accept().await?;
         let ours = stream.local_addr()?;
-        // Answers are small and awaited: they must not wait for more to come.
+        // Responses are small and awaited, so they must not wait for more data.
         stream.set_nodelay(true)?;
         bound_unsent(&stream);
         Ok((stream, FarEnd::Tcp { theirs, ours }))
@@ -283,7 +284,7 @@ async fn accept<S, N, R, F>(
                 if let Some(times) = errors.count() {
                     tracing::warn!(%error, times, door = door.as_str(), "Cannot accept connections.");
                 }
-                // It may be for want of file descriptors, some of which strangers have.
+                // File descriptors may have run out, and unauthenticated clients hold some of them.
                 entrance.tcp.slots.evict();
                 sleep(ACCEPT_REST).await;
             }
@@ -291,8 +292,8 @@ async fn accept<S, N, R, F>(
     }
 }
 
-/// Keeps the system from taking megabytes for a client that does not read: what it cannot take is kept
-/// once for all, here.
+/// Keeps the system from buffering megabytes for a client that does not read. The gateway keeps
+/// unsent messages itself, once for all clients.
 fn bound_unsent(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     if let Err(error) = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES) {
@@ -302,7 +303,8 @@ fn bound_unsent(stream: &TcpStream) {
     let _ = stream;
 }
 
-/// How long a door serves: strangers until the gateway stops; its owner can watch it stop.
+/// Waits for the end of a door: TCP closes when the gateway begins to stop; the socket stays open,
+/// so that the owner can watch the gateway stop.
 async fn until(inbound: &Inbound, door: Door) {
     match door {
         Door::Tcp => inbound.core.lifecycle.stopped().await,
@@ -319,7 +321,7 @@ where
     let stream = StallGuard::new(stream, visit.patience.clone());
     let service = service_fn(|request| {
         let (visit, route) = (Arc::clone(&visit), &route);
-        // Made where it is awaited: a future of this size is not worth moving.
+        // Created where it is awaited, because a future of this size is costly to move.
         async move { Ok::<_, Infallible>(route(visit, request).await) }
     });
     let connection = http1::Builder::new()
@@ -329,7 +331,7 @@ where
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut connection = pin!(connection);
-    // Looked at when it is ready, and not whenever the connection is.
+    // Polled only when it is woken, not whenever the connection is.
     let mut stopped = FuturesUnordered::from_iter([until(&entrance.inbound, visit.door)]);
     let ended = tokio::select! {
         biased;

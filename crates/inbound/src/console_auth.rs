@@ -1,8 +1,9 @@
-//! Who may use the console: keys that open it once, and the sessions that they are changed for.
+//! Console authentication: one-time keys, and the sessions that they are exchanged for.
 //!
-//! A key is part of a link that the gateway's owner is given. It is good once, for a day, and in this run of the
-//! gateway. So is a session, until it is ended: sessions are kept in memory only, so that a restart, which a
-//! new token needs, ends all of them.
+//! A key is part of a link that the owner of the gateway receives. It is valid once, for a day, and
+//! in this run of the gateway. A session is valid for a day and in this run, too, until it is
+//! ended. Sessions are kept in memory only, so that a restart, which a new token requires, ends all
+//! of them.
 
 use std::{
     collections::VecDeque,
@@ -20,50 +21,51 @@ use switchboard_rest::console as rest;
 use switchboard_text::hex;
 use tokio::{sync::watch, time::timeout};
 
-/// The most keys at a time: the next one takes the place of the oldest.
+/// The most keys at a time. A new key replaces the oldest.
 const KEYS_MAX: usize = 16;
-/// The most sessions at a time, likewise.
+/// The most sessions at a time. A new session replaces the oldest.
 const SESSIONS_MAX: usize = 32;
-/// How long a key is good.
+/// Validity of a key.
 const KEY_LIFE: Duration = Duration::from_hours(24);
-/// How long a session is good.
+/// Validity of a session.
 const SESSION_LIFE: Duration = Duration::from_hours(24);
-/// The length of a session's ID.
+/// The length of a session ID.
 const ID_CHARS: usize = 16;
-/// Stands in front of a nonce that is signed, so that the signature is good for nothing else.
+/// Prefix of a nonce before it is signed, so that the signature is valid for no other purpose.
 const PROOF: &str = "switchboard console\n";
 
-/// The domain whose names are this machine for every browser.
+/// The domain whose names every browser resolves to this machine.
 const DOMAIN: &str = "localhost";
 /// The port that browsers leave out.
 const HTTP_PORT: u16 = 80;
 
-/// Why there is no console.
+/// The reason why there is no console.
 pub fn no_console(taken: SocketAddr) -> String {
     format!("another program listens on {taken}, where a browser may look for the console")
 }
-/// What a person can do about it.
+/// Advice for the user.
 pub const NO_CONSOLE_HINT: &str = "end that program and start the gateway again, or choose another port with `listen` in the configuration or `serve --listen`";
 
-/// The name of the console in this run, the keys that have been given out, and the sessions.
+/// The console of this run: its host name, the keys that were issued, and the sessions.
 pub struct Console {
-    /// What a browser keeps for an address, it keeps for this name, which no other program had.
+    /// The host name, new in each run. Browsers store data per host name, and no other program has
+    /// used this one.
     name: String,
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
-    /// The oldest first.
+    /// Oldest first.
     keys: VecDeque<Key>,
-    /// The oldest first.
+    /// Oldest first.
     sessions: VecDeque<Session>,
 }
 
 struct Key {
     secret: String,
     until: SystemTime,
-    /// The session that asked for it. It ends with that.
+    /// The session that requested the key. The key ends with it.
     by: Option<Arc<str>>,
 }
 
@@ -80,7 +82,7 @@ struct Session {
 /// The session of a request.
 #[derive(Debug, Clone)]
 pub struct Signed {
-    /// The name of the session, which opens nothing.
+    /// The session ID, which is not a credential.
     pub id: Arc<str>,
     left: Duration,
     end: watch::Receiver<()>,
@@ -89,7 +91,7 @@ pub struct Signed {
 impl Signed {
     /// Waits until the session has ended.
     pub(crate) async fn ended(mut self) {
-        // Nothing is ever sent: the sender goes with the session.
+        // No value is ever sent: the sender is dropped with the session.
         let _ = timeout(self.left, self.end.changed()).await;
     }
 }
@@ -97,25 +99,25 @@ impl Signed {
 /// A new session.
 #[derive(Debug)]
 pub struct SignedIn {
-    /// The name of the session, which opens nothing.
+    /// The session ID, which is not a credential.
     pub id: Arc<str>,
-    /// The ID and the secret, with a dot between them.
+    /// The ID and the secret, separated by a dot.
     pub token: String,
-    /// When it ends.
+    /// Time when the session ends.
     pub until: SystemTime,
 }
 
-/// Why nobody is signed in.
+/// The reason why a sign-in failed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The key was never good, or is not any more.
+    /// The key is unknown, used or expired.
     Key,
-    /// There is no randomness.
+    /// The system provides no random numbers.
     Random,
 }
 
 impl Console {
-    /// `None` if there is no randomness.
+    /// `None` if the system provides no random numbers.
     pub(crate) fn new() -> Option<Self> {
         Some(Self {
             name: format!("{}.{DOMAIN}", secret()?),
@@ -123,7 +125,7 @@ impl Console {
         })
     }
 
-    /// The name and this port, as browsers send them.
+    /// The host name with this port, as browsers send it.
     pub(crate) fn host(&self, port: u16) -> Box<str> {
         match port {
             HTTP_PORT => self.name.as_str().into(),
@@ -131,7 +133,8 @@ impl Console {
         }
     }
 
-    /// A new key, which ends with the session that asks for it; `None` if there is no randomness.
+    /// A new key, which ends with the session that requested it; `None` if the system provides no
+    /// random numbers.
     pub(crate) fn key(&self, by: Option<&Signed>, now: SystemTime) -> Option<String> {
         let secret = secret()?;
         let mut inner = self.lock(now);
@@ -146,12 +149,12 @@ impl Console {
         Some(secret)
     }
 
-    /// Whether this is a key that is still good. A key has 128 random bits, so that guesses need not be counted.
+    /// Tests if a key is valid. A key has 128 random bits, so attempts need not be counted.
     pub fn is_key(&self, key: &str, now: SystemTime) -> bool {
         self.lock(now).find(key).is_some()
     }
 
-    /// Changes a key for a session.
+    /// Exchanges a key for a session.
     pub fn sign_in(&self, key: &str, now: SystemTime) -> Result<SignedIn, Refused> {
         let secret = secret().ok_or(Refused::Random)?;
         let mut id = self::secret().ok_or(Refused::Random)?;
@@ -177,7 +180,7 @@ impl Console {
         Ok(SignedIn { id, token, until })
     }
 
-    /// The session with this token, if it is still good.
+    /// The session with this token, if it is valid.
     pub(crate) fn session(&self, token: &str, now: SystemTime) -> Option<Signed> {
         let (id, secret) = token.split_once('.')?;
         let mut inner = self.lock(now);
@@ -194,18 +197,19 @@ impl Console {
         })
     }
 
-    /// Proves to the page of a session that this is the gateway which opened it; `None` if there is no such session.
+    /// Proves to the page of a session that this is the gateway that opened it; `None` if there is
+    /// no such session.
     pub fn prove(&self, id: &str, nonce: &str, now: SystemTime) -> Option<String> {
         let inner = self.lock(now);
         let session = inner.sessions.iter().find(|session| *session.id == *id)?;
-        // Any key will do for HMAC.
+        // HMAC accepts keys of any length.
         let mut mac = Hmac::<Sha256>::new_from_slice(session.secret.as_bytes()).ok()?;
         mac.update(PROOF.as_bytes());
         mac.update(nonce.as_bytes());
         Some(hex::encode(&mac.finalize().into_bytes()))
     }
 
-    /// Every session.
+    /// All sessions.
     pub fn sessions(&self, now: SystemTime) -> Vec<rest::Session> {
         let inner = self.lock(now);
         let sessions = inner.sessions.iter().map(|session| rest::Session {
@@ -217,7 +221,8 @@ impl Console {
         sessions.collect()
     }
 
-    /// Ends the session of this ID, or all with all keys; gives the IDs of those that ended.
+    /// Ends the session with this ID, or all sessions and all keys. Returns the IDs of the ended
+    /// sessions.
     pub fn sign_out(&self, id: Option<&str>, now: SystemTime) -> Vec<Arc<str>> {
         let mut inner = self.lock(now);
         if id.is_none() {
@@ -231,7 +236,7 @@ impl Console {
         ended.into_iter().map(|session| session.id).collect()
     }
 
-    /// What is good now.
+    /// Locks the keys and sessions, and removes the expired ones.
     fn lock(&self, now: SystemTime) -> MutexGuard<'_, Inner> {
         let mut guard = self.inner.lock();
         let Inner { keys, sessions } = &mut *guard;
@@ -243,7 +248,7 @@ impl Console {
 }
 
 impl Inner {
-    /// The place of a key. All of them are compared, each to its end: how long it takes says nothing.
+    /// The index of a key. Every key is compared to its end, so that the time reveals nothing.
     fn find(&self, key: &str) -> Option<usize> {
         let keys = self.keys.iter();
         let found: Vec<bool> = keys.map(|one| is_same(&one.secret, key)).collect();
@@ -251,7 +256,7 @@ impl Inner {
     }
 }
 
-/// In the same time wherever they differ.
+/// Compares in constant time.
 fn is_same(secret: &str, shown: &str) -> bool {
     bool::from(secret.as_bytes().ct_eq(shown.as_bytes()))
 }
@@ -293,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_opens_once() {
+    fn key_is_valid_once() {
         let (console, now) = rig();
         let key = console.key(None, now).unwrap();
         assert_eq!(key.len(), 32);
@@ -304,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_good_for_a_day_and_so_is_a_session() {
+    fn keys_and_sessions_expire_after_a_day() {
         let (console, now) = rig();
         let early = console.key(None, now).unwrap();
         let late = console.key(None, now).unwrap();
@@ -319,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_too_many_keys_is_forgotten() {
+    fn oldest_of_too_many_keys_is_dropped() {
         let (console, now) = rig();
         let keys: Vec<_> = (0..=KEYS_MAX)
             .map(|_| console.key(None, now).unwrap())
@@ -342,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn ended_session_is_good_no_more() {
+    fn ended_session_is_invalid() {
         let (console, now) = rig();
         let (one, two, three) = (
             session(&console, now),
@@ -364,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn ended_session_takes_its_keys_along() {
+    fn keys_end_with_their_session() {
         let (console, now) = rig();
         let thief = session(&console, now);
         let signed = console.session(&thief.token, now).unwrap();
@@ -379,7 +384,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn end_of_session_is_seen() {
+    async fn waiting_request_sees_session_end() {
         let (console, now) = rig();
         let (one, two) = (session(&console, now), session(&console, now));
         let ended = |of: &SignedIn| console.session(&of.token, now).unwrap().ended();
@@ -402,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_gateway_of_a_session_can_prove_it() {
+    fn only_the_issuing_gateway_can_prove_session() {
         let (console, now) = rig();
         let one = session(&console, now);
         let proof = console.prove(&one.id, "nonce", now).unwrap();
@@ -414,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_nothing_that_anybody_else_can_make() {
+    fn forged_session_tokens_are_rejected() {
         let (console, now) = rig();
         let one = session(&console, now);
         let (id, secret) = one.token.split_once('.').unwrap();

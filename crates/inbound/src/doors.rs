@@ -1,4 +1,4 @@
-//! The doors: loopback TCP and the gateway's own socket, and which way each request goes from there.
+//! The doors, loopback TCP and the gateway's own socket, and the routing of their requests.
 
 use std::{io::Cursor, sync::Arc, time::SystemTime};
 
@@ -42,15 +42,15 @@ use crate::{
     problem::Problem,
 };
 
-/// The word by which a client on the socket asks for a pipe.
+/// The `Upgrade` value with which a client on the socket requests a pipe.
 pub const PIPE_UPGRADE: &str = "mcp-pipe";
-/// Where it asks; the view comes after it, as in `/pipe/direct` and `/pipe/s/NAME`.
+/// The path of that request. The view follows it, as in `/pipe/direct` and `/pipe/s/NAME`.
 pub const PIPE_PATH: &str = "/pipe/";
 
-/// The header in which it says in which folder its client works, percent-encoded.
+/// The header with the folder that the client works in, percent-encoded.
 pub const PIPE_PROJECT: &str = "switchboard-project";
 
-/// With so many clients no further pipe is opened.
+/// The most clients on pipes. Further ones are rejected.
 const PIPES_MAX: usize = 16_384;
 
 /// Serves clients through any number of doors.
@@ -61,15 +61,15 @@ pub struct Doors(Arc<Inner>);
 struct Inner {
     inbound: Arc<Inbound>,
     token: Token,
-    /// Every address but those of MCP.
+    /// Routes for every path except those of MCP.
     router: Router,
-    /// Tests if an address of it is for anyone.
+    /// Tests if a path of `router` needs no authentication.
     is_open: fn(&str) -> bool,
     entrance: Arc<Entrance>,
 }
 
 impl Doors {
-    /// Doors to this gateway. Who comes over TCP has to show the token.
+    /// Doors to this gateway. Clients over TCP have to present the token.
     pub fn new(
         inbound: Arc<Inbound>,
         token: &str,
@@ -85,7 +85,8 @@ impl Doors {
         }))
     }
 
-    /// Serves clients on this machine until the gateway stops. The gateway knows its address from the call on.
+    /// Serves clients on this machine until the gateway stops. The address is known to the gateway
+    /// as soon as this returns its future.
     pub fn serve_tcp(&self, ports: Ports) -> impl Future<Output = ()> + Send + use<> {
         self.0.inbound.listens(&ports);
         let inner = Arc::clone(&self.0);
@@ -99,7 +100,7 @@ impl Doors {
                     connection::accept_tcp(&entrance, listener, route).await;
                 });
             }
-            // One that is cancelled with the runtime has ended as well.
+            // A task that is cancelled with the runtime has ended as well.
             while accepting.join_next().await.is_some() {}
         }
     }
@@ -111,7 +112,7 @@ impl Doors {
         connection::accept_socket(&self.0.entrance, listener, route).await;
     }
 
-    /// Waits until the last answers are out, bounded.
+    /// Waits until the last responses are sent, for a bounded time.
     pub async fn closed(&self) {
         self.0.entrance.closed().await;
     }
@@ -177,11 +178,11 @@ async fn route(
     }
 }
 
-/// Which of the two HTTP transports an address is for.
+/// The two HTTP transports.
 #[derive(Debug, Clone, Copy)]
 enum Transport {
     Streamable,
-    /// The one of 2024-11-05.
+    /// HTTP+SSE of 2024-11-05.
     Sse,
 }
 
@@ -192,7 +193,7 @@ fn open_sse(
     request: &Request<Incoming>,
 ) -> Response<Answer> {
     if *request.method() != Method::GET {
-        // Newer clients try to POST first, and take this as the word to use GET.
+        // Newer clients try POST first, and use GET after this status.
         return http::status(StatusCode::METHOD_NOT_ALLOWED);
     }
     sse::open(inbound, view, principal)
@@ -214,14 +215,14 @@ async fn sse_message(
     }
 }
 
-/// A request that may come in, and its sender.
+/// An admitted request, and its sender.
 struct Admitted {
     principal: Principal,
     actor: Actor,
     session: Option<Signed>,
 }
 
-/// Decides whether a request may come in.
+/// Checks that a request may come in.
 async fn admit(
     inner: &Inner,
     visit: &Visit,
@@ -239,25 +240,26 @@ async fn admit(
         session,
     };
     if principal == Principal::Anyone && !is_mcp {
-        // An address that any process may use looks at the peer itself before it gives anything away.
+        // An address that any process may use checks the peer itself before it reveals anything.
         return Ok(admitted);
     }
-    // To look up a peer on TCP takes milliseconds, which a client that connects for each call would pay each time.
-    // MCP gives no more than calls, which the rules are about; decisions and changes are REST.
+    // Looking up a peer on TCP takes milliseconds, which a client that connects for each call would
+    // pay each time. MCP permits only calls, which the rules cover; decisions and changes go over
+    // REST.
     if visit.door == Door::Socket || !is_mcp {
         match inner.entrance.peer(visit).await {
             Peer::Welcome(process) => admitted.actor.peer.clone_from(process),
             Peer::Refused(stranger) => return Err(Away::Peer(stranger.clone())),
         }
     }
-    // A client of which nothing is asked has shown nothing: it keeps no place from those that have.
+    // An anonymous client has not authenticated, so it takes no slot from clients that have.
     if principal == Principal::Owner && !visit.know() {
         return Err(Away::Crowd);
     }
     Ok(admitted)
 }
 
-/// Checks Host, Origin and token, or a session of the console, which it gives.
+/// Checks Host, Origin and token, or a session of the console, which it returns.
 fn admit_tcp(
     inner: &Inner,
     is_mcp: bool,
@@ -268,7 +270,7 @@ fn admit_tcp(
     let Err(away) = auth::check_token(&inner.token, request.headers()) else {
         return Ok((Principal::Owner, None));
     };
-    // The console looks and decides; it is no client of MCP.
+    // The console reads and decides; it is not an MCP client.
     if let Some(session) = session(inner, request).filter(|_| !is_mcp) {
         auth::check_own_page(console, request.headers())?;
         return Ok((Principal::Owner, Some(session)));
@@ -281,17 +283,17 @@ fn admit_tcp(
     Err(away)
 }
 
-/// The door of a client that shows a session of the console.
+/// The door of a client with a session of the console.
 pub const CONSOLE: &str = "console";
 
-/// The session of the console that is shown.
+/// The session of the console that the request presents.
 fn session(inner: &Inner, request: &Request<Incoming>) -> Option<Signed> {
     let console = &inner.inbound.console;
     let shown = auth::bearer(request.headers())?;
     console.session(shown, SystemTime::now())
 }
 
-/// Why a request is refused before anything is done about it.
+/// The reason why a request is rejected before it is handled.
 enum Away {
     Gate(TurnedAway),
     Peer(Stranger),
@@ -351,7 +353,7 @@ fn turn_away(away: &Away, is_mcp: bool) -> Response<Answer> {
     response
 }
 
-/// What comes after this in an MCP address; `None` for any other path.
+/// The rest of an MCP path after `root`; `None` for any other path.
 fn under<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(root)?;
     match rest.strip_prefix('/') {
@@ -360,8 +362,10 @@ fn under<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     }
 }
 
-/// Tests if a path asks for metadata of the gateway, of which there is none. A client that was refused for want of a token
-/// looks for it there, without a token; a refusal would have it take the gateway for an authorization server.
+/// Tests if a path asks for metadata of the gateway, of which there is none.
+///
+/// A client that was rejected for lack of a token looks for it there, without a token. If that were
+/// rejected, too, the client would take the gateway for an authorization server.
 fn is_well_known(path: &str) -> bool {
     path == "/.well-known" || path.contains("/.well-known/")
 }
@@ -409,12 +413,12 @@ fn pipe(inner: &Inner, visit: &Visit, mut request: Request<Incoming>) -> Respons
     let project = request.headers().get(PIPE_PROJECT);
     let project = project.and_then(|said| Some(percent::decode(said.to_str().ok()?)?.into_owned()));
     let project = project.map(Arc::from);
-    // A client on a pipe may be suspended for as long as its user likes.
+    // A user may suspend a client on a pipe for any length of time.
     visit.patience.keep();
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
-        // That is what is accepted at the socket.
+        // The type that the socket's door accepts.
         let Ok(parts) = upgraded.downcast::<TokioIo<StallGuard<UnixStream>>>() else {
             return;
         };

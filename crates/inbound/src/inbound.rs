@@ -1,4 +1,5 @@
-//! The clients' side of the gateway: who is connected, and where the gateway listens.
+//! The clients' side of the gateway: connected clients, and the addresses that the gateway listens
+//! on.
 
 use std::{
     net::SocketAddr,
@@ -37,7 +38,7 @@ pub struct Inbound {
     listening: OnceLock<Listening>,
 }
 
-/// Where it listens for HTTP.
+/// The address for HTTP.
 #[derive(Debug)]
 struct Listening {
     address: SocketAddr,
@@ -46,7 +47,7 @@ struct Listening {
 }
 
 impl Inbound {
-    /// `None` if there is no randomness.
+    /// `None` if the system provides no random numbers.
     pub fn new(core: Arc<Core>) -> Option<Arc<Self>> {
         let inbound = Arc::new(Self {
             core,
@@ -60,8 +61,8 @@ impl Inbound {
         Some(inbound)
     }
 
-    /// Serves a client on a pipe until it leaves, or `is_gone` tells that it has. That is noticed even if nothing is
-    /// read. `project` is the folder that it works in, if that is known.
+    /// Serves a client on a pipe until it leaves, or `is_gone` returns `true`, which is noticed
+    /// even if nothing is read. `project` is the folder that it works in, if known.
     pub async fn serve_pipe(
         &self,
         view: View,
@@ -77,34 +78,34 @@ impl Inbound {
         pipe::serve(core, view, project, reader, writer, is_gone).await
     }
 
-    /// A client is here until this has ended.
+    /// Counts a client as connected until the future completes.
     pub(crate) async fn attend(&self, client: impl Future<Output = ()>) {
         let _present = Present::new(self);
         client.await;
     }
 
-    /// The number of connected clients, without those that may have left.
+    /// The number of connected clients, without silent ones that may have left.
     pub fn clients(&self) -> usize {
         let sessions = self.sessions.count();
         sessions.saturating_sub(self.silent().len()) + self.pipes()
     }
 
-    /// The clients that have said nothing for a while, and may have left.
+    /// The clients that have been silent for a while and may have left.
     pub fn silent(&self) -> Vec<Arc<Session>> {
         self.sessions.silent()
     }
 
-    /// The clients with a pipe or a stream of their own.
+    /// The number of clients with a pipe or a stream of their own.
     pub(crate) fn pipes(&self) -> usize {
         *self.pipes.borrow()
     }
 
-    /// Follows the number of those clients.
+    /// Subscribes to the number of those clients.
     pub fn watch_pipes(&self) -> watch::Receiver<usize> {
         self.pipes.subscribe()
     }
 
-    /// Takes note of where it listens, the first time.
+    /// Records the address that the gateway listens on, the first time.
     pub(crate) fn listens(&self, ports: &Ports) {
         let console = match ports.taken {
             Some(taken) => {
@@ -119,7 +120,7 @@ impl Inbound {
         });
     }
 
-    /// Where it listens for HTTP.
+    /// The address for HTTP.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listening.get().map(|listening| listening.address)
     }
@@ -134,8 +135,8 @@ impl Inbound {
         self.listening.get()?.console.as_ref().err().copied()
     }
 
-    /// A link that opens the console, once, for a session of it if one asks; `None` if there is no console, or no
-    /// randomness.
+    /// A one-time link to the console, which ends with `session` if that is given; `None` if there
+    /// is no console, or the system provides no random numbers.
     pub fn console_link(&self, session: Option<&Signed>) -> Option<String> {
         let host = self.console_host()?;
         let key = self.console.key(session, SystemTime::now())?;
@@ -143,7 +144,7 @@ impl Inbound {
     }
 }
 
-/// Ends sessions that nobody uses, now and then.
+/// Ends idle sessions, and removes expired results, at intervals.
 async fn sweep_sessions(inbound: Weak<Inbound>) {
     loop {
         let idle = || Some(inbound.upgrade()?.core.config.load().sessions.idle);
@@ -158,7 +159,7 @@ async fn sweep_sessions(inbound: Weak<Inbound>) {
         let core = Arc::clone(&inbound.core);
         if ended > 0 {
             tracing::debug!(ended, "Ended sessions that were idle.");
-            // What is known of a session that has ended would keep its memory.
+            // Entries of ended sessions would keep their memory.
             core.audience.prune();
         }
         tokio::task::spawn_blocking(move || core.results.sweep(&core.config.load()));

@@ -1,4 +1,4 @@
-//! Listening: a stream of what changes, for a client of 2026-07-28.
+//! Listen streams, which notify a client of 2026-07-28 of changes.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use switchboard_outbound::upstream::{Upstream, Watch};
 use switchboard_wire::{encode, meta, method};
 use tokio::sync::watch;
 
-/// An open stream. Dropping it ends what was asked of servers for it.
+/// An open stream. Dropping it ends its subscriptions at servers.
 #[derive(Debug)]
 pub(crate) struct Listening {
     core: Arc<Core>,
@@ -29,12 +29,12 @@ pub(crate) struct Listening {
     changes: watch::Receiver<u64>,
     notifications: Arc<NotificationQueue>,
     _watches: Vec<Watch>,
-    /// The first message says what will be heard.
+    /// The first message, which lists the notifications that will be sent.
     opening: Option<Bytes>,
     ended: bool,
 }
 
-/// Which lists the client wants to hear of.
+/// The lists whose changes the client wants.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     tools: bool,
@@ -44,7 +44,7 @@ struct Wanted {
 
 /// The most resources that one stream watches.
 const URIS_MAX: usize = 256;
-/// The most bytes of their URIs and of the id of the stream, which are kept as long as it is open.
+/// The most bytes of their URIs and of the id of the stream, which are kept while it is open.
 const KEPT_BYTES: usize = 256 * 1024;
 
 impl Listening {
@@ -88,9 +88,9 @@ impl Listening {
             );
             return Err(Error::invalid_params(message));
         }
-        // On its own: the stream may be open long after the frame that it came in.
+        // Copied: the stream may outlive the frame that it came in.
         let id = id.detached();
-        // Looked at before the servers are asked: what changes in between is told.
+        // Before the servers are asked, so that a change in between is reported.
         let mut changes = core.live_catalog.changes();
         changes.borrow_and_update();
         let shown = ListFingerprints::now(core, &view);
@@ -116,7 +116,7 @@ impl Listening {
         })
     }
 
-    /// The next message; the last one is the answer to the request.
+    /// The next message. The last one is the response to the request.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         if let Some(opening) = self.opening.take() {
             return Some(opening);
@@ -148,7 +148,7 @@ impl Listening {
         }
     }
 
-    /// The answer that ends the stream.
+    /// The response that ends the stream.
     pub(crate) fn end(&mut self) -> Bytes {
         self.ended = true;
         let result = Raw::object([
@@ -173,7 +173,7 @@ impl Wanted {
     }
 }
 
-/// The notifications that the protocol itself lets a client ask for.
+/// The notifications that the protocol itself defines for this.
 const KNOWN: [&str; 4] = [
     "toolsListChanged",
     "promptsListChanged",
@@ -187,7 +187,7 @@ fn wants_more(filter: &Raw) -> bool {
     asked.iter().any(|(name, _)| !KNOWN.contains(&&**name))
 }
 
-/// Watches what can be watched; gives the names of those.
+/// Watches the resources that can be watched. Also returns their URIs.
 async fn watch_all(
     core: &Arc<Core>,
     view: &View,
@@ -206,7 +206,7 @@ async fn watch_all(
             tracing::debug!(%uri, reason = %failure.message(), "A resource is not watched.");
             continue;
         }
-        // A server that is not there is waited for once.
+        // A server that is not available is waited for once.
         if away
             .as_ref()
             .is_some_and(|away| Arc::ptr_eq(away, &upstream))

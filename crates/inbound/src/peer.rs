@@ -1,7 +1,8 @@
-//! The process at the other end of a connection: the gateway's user, and none of its servers.
+//! The process at the other end of a connection, which must belong to the gateway's user and to
+//! none of its servers.
 //!
-//! A server runs as the same user as the gateway, so it can open the socket and read the token. What it starts
-//! is told by its ancestors; see [`Containment::lineage`].
+//! A server runs as the same user as the gateway, so it can open the socket and read the token. The
+//! processes that it starts are recognised by their ancestors; see [`Containment::lineage`].
 
 use std::{
     net::{IpAddr, Ipv6Addr, SocketAddr},
@@ -14,9 +15,9 @@ use switchboard_contain::{Containment, Lineage, Process, Ticks};
 /// The process at the other end of a connection, or the reason to refuse it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// It may come in. The process is known where the system tells.
+    /// The process may connect. It is known if the system identifies it.
     Welcome(Option<PeerProcess>),
-    /// It may not.
+    /// The process must not connect.
     Refused(Stranger),
 }
 
@@ -29,12 +30,12 @@ pub(crate) enum Stranger {
     User(u32),
     /// Its end of the connection is not on this machine, or is closed.
     Elsewhere,
-    /// The system does not tell what it is, or it has ended.
+    /// The system does not identify it, or it has ended.
     Unknown,
 }
 
 impl Stranger {
-    /// The refusal, for the process that is refused.
+    /// The error for the refused process.
     pub(crate) const fn message(&self) -> &'static str {
         match self {
             Self::Server(_) => {
@@ -71,8 +72,8 @@ impl Stranger {
     }
 }
 
-/// The peer on the gateway's own socket, whose process was there when the connection was accepted. Reads `/proc`, so
-/// it may block.
+/// The peer on the gateway's own socket, whose process existed when the connection was accepted.
+/// Reads `/proc`, so it may block.
 pub(crate) fn on_socket(
     containment: &Containment,
     uid: u32,
@@ -82,7 +83,7 @@ pub(crate) fn on_socket(
     if uid != rustix::process::geteuid().as_raw() {
         return Peer::Refused(Stranger::User(uid));
     }
-    // The system has no number for a process outside of this PID namespace, where no server can be.
+    // The system has no PID for a process outside of this PID namespace, where no server can be.
     let Some(pid) = pid.filter(|pid| *pid > 0) else {
         return Peer::Welcome(None);
     };
@@ -93,7 +94,7 @@ pub(crate) fn on_socket(
     judge(containment.lineage(pid.unsigned_abs(), accepted))
 }
 
-/// The peer on TCP, found by the socket that it has at its end. Reads `/proc`, so it may block.
+/// The peer on TCP, found by the socket at its end. Reads `/proc`, so it may block.
 pub(crate) fn on_tcp(containment: &Containment, theirs: SocketAddr, ours: SocketAddr) -> Peer {
     if cfg!(not(target_os = "linux")) {
         return Peer::Welcome(None);
@@ -104,9 +105,10 @@ pub(crate) fn on_tcp(containment: &Containment, theirs: SocketAddr, ours: Socket
         row_of(&table, theirs, ours)
     });
     match row {
-        // The other end is in another network namespace: that of Windows with WSL in mirrored mode, say. A server
-        // cannot connect to a loopback address from such a place, but one that resets its connection as soon as the
-        // request is sent leaves no row behind either. The two look the same, so both are refused.
+        // The other end is in another network namespace: that of Windows with WSL in mirrored mode,
+        // for example. A server cannot connect to a loopback address from there, but a server that
+        // resets its connection as soon as the request is sent leaves no row behind either. The two
+        // look the same, so both are refused.
         None => Peer::Refused(Stranger::Elsewhere),
         // Closed by every process that had it.
         Some(Row { inode: 0, .. }) => Peer::Refused(Stranger::Unknown),
@@ -123,11 +125,11 @@ fn judge(lineage: Lineage) -> Peer {
     }
 }
 
-/// Whether a socket was made by an account that no server of this gateway can use.
+/// Tests if a socket was created by an account that no server of this gateway can use.
 ///
-/// The system does not show the files of other accounts, so that their processes are not found. A server is of the
-/// gateway's own account, unless it runs a program that is setuid. It also has the account's subordinate numbers, but
-/// those are no accounts. Root could take any account, and is shown every file.
+/// The system does not show the files of other accounts, so their processes are not found. A server
+/// has the gateway's own account, unless it runs a setuid program. It also has the account's
+/// subordinate UIDs, but those are not accounts. Root could take any account, and sees every file.
 fn is_of_another_account(uid: u32) -> bool {
     let own = rustix::process::geteuid();
     if own.is_root() || uid == own.as_raw() {
@@ -136,7 +138,7 @@ fn is_of_another_account(uid: u32) -> bool {
     std::fs::read_to_string("/etc/passwd").is_ok_and(|accounts| is_account(&accounts, uid))
 }
 
-/// Whether a table of accounts has this number: `NAME:PASSWORD:UID:…`.
+/// Tests if a table of accounts has this UID: `NAME:PASSWORD:UID:…`.
 fn is_account(accounts: &str, uid: u32) -> bool {
     accounts
         .lines()
@@ -154,7 +156,7 @@ fn shown(process: Process) -> PeerProcess {
     }
 }
 
-/// A socket in a table of the kernel.
+/// A socket in a kernel table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Row {
     uid: u32,
@@ -162,7 +164,7 @@ struct Row {
     inode: u64,
 }
 
-/// The socket from `local` to `remote` in a table of the kernel:
+/// The socket from `local` to `remote` in a kernel table:
 /// `SL LOCAL REMOTE STATE QUEUES TIMER RETRANSMITS UID TIMEOUT INODE …`.
 ///
 /// The table may have thousands of rows, so it is searched as text.
@@ -177,7 +179,7 @@ fn row_of(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<Row> {
     })
 }
 
-/// The two ways in which the kernel writes addresses.
+/// The two forms in which the kernel writes addresses.
 #[derive(Debug, Clone, Copy)]
 enum Family {
     V4,
@@ -185,7 +187,7 @@ enum Family {
 }
 
 impl Family {
-    /// `0100007F:1E61`, or 32 digits for IPv6: words of 32 bits as they are in memory, and the port.
+    /// `0100007F:1E61`, or 32 digits for IPv6: 32-bit words in memory order, and the port.
     fn write(self, address: SocketAddr) -> Option<String> {
         let ip = match (self, address.ip().to_canonical()) {
             (Self::V4, IpAddr::V4(ip)) => word(ip.octets()),
@@ -231,7 +233,7 @@ mod tests {
         let ours = at("127.0.0.1:7777");
         let row = |uid, inode| Some(Row { uid, inode });
         assert_eq!(row_of(V4, at("127.0.0.1:49153"), ours), row(1000, 13));
-        // The end of the gateway, a socket that no process has any more, and none.
+        // The gateway's end, a socket without a process, and an unknown one.
         assert_eq!(row_of(V4, ours, at("127.0.0.1:49153")), row(1000, 12));
         assert_eq!(row_of(V4, at("127.0.0.1:49154"), ours), row(0, 0));
         assert_eq!(row_of(V4, at("127.0.0.1:49159"), ours), None);
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn subordinate_number_is_no_account() {
+    fn subordinate_uid_is_no_account() {
         let accounts = "root:x:0:0::/:/bin/sh\nada:x:1000:1000::/:/bin/sh\nx\n\n";
         assert!(is_account(accounts, 0) && is_account(accounts, 1000));
         for uid in [1, 100, 100_000] {
@@ -280,10 +282,10 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn socket_of_the_gateway_is_its_own_in_a_new_child() {
+    fn inherited_socket_still_belongs_to_the_gateway() {
         let (containment, _listener, client) = connected();
         let (theirs, ours) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
-        // A child has every descriptor between its fork and its exec. One that is not closed then stays.
+        // A child has every descriptor between fork and exec. One that is not closed on exec stays.
         rustix::io::fcntl_setfd(&client, rustix::io::FdFlags::empty()).unwrap();
         let mut child = std::process::Command::new("sleep")
             .arg("60")

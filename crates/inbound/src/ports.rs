@@ -1,7 +1,8 @@
 //! The port of the gateway, on every address where a browser looks for the console.
 //!
-//! The console has a name under `localhost`, which browsers find at 127.0.0.1 and at `::1`, at whichever answers first. A
-//! program that has the port at one of them would be given the keys of links. So the gateway takes the port at both.
+//! The console has a name under `localhost`, which browsers resolve to 127.0.0.1 and `::1`; they
+//! use whichever answers first. A program that has the port at one of them would receive the keys
+//! of links. So the gateway takes the port at both.
 
 use std::{
     io,
@@ -10,12 +11,12 @@ use std::{
 
 use tokio::net::TcpListener;
 
-/// Where browsers look for names under `localhost`.
+/// The addresses of names under `localhost`.
 const LOCALHOST: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::LOCALHOST),
     IpAddr::V6(Ipv6Addr::LOCALHOST),
 ];
-/// How often a port that the system chooses is chosen again because another program has it at another address.
+/// The most attempts to find a port that is free at all addresses, if the system chooses it.
 const CHOICES: usize = 16;
 
 /// The listeners of one port.
@@ -28,7 +29,8 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Listens on this address, and on the others of its port where a browser would look. Only the first must be free.
+    /// Listens on this address, and on the other addresses of its port where a browser would look.
+    /// Only the first must be free.
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
         let mut ports = Self::bind_once(address).await?;
         for _ in 1..CHOICES {
@@ -59,13 +61,13 @@ impl Ports {
         Ok(ports)
     }
 
-    /// The address that clients are told.
+    /// The address to publish to clients.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Whether this machine has no such address, so that no program can listen there.
+/// Tests if this machine has no such address, so that no program can listen there.
 fn is_nowhere(error: &io::Error) -> bool {
     use rustix::io::Errno;
     matches!(
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_program_at_the_port_is_noticed() {
+    async fn other_program_on_port_is_detected() {
         let other = TcpListener::bind("[::1]:0").await.unwrap();
         let there = other.local_addr().unwrap();
         let ports = bind(&format!("127.0.0.1:{}", there.port())).await;

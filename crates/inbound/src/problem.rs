@@ -18,7 +18,7 @@ use switchboard_rest as rest;
 
 use crate::edge::body::Answer;
 
-/// What went wrong, and what to do.
+/// An error, and advice for the user.
 #[derive(Debug)]
 pub struct Problem {
     body: Box<rest::Problem>,
@@ -26,11 +26,11 @@ pub struct Problem {
 }
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
-/// Rounds up.
+/// Added before a truncation, to round up.
 const ALMOST_A_SECOND: Duration = Duration::from_nanos(999_999_999);
 
 impl Problem {
-    /// A problem of this status.
+    /// A problem with this status.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let body = rest::Problem {
             kind: "about:blank".to_owned(),
@@ -45,33 +45,33 @@ impl Problem {
         }
     }
 
-    /// With advice.
+    /// Adds advice.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());
         self
     }
 
-    /// With advice, if there is any.
+    /// Sets the advice, if there is any.
     #[must_use]
     pub fn maybe_hint(mut self, hint: Option<Cow<'_, str>>) -> Self {
         self.body.hint = hint.map(Cow::into_owned);
         self
     }
 
-    /// With further members.
+    /// Sets further members.
     #[must_use]
     pub fn with(mut self, set: impl FnOnce(&mut rest::Problem)) -> Self {
         set(&mut self.body);
         self
     }
 
-    /// The body of the answer.
+    /// The body of the response.
     pub fn body(&self) -> &rest::Problem {
         &self.body
     }
 
-    /// The same request may succeed after this long.
+    /// Sets the time after which the same request may succeed.
     #[must_use]
     pub fn retry_after(mut self, after: Duration) -> Self {
         self.retry_after = Some(after);
@@ -87,7 +87,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> AxumResponse {
         let status =
             StatusCode::from_u16(self.body.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        // Whole seconds, and never so soon that it cannot have changed.
+        // Whole seconds, and at least one, so that the state can have changed.
         let retry_after = self
             .retry_after
             .map(|after| HeaderValue::from(after.saturating_add(ALMOST_A_SECOND).as_secs().max(1)));

@@ -1,4 +1,4 @@
-//! What is said of a tool, field by field.
+//! The searchable text of a tool, by field.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use switchboard_wire::Raw;
 
 use crate::words;
 
-/// Where a word stands in a tool's definition.
+/// The field of a tool's definition that contains a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
     /// The tool's name.
@@ -19,7 +19,7 @@ pub enum Field {
     Description,
     /// The name of a parameter.
     Parameter,
-    /// What is said of a parameter: its description and the values it can have.
+    /// The description of a parameter and its possible values.
     ParameterText,
 }
 
@@ -33,7 +33,7 @@ impl Field {
         Self::ParameterText,
     ];
 
-    /// What it is called in an explanation.
+    /// The name of the field in an explanation.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -46,12 +46,13 @@ impl Field {
     }
 }
 
-/// How deep into a schema parameters are looked for, and how many.
+/// The depth to which schemas are searched for parameters, and the most parameters.
 const DEPTH: usize = 4;
 const PARAMETERS: usize = 256;
-/// Of one text so much is read.
+/// The most bytes of one text that are read.
 const TEXT_BYTES: usize = 16 * 1024;
-/// What a tool is for is said at the beginning; what comes later is detail that blurs it.
+/// The most bytes of a text that are embedded. The purpose of a tool is at the beginning; later
+/// details only blur the vector.
 const SENTENCE_BYTES: usize = 1_024;
 
 /// The text of a tool, by field.
@@ -71,7 +72,7 @@ struct Definition {
 }
 
 impl Document {
-    /// Reads a definition. What is not there, or is not what it should be, is left out.
+    /// Reads a definition. Members that are missing or of the wrong type are left out.
     pub(crate) fn read(server: &str, name: &str, definition: &Raw) -> Self {
         let Definition {
             title,
@@ -103,7 +104,7 @@ impl Document {
     }
 }
 
-/// What is embedded of a tool: its name as words, and what is said of it.
+/// The two texts of a tool that are embedded: its name in words, and its title and description.
 pub(crate) fn sentences(name: &str, definition: &Raw) -> (String, String) {
     let Definition {
         title, description, ..

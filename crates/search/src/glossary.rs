@@ -1,7 +1,7 @@
-//! What words of other scripts are in English, which is what most tools are described in.
+//! English translations of words in other scripts, since most tools are described in English.
 //!
-//! It is no dictionary: it has the words with which people ask for tools, in Chinese and Japanese, and the
-//! pictures that stand for them.
+//! This is not a dictionary. It has the words with which people ask for tools, in Chinese and
+//! Japanese, and the pictures that stand for them.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -81,10 +81,10 @@ const WORDS: &str = "
 猫 🐱 🐈 cat
 ";
 
-/// The longest word in it, in characters.
+/// The longest word in the table, in characters.
 const LONGEST: usize = 8;
 
-/// English words for what a text says in other scripts.
+/// English words for the parts of a text in other scripts.
 pub(crate) fn english(text: &str) -> Vec<&'static str> {
     static TABLE: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
         let lines = WORDS.lines().filter_map(|line| line.rsplit_once(' '));

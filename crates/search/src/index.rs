@@ -1,4 +1,4 @@
-//! [`Index`]: the tools of all servers, searched by words.
+//! [`Index`]: the tools of all servers, searchable by words.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,48 +10,48 @@ use crate::{
     vectors::Vectors,
 };
 
-/// The tools of all servers, ready to be searched. It never changes: [`with`](Self::with) makes the next
-/// one, which shares every other server's segment.
+/// The searchable tools of all servers. Immutable: [`with`](Self::with) makes a new index, which
+/// shares every other server's segment.
 #[derive(Debug, Default, Clone)]
 pub struct Index {
-    /// In the order of the servers' names.
+    /// Sorted by server name.
     parts: Vec<Part>,
     directory: Arc<Directory>,
     tools: usize,
-    /// How many words each field has in a tool, on average.
+    /// The average number of words of each field per tool.
     averages: [f32; FIELDS],
 }
 
-/// The share of one server. Its tools are numbered through with those of all others.
+/// The part of one server. Tools are numbered across all parts.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) segment: Arc<Segment>,
-    /// What its tools mean, once that is known.
+    /// The vectors of its tools, once they are computed.
     pub(crate) vectors: Option<Arc<Vectors>>,
     /// The number of its first tool.
     pub(crate) start: usize,
 }
 
-/// In which parts a word stands, so that a query need not ask each of them.
+/// The parts that contain each word, so that a query need not visit all of them.
 #[derive(Debug, Default)]
 struct Directory(HashMap<Box<str>, Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// How many tools have the word.
+    /// The number of tools with the word.
     tools: usize,
     parts: Vec<u32>,
 }
 
-/// How much a word counts in each field.
+/// The weight of a word in each field.
 const FIELD_WEIGHTS: [f32; FIELDS] = [2.5, 1.0, 2.0, 1.0, 0.6, 0.3];
-/// How much the length of each field is held against it.
+/// The strength of the length normalization of each field.
 const LENGTH_SHARES: [f32; FIELDS] = [0.3, 0.3, 0.5, 0.4, 0.5, 0.6];
-/// How late more of the same stops to count.
+/// The saturation of repeated words: the higher, the longer repetitions count.
 const SATURATION: f32 = 1.5;
 
 impl Index {
-    /// An index of these segments, one a server.
+    /// An index of these segments, one per server.
     pub fn from_segments(segments: impl IntoIterator<Item = Arc<Segment>>) -> Self {
         let part = |segment| (segment, None);
         Self::from_parts(segments.into_iter().map(part).collect())
@@ -64,7 +64,7 @@ impl Index {
         self.with_all(change, segment.map(|segment| (segment, None)))
     }
 
-    /// This index without the segments of servers that have changed, and with these.
+    /// This index with the segments of changed servers replaced by these.
     #[must_use]
     pub fn with_all(
         &self,
@@ -77,8 +77,8 @@ impl Index {
         Self::from_parts(others.chain(fresh).collect())
     }
 
-    /// This index, with vectors for the tools of this very segment. If it has been replaced meanwhile,
-    /// they are for nothing.
+    /// This index with vectors for the tools of this very segment. If the segment has been replaced
+    /// in the meantime, the vectors are dropped.
     #[must_use]
     pub fn with_vectors(&self, segment: &Arc<Segment>, vectors: Vectors) -> Self {
         let mut index = self.clone();
@@ -89,7 +89,7 @@ impl Index {
         index
     }
 
-    /// This index with another segment of the same tools in the place of this very one; vectors stay.
+    /// This index with this very segment replaced by another one of the same tools. Vectors stay.
     #[must_use]
     pub fn replaced(&self, old: &Arc<Segment>, new: &Arc<Segment>) -> Self {
         let mut index = self.clone();
@@ -130,7 +130,7 @@ impl Index {
         }
     }
 
-    /// The segments, in the order of their servers' names.
+    /// The segments, sorted by server name.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = &Arc<Segment>> {
         self.parts.iter().map(|part| &part.segment)
     }
@@ -148,26 +148,26 @@ impl Index {
         &self.parts
     }
 
-    /// The part that has the tool of this number.
+    /// The part that contains the tool with this number.
     pub(crate) fn part_of(&self, tool: usize) -> Option<&Part> {
         let after = self.parts.partition_point(|part| part.start <= tool);
         self.parts.get(after.checked_sub(1)?)
     }
 
-    /// How many tools there are.
+    /// The number of tools.
     pub fn len(&self) -> usize {
         self.tools
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no tools.
     pub fn is_empty(&self) -> bool {
         self.tools == 0
     }
 
-    /// What the words of a query are worth for each tool.
+    /// The score of each tool by the words of a query.
     pub(crate) fn by_words(&self, query: &[Concept], filter: &Filter<'_>) -> Vec<f32> {
         let mut scores = vec![0.0; self.tools];
-        // Of several words for one thing the best counts, and no two of them.
+        // Of several synonyms, only the best counts.
         let mut best = vec![0.0_f32; self.tools];
         let mut touched = Vec::new();
         for concept in query {
@@ -192,13 +192,14 @@ impl Index {
         scores
     }
 
-    /// What the words of a query could be worth, if a tool had all of them and no other had any.
+    /// The highest possible score of a query's words: one tool has all of them and no other has
+    /// any.
     pub(crate) fn worth(&self, query: &[Concept]) -> f32 {
         let rarest = rarity(1, self.tools.max(1));
         query.iter().map(|concept| concept.weight * rarest).sum()
     }
 
-    /// The stems that stand for a word of the query and are there, what each is worth, and where.
+    /// The stems for a word of the query that are in the index, with their values and parts.
     fn sought<'c>(
         &'c self,
         concept: &'c Concept,
@@ -210,7 +211,7 @@ impl Index {
         })
     }
 
-    /// How much of a word's worth a tool gets for having it in these places.
+    /// The share of a word's value that a tool gets for these occurrences.
     fn share(&self, segment: &Segment, places: &[Posting]) -> f32 {
         let entry = &segment.tools()[places[0].tool as usize];
         let often: f32 = places.iter().map(|place| self.often(*place, entry)).sum();
@@ -224,7 +225,7 @@ impl Index {
         FIELD_WEIGHTS[field] * f32::from(place.count) / (1.0 - share + share * length)
     }
 
-    /// Which words of a query speak for one tool.
+    /// The words of a query that one tool matches.
     pub(crate) fn matches(&self, query: &[Concept], segment: &Segment, tool: usize) -> Vec<Match> {
         let mut matches: Vec<Match> = query
             .iter()
@@ -262,7 +263,7 @@ impl Directory {
     }
 }
 
-/// What a word is worth that so many tools have.
+/// The value of a word by the number of tools that have it (inverse document frequency).
 fn rarity(tools: usize, of: usize) -> f32 {
     let (tools, of) = (tools as f32, of as f32);
     ((of - tools + 0.5) / (tools + 0.5) + 1.0).ln()

@@ -1,5 +1,5 @@
-//! What is known of English beyond the tools at hand: how common a word is, where a compound parts, which
-//! words people use for the same thing.
+//! Knowledge of English beyond the tools at hand: the frequency of words, the parts of compounds,
+//! and synonyms.
 
 use std::collections::HashMap;
 
@@ -15,36 +15,36 @@ use crate::{
 /// Knowledge of the language.
 #[derive(Debug)]
 pub struct Language {
-    /// Words, the most common first: the vocabulary of the built-in vectors.
+    /// Words by frequency, most common first: the vocabulary of the built-in vectors.
     words: &'static WordPiece,
-    /// Where the words begin; characters come before them.
+    /// The ID of the first word; characters come before it.
     first: u32,
-    /// By stem: other stems for the same thing.
+    /// Synonyms, stem by stem.
     synonyms: HashMap<String, Vec<String>>,
 }
 
-/// A word of a query, and the words that would do as well.
+/// A word of a query, with its synonyms.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Concept {
     pub(crate) word: String,
     pub(crate) weight: f32,
-    /// Stems and how well they stand for it; the first is its own.
+    /// Stems, each with its weight relative to the word; the first is its own.
     pub(crate) stems: Vec<(String, f32)>,
 }
 
-/// Of a query so many different words are looked for: the rarest.
+/// The most different words of a query that are searched. The rarest are chosen.
 const CONCEPTS: usize = 48;
-/// And so much of it is read.
+/// The most bytes of a query that are read.
 const QUERY_BYTES: usize = 16 * 1024;
-/// A word in other words counts so much of the word itself.
+/// The weight of a synonym relative to the word itself.
 const SYNONYM: f32 = 0.45;
-/// Names this long that are no word are tried as compounds.
+/// The lengths of unknown words that are tried as compounds.
 const COMPOUND: std::ops::RangeInclusive<usize> = 6..=48;
 /// The shortest part of a compound.
 const COMPOUND_PART: usize = 3;
 
 impl Language {
-    /// What the program knows by itself.
+    /// The built-in knowledge.
     pub fn built_in() -> Self {
         let words = StaticTable::built_in().vocabulary();
         Self {
@@ -54,12 +54,12 @@ impl Language {
         }
     }
 
-    /// How many words are more common; `None` if it is not known as a word.
+    /// The number of more common words; `None` if the word is unknown.
     fn rank(&self, word: &str) -> Option<u32> {
         Some(self.words.id(word)?.saturating_sub(self.first))
     }
 
-    /// The terms of a name: also the words that are written together in it.
+    /// The terms of a name, including the parts of compounds in it.
     pub(crate) fn name_terms(&self, name: &str) -> Vec<Term> {
         let mut terms = words::terms(name);
         let compounds: Vec<Term> = terms
@@ -75,12 +75,13 @@ impl Language {
         terms
     }
 
-    /// The words of which one that is unknown is made up, if it is made of words.
+    /// Splits an unknown word into known ones, if it is a compound.
     fn split<'w>(&self, word: &'w str) -> Vec<&'w str> {
         if self.rank(word).is_some() || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return Vec::new();
         }
-        // The cheapest way to each place: rare words cost more, and so do letters that are none.
+        // The cheapest split up to each position. Rare words cost more, and so do letters outside
+        // of words.
         let mut best: Vec<(f32, usize)> = vec![(0.0, 0)];
         for end in 1..=word.len() {
             let ways = (0..end).map(|start| {
@@ -108,7 +109,7 @@ impl Language {
         parts
     }
 
-    /// How much a word says, from almost nothing to 1, by how common it is in the language.
+    /// The weight of a word, up to 1. The more common it is in the language, the lower.
     fn weight(&self, word: &str) -> f32 {
         match self.rank(word) {
             Some(rank) => (0.25 + 0.1 * cost(rank)).min(1.0),
@@ -116,7 +117,7 @@ impl Language {
         }
     }
 
-    /// A query in the words that a model knows.
+    /// A query with English words for its parts in other scripts, for a model.
     pub fn spell(&self, query: &str) -> String {
         let query = &query[..query.floor_char_boundary(QUERY_BYTES)];
         let foreign = glossary::english(query);
@@ -126,7 +127,7 @@ impl Language {
         format!("{} {query}", foreign.join(" "))
     }
 
-    /// What a query looks for.
+    /// The words of a query to search for.
     pub(crate) fn concepts(&self, query: &str) -> Vec<Concept> {
         let query = &query[..query.floor_char_boundary(QUERY_BYTES)];
         let mut concepts: Vec<Concept> = Vec::new();

@@ -1,8 +1,8 @@
-//! [`Learnt`]: which tools were called after which questions.
+//! [`Learnt`]: the tools that were called after each query.
 //!
-//! A lesson is a question, as its words, and the tool that was called with success after it was among the
-//! answers. A question that shares words with earlier ones raises the tools that served those. What is
-//! remembered is bounded: the lessons that were of use longest ago go first.
+//! A lesson is a query, as its words, and the tool that was called successfully after it was among
+//! the results. A query that shares words with earlier ones raises the tools that were called then.
+//! The number of lessons is limited; the least recently used are dropped first.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::language::{Concept, Language};
 
-/// So many lessons are kept.
+/// The most lessons.
 const LESSONS: usize = 4_096;
-/// So many words of a question.
+/// The most words of a query.
 const WORDS: usize = 16;
-/// Questions that share less than this are not alike.
+/// The least similarity of two queries that count as alike.
 const ALIKE: f32 = 0.25;
-/// After so many repetitions a lesson is learnt as well as can be.
+/// The number of repetitions after which a lesson has its full weight.
 const SURE: f32 = 3.0;
 
-/// Which tools were called after which questions.
+/// The tools that were called after each query.
 #[derive(Debug, Clone, Default)]
 pub struct Learnt {
     lessons: BTreeMap<Lesson, Practice>,
-    /// Where each word occurs: which lesson, by its place in `by_place`.
+    /// The lessons that contain each word, as indices into `by_place`.
     by_word: HashMap<String, Vec<u32>>,
     by_place: Vec<Lesson>,
     turn: u64,
@@ -42,16 +42,16 @@ struct Lesson {
 #[serde(deny_unknown_fields)]
 struct Practice {
     times: u32,
-    /// When it was last of use, counted in lessons.
+    /// Time of the last use, counted in lessons.
     turn: u64,
 }
 
-/// Why what was learnt cannot be read.
+/// The error of a file that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 #[error("what was learnt from earlier searches cannot be read, so it is learnt anew")]
 pub struct BadLessons(#[from] serde_json::Error);
 
-/// What is written down.
+/// The content of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -62,7 +62,7 @@ struct Written {
 const VERSION: u32 = 1;
 
 impl Learnt {
-    /// A tool was called with success after this question had found it.
+    /// Records that a tool was called successfully after this query had found it.
     pub fn learn(&mut self, language: &Language, question: &str, server: &str, tool: &str) {
         let mut words: Vec<String> = language
             .concepts(question)
@@ -92,14 +92,14 @@ impl Learnt {
         self.forget_beyond(LESSONS);
     }
 
-    /// What was called after questions like this one, and how much that counts, from 0 to 1.
+    /// The tools that were called after similar queries, with their weights from 0 to 1.
     pub(crate) fn recall(&self, question: &[Concept]) -> HashMap<(&str, &str), f32> {
         let mut shared: HashMap<u32, f32> = HashMap::new();
         let mut all = 0.0;
         for concept in question {
             let stem = &concept.stems[0].0;
             let places = self.by_word.get(stem).map_or(&[][..], Vec::as_slice);
-            // A word of many lessons tells little.
+            // A word of many lessons is not significant.
             let weight = concept.weight / (1.0 + places.len() as f32).ln().max(1.0);
             all += weight * weight;
             for place in places {
@@ -111,7 +111,7 @@ impl Learnt {
             let lesson = &self.by_place[place as usize];
             let words = lesson.words.len() as f32;
             let known = question.len() as f32;
-            // Of two long questions that share one word neither was meant.
+            // Two long queries that share only one word are not alike.
             let alike = (shared / all.max(f32::EPSILON)) * (known.min(words) / known.max(words));
             if alike < ALIKE {
                 continue;
@@ -127,17 +127,17 @@ impl Learnt {
         recalled
     }
 
-    /// How many lessons there are.
+    /// The number of lessons.
     pub fn len(&self) -> usize {
         self.lessons.len()
     }
 
-    /// Whether nothing was learnt.
+    /// Returns `true` if there are no lessons.
     pub fn is_empty(&self) -> bool {
         self.lessons.is_empty()
     }
 
-    /// As a file.
+    /// Encodes the lessons as a file.
     pub fn encode(&self) -> Vec<u8> {
         let lessons = self.lessons.iter();
         let written = Written {
@@ -146,11 +146,11 @@ impl Learnt {
                 .map(|(one, practice)| (one.clone(), *practice))
                 .collect(),
         };
-        // Strings and numbers have no way to fail on a vector.
+        // Strings and numbers always serialize to a vector.
         serde_json::to_vec(&written).unwrap_or_default()
     }
 
-    /// From a file.
+    /// Decodes a file.
     pub fn decode(file: &[u8]) -> Result<Self, BadLessons> {
         let written: Written = serde_json::from_slice(file)?;
         let mut learnt = Self {
@@ -168,7 +168,7 @@ impl Learnt {
         Ok(learnt)
     }
 
-    /// Forgets what was of no use for longest, an eighth at a time, so that it is seldom done.
+    /// Drops the least recently used lessons, an eighth at a time, so that this is rare.
     fn forget_beyond(&mut self, most: usize) {
         if self.lessons.len() <= most {
             return;

@@ -1,14 +1,15 @@
-//! Finding the right tool among many.
+//! The search for the right tool among many.
 //!
-//! A [`Segment`] is made of the tools of one server, once: names taken apart, words brought to their stems.
-//! An [`Index`] holds the segments of all servers and never changes; when one server does,
-//! [`Index::with`] makes the next one. [`Index::search`] brings together what the words of a query say
-//! (BM25F, with other words for the same thing), what it means in the vectors of a model, if there are any
-//! ([`Vectors`]), and which tools served questions like it before ([`Learnt`]).
+//! A [`Segment`] is made of the tools of one server, once: names are split and words are stemmed.
+//! An [`Index`] holds the segments of all servers and is immutable; when one server changes,
+//! [`Index::with`] makes a new one. [`Index::search`] combines the words of a query (BM25F, with
+//! synonyms), its meaning in the vectors of a model, if there are any ([`Vectors`]), and the tools
+//! that were called after similar queries ([`Learnt`]).
 //!
-//! Everything lives in memory. There is no file that could be damaged, and nothing to be repaired: an index
-//! is made of the catalogue in less time than one could be read. Of the ways to search so many small texts
-//! by words, this is also the fastest: some microseconds, where an embedded database takes milliseconds.
+//! Everything is kept in memory. There is no file that could be damaged or need repair: building an
+//! index from the catalog takes less time than reading one would. It is also the fastest way to
+//! search thousands of small texts by words: it takes microseconds, where an embedded database
+//! takes milliseconds.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -21,7 +22,8 @@
 //! let segment = Segment::new("files", &language, [tool]);
 //! let index = Index::default().with("files", Some(Arc::new(segment)));
 //!
-//! let query = Query { text: "load the contents of a document", limit: 5, filter: Filter::default(), explain: false };
+//! let text = "load the contents of a document";
+//! let query = Query { text, limit: 5, filter: Filter::default(), explain: false };
 //! let found = index.search(&language, &Learnt::default(), None, &query);
 //! assert_eq!(&*found.hits[0].name, "readFile");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,30 +1,30 @@
-//! What is asked, and what comes back.
+//! Queries and their results.
 
 use std::sync::Arc;
 
 use crate::{document::Field, segment::Entry};
 
-/// What is looked for.
+/// A query.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// In the words of whoever asks.
+    /// The query in the user's words.
     pub text: &'a str,
-    /// How many tools at most.
+    /// The most tools to find.
     pub limit: usize,
-    /// Among which tools.
+    /// The tools to consider.
     pub filter: Filter<'a>,
-    /// Whether to tell why each was found.
+    /// Explain each hit.
     pub explain: bool,
 }
 
-/// Which tools are looked at, at all.
+/// The tools to consider in a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Filter<'a> {
-    /// Only those of this server.
+    /// Only tools of this server.
     pub server: Option<&'a str>,
-    /// Only those that say they change nothing.
+    /// Only tools that declare themselves read-only.
     pub read_only: bool,
-    /// Only those in which nothing suspicious was found.
+    /// Only tools without suspicious text.
     pub trusted: bool,
 }
 
@@ -41,38 +41,38 @@ impl Filter<'_> {
 /// A tool that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// Whose it is.
+    /// The server of the tool.
     pub server: Arc<str>,
-    /// What its server calls it.
+    /// The name of the tool at its server.
     pub name: Arc<str>,
-    /// How well it fits, from 0 to 1.
+    /// The score, from 0 to 1.
     pub score: f32,
-    /// Why it was found, if that was asked for.
+    /// The explanation, if it was requested.
     pub why: Option<Why>,
 }
 
-/// Why a tool was found: what each way of searching says of it.
+/// The explanation of a hit: the score of each search method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Why {
-    /// By its words, from 0 to 1.
+    /// The score by words, from 0 to 1.
     pub words: f32,
-    /// By its meaning, from 0 to 1, if vectors are there.
+    /// The score by meaning, from 0 to 1, if there are vectors.
     pub meaning: Option<f32>,
-    /// By what was called after earlier questions, from 0 to 1.
+    /// The score by calls after earlier queries, from 0 to 1.
     pub learnt: f32,
-    /// The words that speak for it, the best first.
+    /// The matching words, best first.
     pub matches: Vec<Match>,
 }
 
-/// What speaks for a tool: a word of the query, where it stands, and what that is worth.
+/// A matching word of the query, with its fields and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     /// The word of the query.
     pub word: String,
-    /// The stem that was found: the word's own, or that of another word for the same thing.
+    /// The stem that was found: the word's own, or that of a synonym.
     pub stem: String,
-    /// Where it stands.
+    /// The fields that contain it.
     pub fields: Vec<Field>,
-    /// What it adds to the score.
+    /// Its contribution to the score.
     pub score: f32,
 }

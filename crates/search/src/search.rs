@@ -1,8 +1,8 @@
-//! One search: by words, by meaning and by what was learnt, brought together.
+//! One search: combines words, meaning and feedback.
 //!
-//! Each way of searching gives every tool a number; the numbers are brought to the same scale (the best tool
-//! of a way has 1) and added. Ranks alone would throw away how sure a way is of its first: adding them
-//! (reciprocal rank fusion) finds less, measured.
+//! Each search method scores every tool. The scores are scaled so that the best tool of each method
+//! has 1, and added. Ranks alone (reciprocal rank fusion) would discard how far ahead the first
+//! tool is, and find less, as measured.
 
 use std::collections::HashMap;
 
@@ -14,42 +14,43 @@ use crate::{
     vectors::{Meaning, NEAREST},
 };
 
-/// How much the words of a query count beside its meaning in the eyes of the built-in table, and in those
-/// of a sentence model. Measured on several sets of queries; both are flat around their best.
+/// The weight of a query's words relative to its meaning by the built-in table. Measured on several
+/// sets of queries; the optimum is flat.
 pub const WORDS_BESIDE_TABLE: f32 = 1.0;
-/// See [`WORDS_BESIDE_TABLE`].
+/// The same relative to the meaning by a sentence model; see [`WORDS_BESIDE_TABLE`].
 pub const WORDS_BESIDE_SENTENCES: f32 = 0.6;
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
-    /// The best, the best first.
+    /// The best tools, best first.
     pub hits: Vec<Hit>,
-    /// Whether vectors had a say.
+    /// `true` if vectors were used.
     pub by_meaning: bool,
 }
 
-/// How much of a score what was learnt can be, beside the meaning.
+/// The largest weight of feedback relative to the meaning.
 const LEARNT: f32 = 0.5;
-/// A tool that is so near is meant; one that has so much of the worth of all words is, too.
+/// A tool with at least this nearness, or this share of the words' highest score, is certain to
+/// fit.
 const VERY_NEAR: f32 = 0.75;
 const WELL_FOUND: f32 = 0.5;
-/// What was found at all is shown with this at least, beside tools that fit better.
+/// The lowest certainty of a result, so that every hit has a score.
 const LEAST_SURE: f32 = 0.05;
-/// Tools that have no word of the query are shown if their meaning is this near.
+/// The least nearness at which tools without a word of the query are shown.
 const NEAR: f32 = 0.25;
 
-/// What each way of searching says of every tool.
+/// The scores of all tools by each search method.
 struct Opinions {
     words: Vec<f32>,
-    /// Not a number where it is not known.
+    /// NaN where it is unknown.
     meanings: Option<Vec<f32>>,
-    /// By the tool's number.
+    /// By the number of the tool.
     learnt: HashMap<usize, f32>,
 }
 
 impl Index {
-    /// Finds the tools that fit a query best.
+    /// Finds the best tools for a query.
     pub fn search(
         &self,
         language: &Language,
@@ -95,7 +96,8 @@ impl Index {
         }
     }
 
-    /// How near each tool is to what is meant; `None` if that is known of none.
+    /// The nearness of each tool to the meaning of the query; `None` if no tool has comparable
+    /// vectors.
     fn by_meaning(&self, meaning: &Meaning<'_>) -> Option<Vec<f32>> {
         let mut all = Vec::with_capacity(self.len());
         let mut is_known = false;
@@ -121,7 +123,7 @@ impl Index {
         known.collect()
     }
 
-    /// The numbers of the tools that may be shown.
+    /// The numbers of the tools that pass the filter.
     fn admitted<'a>(&'a self, query: &'a Query<'_>) -> impl Iterator<Item = usize> + 'a {
         let parts = self.parts().iter();
         let parts = parts.filter(|part| query.filter.admits_server(part.segment.server()));
@@ -132,7 +134,7 @@ impl Index {
         })
     }
 
-    /// How what each way says is brought to one scale.
+    /// The scale for the scores of each search method.
     fn scale(&self, opinions: &Opinions, query: &Query<'_>, beside: f32) -> Scale {
         let (mut most, mut nearest, mut sum, mut count) = (0.0_f32, 0.0_f32, 0.0, 0.0_f32);
         for tool in self.admitted(query) {
@@ -147,9 +149,9 @@ impl Index {
         Scale {
             most_words: most,
             usual,
-            // A single tool is as near as it is usual.
+            // With a single tool, the nearest equals the average.
             spread: (nearest - usual).max(0.05),
-            // Of a query that means nothing to the model, what happens to be nearest is nothing.
+            // If the query means nothing to the model, the nearest tool is a coincidence.
             by_meaning: count > 0.0 && nearest >= NEAR,
             nearest,
             beside,
@@ -157,8 +159,8 @@ impl Index {
         }
     }
 
-    /// The best tools, the best first; among equals in the order of their names, so that the same question
-    /// has the same answer.
+    /// The best tools, best first. Equal scores are sorted by name, so that the same query has the
+    /// same result.
     fn best(&self, opinions: &Opinions, scale: &Scale, query: &Query<'_>) -> Vec<(f32, usize)> {
         let mut best: Vec<(f32, usize)> =
             Vec::with_capacity(query.limit.saturating_add(1).min(1_024));
@@ -187,24 +189,25 @@ impl Opinions {
     }
 }
 
-/// How what each way of searching says is brought to one scale, on which its best tool has 1.
+/// Scales the scores of each search method, so that its best tool has 1.
 struct Scale {
     most_words: f32,
-    /// How near tools are to the query, on average.
+    /// The average nearness of tools to the query.
     usual: f32,
-    /// How much nearer than that the nearest is.
+    /// The difference between the nearest and the average.
     spread: f32,
     by_meaning: bool,
     nearest: f32,
-    /// How much the words count beside the meaning.
+    /// The weight of the words relative to the meaning.
     beside: f32,
-    /// How sure one can be of the best tool: it is the best of those that are there, and may be none at all.
+    /// The certainty that the best tool fits: it is the best of the available tools, and none may
+    /// fit.
     sure: f32,
 }
 
 impl Scale {
-    /// How much of a query was found at all, by its words or by its meaning; `worth` is what its words could be
-    /// worth.
+    /// The share of a query that was found, by its words or by its meaning. `worth` is the highest
+    /// possible score of its words.
     fn sureness(&self, worth: f32) -> f32 {
         let words = self.most_words / (WELL_FOUND * worth.max(f32::EPSILON));
         let meaning = if self.by_meaning {

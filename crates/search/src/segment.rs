@@ -1,4 +1,4 @@
-//! [`Segment`]: the tools of one server, ready to be searched. It never changes.
+//! [`Segment`]: the searchable tools of one server. Immutable.
 
 use std::{
     collections::HashMap,
@@ -18,18 +18,18 @@ use crate::{
 
 pub(crate) const FIELDS: usize = Field::ALL.len();
 
-/// A tool, as it is handed in.
+/// A tool to index.
 #[derive(Debug, Clone, Copy)]
 pub struct Tool<'a> {
-    /// What its server calls it.
+    /// The name of the tool at its server.
     pub name: &'a str,
-    /// As its server defines it.
+    /// The server's definition.
     pub definition: &'a Raw,
-    /// Whether nothing suspicious was found in what it says of itself.
+    /// No suspicious text was found in the definition.
     pub trusted: bool,
 }
 
-/// The tools of one server, ready to be searched.
+/// The searchable tools of one server.
 #[derive(Debug)]
 pub struct Segment {
     server: Arc<str>,
@@ -37,13 +37,13 @@ pub struct Segment {
     by_name: HashMap<Arc<str>, u32>,
     terms: HashMap<Box<str>, Places>,
     postings: Vec<Posting>,
-    /// How many words there are in each field, all tools together.
+    /// The number of words of each field, over all tools.
     totals: [u64; FIELDS],
-    /// Whether somebody has looked which of the tools are to be trusted.
+    /// The tools have been scanned for suspicious text.
     scrutinised: AtomicBool,
 }
 
-/// Where the places of a word are, and in how many tools.
+/// The postings of a word, and the number of tools with it.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     start: u32,
@@ -56,11 +56,11 @@ pub(crate) struct Entry {
     pub(crate) name: Arc<str>,
     pub(crate) read_only: bool,
     pub(crate) trusted: bool,
-    /// How many words there are in each field.
+    /// The number of words of each field.
     pub(crate) lengths: [u16; FIELDS],
 }
 
-/// A word stands in a field of a tool so often. Those of one tool are neighbours.
+/// The number of occurrences of a word in one field of a tool. Postings of one tool are adjacent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Posting {
     pub(crate) tool: u32,
@@ -69,7 +69,7 @@ pub(crate) struct Posting {
 }
 
 impl Segment {
-    /// Reads the tools of a server.
+    /// Indexes the tools of a server.
     pub fn new<'a>(
         server: &str,
         language: &Language,
@@ -139,12 +139,12 @@ impl Segment {
         }
     }
 
-    /// Whether somebody has looked which of the tools are to be trusted.
+    /// Returns `true` if the tools have been scanned for suspicious text.
     pub fn is_scrutinised(&self) -> bool {
         self.scrutinised.load(Relaxed)
     }
 
-    /// Somebody has.
+    /// Marks the tools as scanned.
     pub fn set_scrutinised(&self) {
         self.scrutinised.store(true, Relaxed);
     }
@@ -162,18 +162,18 @@ impl Segment {
         &self.totals
     }
 
-    /// Every word, and how many tools have it.
+    /// All stems, with the number of tools that have each.
     pub(crate) fn terms(&self) -> impl Iterator<Item = (&str, usize)> {
         let terms = self.terms.iter();
         terms.map(|(stem, places)| (&**stem, places.tools as usize))
     }
 
-    /// The tool of this name.
+    /// The tool with this name.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).map(|at| *at as usize)
     }
 
-    /// Where a word stands in one tool.
+    /// The postings of a stem in one tool.
     pub(crate) fn places(&self, stem: &str, tool: u32) -> &[Posting] {
         let places = self.postings(stem);
         let start = places.partition_point(|place| place.tool < tool);
@@ -181,7 +181,7 @@ impl Segment {
         &places[start..end]
     }
 
-    /// Where a word stands.
+    /// The postings of a stem.
     pub(crate) fn postings(&self, stem: &str) -> &[Posting] {
         let Some(places) = self.terms.get(stem) else {
             return &[];
@@ -191,7 +191,7 @@ impl Segment {
     }
 }
 
-/// Positions are kept small. There are fewer by far than would not fit.
+/// A position in 32 bits. There are far fewer tools than would not fit.
 pub(crate) fn index_of(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

@@ -1,8 +1,9 @@
-//! The stem of an English word: Porter's second algorithm, as Snowball describes it.
+//! The stem of an English word: Porter's second algorithm, as described by Snowball.
 //!
-//! A stem need not be a word. What counts is that `searches`, `searching` and `searched` have the same.
+//! A stem need not be a word. It matters only that `searches`, `searching` and `searched` share
+//! one.
 
-/// Words of which the rules would make something else.
+/// Exceptions to the rules.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("skis", "ski"),
     ("skies", "sky"),
@@ -21,12 +22,13 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("andes", "andes"),
 ];
 
-/// Words that are left alone once their plural is gone.
+/// Words that stay unchanged after the plural ending is removed.
 const KEPT: &[&str] = &[
     "inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed",
 ];
 
-/// The stem of a word in lower case. What is not spelled in ASCII letters is its own stem.
+/// The stem of a word in lower case. A word with characters other than ASCII letters is its own
+/// stem.
 pub(crate) fn stem(word: &str) -> String {
     if word.len() <= 2 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
@@ -49,9 +51,9 @@ pub(crate) fn stem(word: &str) -> String {
 }
 
 struct Stem {
-    /// ASCII; a `Y` is a y that is a consonant.
+    /// ASCII; an upper-case `Y` is a consonant.
     letters: Vec<u8>,
-    /// Where the first and the second region begin in which endings may be cut off.
+    /// The start of the first and of the second region in which endings may be removed.
     first: usize,
     second: usize,
 }
@@ -255,7 +257,7 @@ impl Stem {
         self.letters.ends_with(ending.as_bytes())
     }
 
-    /// The longest of these endings that the word has. They are in the order of their length.
+    /// The longest of these endings that the word has. They are sorted by length, longest first.
     fn longest(
         &self,
         endings: &'static [(&'static str, &'static str)],
@@ -300,7 +302,7 @@ fn is_vowel(letter: u8) -> bool {
     matches!(letter, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
 }
 
-/// After the first consonant that follows a vowel.
+/// The position after the first consonant that follows a vowel.
 fn region(letters: &[u8], from: usize) -> usize {
     let pair = letters[from..]
         .windows(2)
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_description_come_out_as_it_says() {
+    fn stems_match_the_published_examples() {
         let table = [
             ("consign", "consign"),
             ("consistency", "consist"),

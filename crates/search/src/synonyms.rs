@@ -1,11 +1,11 @@
-//! Words for the same thing, and words that say nothing in a query.
+//! Synonyms, and words that carry no meaning in a query.
 
 use std::collections::HashMap;
 
 use crate::stem::stem;
 
-/// Each line is a group of words that people use for the same thing when they ask for a tool or describe
-/// one. Written for what tools do in general: acts, things, and the abbreviations of the trade.
+/// Each line is a group of words that people use for the same thing when they search for a tool or
+/// describe one. It covers what tools do in general: actions, objects, and technical abbreviations.
 const GROUPS: &str = "
 create add new make insert
 delete remove drop erase destroy clear purge
@@ -199,7 +199,7 @@ best top popular trending
 latest recent current new
 ";
 
-/// Words of a query that ask and do not say for what.
+/// Words of a query that do not say what is searched for.
 const EMPTY: &str = "
 the of and in to is for on with as by at from it its an be are was were been being am this that these those
 or if but not no nor so than then there here where when what which who whom whose why how do does did done doing
@@ -213,7 +213,7 @@ im ive id ill dont doesnt didnt cant couldnt wouldnt shouldnt isnt arent wasnt w
 don doesn didn couldn wouldn shouldn isn aren wasn etc
 ";
 
-/// Other stems for the same thing, by stem.
+/// The synonyms of each stem, as stems.
 pub(crate) fn table() -> HashMap<String, Vec<String>> {
     let mut table: HashMap<String, Vec<String>> = HashMap::new();
     for group in GROUPS.lines() {
@@ -230,7 +230,7 @@ pub(crate) fn table() -> HashMap<String, Vec<String>> {
     table
 }
 
-/// Whether a word asks and does not say for what.
+/// Tests if a word does not say what is searched for.
 pub(crate) fn is_empty_word(word: &str) -> bool {
     use std::{collections::HashSet, sync::LazyLock};
     static WORDS: LazyLock<HashSet<&'static str>> =

@@ -1,5 +1,5 @@
-//! [`Vectors`]: what the tools of one server mean, in the eyes of a model; and a [`Cache`] of that, since
-//! good models take their time.
+//! [`Vectors`]: the embeddings of one server's tools by a model; and a [`Cache`] of them, because
+//! good models are slow.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,25 @@ use switchboard_embed::{Embedder, Matrix, ModelError, Quantised, Role};
 
 use crate::{document, segment::Tool};
 
-/// Beside what a tool does, its name counts so much.
+/// The weight of a tool's name relative to its description.
 const NAME: f32 = 0.3;
-/// The nearness of a tool that is all that is meant.
+/// The largest possible nearness of a tool.
 pub(crate) const NEAREST: f32 = 1.0 + NAME;
-/// So many tools are embedded at a time.
+/// The number of tools that are embedded at a time.
 const BATCH: usize = 16;
 
-/// The meaning of a query, in the vectors of one model.
+/// The embedding of a query by one model.
 #[derive(Debug, Clone, Copy)]
 pub struct Meaning<'a> {
-    /// The model, by its fingerprint: only vectors of the same are compared.
+    /// The fingerprint of the model. Only vectors of the same model are compared.
     pub model: &'a str,
     /// The query's vector.
     pub vector: &'a [f32],
-    /// How much the words count beside the meaning. The better the model, the less.
+    /// The weight of the words relative to the meaning. The better the model, the lower.
     pub words: f32,
 }
 
-/// What the tools of one server mean, in the eyes of a model.
+/// The embeddings of one server's tools by a model.
 #[derive(Debug)]
 pub struct Vectors {
     model: String,
@@ -34,8 +34,8 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Asks the model for the meaning of every tool that the cache does not know. It may take long: `go_on`
-    /// is asked now and then, and if it says no there is no result.
+    /// Embeds every tool that the cache does not have. This may take long, so `go_on` is called
+    /// before each batch; if it returns `false`, the result is `None`.
     pub fn new(
         tools: &[Tool<'_>],
         model: &dyn Embedder,
@@ -80,7 +80,7 @@ impl Vectors {
         &self.model
     }
 
-    /// How near each tool is to what is meant; `None` if it is meant in the eyes of another model.
+    /// The nearness of each tool to the query; `None` if the query was embedded by another model.
     pub(crate) fn nearness(&self, meaning: &Meaning<'_>) -> Option<Vec<f32>> {
         if self.model != meaning.model {
             return None;
@@ -91,10 +91,10 @@ impl Vectors {
     }
 }
 
-/// The two as one vector, since a product with a sum is the sum of the products.
+/// Combines both into one vector, since the dot product with a sum is the sum of the dot products.
 fn both(name: Option<Vec<f32>>, says: Option<Vec<f32>>, dimensions: usize) -> Vec<f32> {
     let Some(mut both) = says else {
-        // What is said nowhere else its name says alone.
+        // Without a description, the name is all there is.
         return name.unwrap_or_else(|| vec![0.0; dimensions]);
     };
     for (sum, part) in both.iter_mut().zip(name.into_iter().flatten()) {
@@ -103,7 +103,8 @@ fn both(name: Option<Vec<f32>>, says: Option<Vec<f32>>, dimensions: usize) -> Ve
     both
 }
 
-/// Vectors by the text that they are of, for one model. It is bounded: what does not fit is computed again.
+/// Vectors of one model by their text. Its size is limited; vectors that do not fit are computed
+/// again.
 #[derive(Debug, Default)]
 pub struct Cache {
     dimensions: usize,
@@ -113,12 +114,12 @@ pub struct Cache {
 
 type Key = [u8; 16];
 
-/// So many vectors are kept.
+/// The most vectors.
 const ROWS: usize = 200_000;
 const MAGIC: &[u8; 8] = b"SBVECTS1";
 
 impl Cache {
-    /// An empty one, for vectors of so many dimensions.
+    /// An empty cache for vectors with this many dimensions.
     pub fn new(dimensions: usize) -> Self {
         Self {
             dimensions,
@@ -126,12 +127,12 @@ impl Cache {
         }
     }
 
-    /// Keeps nothing: for models that are faster than a look-up is worth.
+    /// A cache that stores nothing, for models that are faster than a lookup.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Whether there is something new in it.
+    /// Returns `true` if it has new entries.
     pub fn is_changed(&self) -> bool {
         self.changed
     }
@@ -155,7 +156,7 @@ impl Cache {
         self.changed = true;
     }
 
-    /// As a file.
+    /// Encodes the cache as a file.
     pub fn encode(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(self.rows.len() * (self.dimensions + 20));
         for (key, row) in &self.rows {
@@ -171,7 +172,7 @@ impl Cache {
         file
     }
 
-    /// From a file; `None` if it is not what was written.
+    /// Decodes a file; `None` if it is damaged.
     pub fn decode(file: &[u8]) -> Option<Self> {
         let rest = file.strip_prefix(MAGIC)?;
         let (dimensions, rest) = rest.split_first_chunk::<4>()?;

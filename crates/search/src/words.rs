@@ -1,20 +1,20 @@
-//! Text taken apart into terms: what is indexed, and what is looked for.
+//! Splits text into terms, for indexing and for queries.
 //!
-//! Names are split where a person would (`getUserByID`, `read_file`, `db.query`), words are brought to
-//! their stems, scripts without spaces are cut into pairs of characters. A run of letters that has parts
-//! is kept whole beside them, so that `GitHub` is found as `github`, as `git` and as `hub`.
+//! Names are split where a person would (`getUserByID`, `read_file`, `db.query`), words are
+//! stemmed, and scripts without spaces are cut into pairs of characters. A run of letters that has
+//! parts is also kept whole, so that `GitHub` is found as `github`, as `git` and as `hub`.
 
 use crate::stem::stem;
 
-/// The longest word that is looked at. What is longer is no word.
+/// The longest word, in bytes. Longer runs are ignored.
 const WORD_BYTES: usize = 64;
 
 /// One term of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// What is compared.
+    /// The form that is compared.
     pub stem: String,
-    /// As it stood, in lower case.
+    /// The original word in lower case.
     pub word: String,
 }
 
@@ -42,8 +42,9 @@ pub fn terms(text: &str) -> Vec<Term> {
     terms
 }
 
-/// The runs of a text, in order: words, signs, and stretches of a script without spaces. The [`terms`] of a
-/// text are those of its runs one after the other, so whoever has seen a run before need not take it apart.
+/// The runs of a text, in order: words, signs, and stretches of a script without spaces. The
+/// [`terms`] of a text are the concatenated terms of its runs, so a caller can cache the terms of a
+/// run.
 pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
     runs(text).map(|run| match run {
         Run::Word(run) | Run::Unspaced(run) | Run::Sign(run) => run,
@@ -68,7 +69,7 @@ fn push(terms: &mut Vec<Term>, word: &str) {
         .flat_map(char::to_lowercase)
         .map(plain)
         .collect();
-    // A letter by itself says nothing; a digit may.
+    // A single letter has no meaning; a digit may have.
     if word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         return;
     }
@@ -78,7 +79,8 @@ fn push(terms: &mut Vec<Term>, word: &str) {
     });
 }
 
-/// Pairs of neighbours, which is how scripts without spaces are searched; a lone character is itself.
+/// Pairs of adjacent characters, by which scripts without spaces are searched. A single character
+/// stands for itself.
 fn pairs(terms: &mut Vec<Term>, run: &str) {
     let characters: Vec<char> = run.chars().collect();
     let mut push = |piece: &[char]| {
@@ -97,7 +99,7 @@ fn pairs(terms: &mut Vec<Term>, run: &str) {
 enum Run<'a> {
     Word(&'a str),
     Unspaced(&'a str),
-    /// An emoji or another picture.
+    /// An emoji or another pictogram.
     Sign(&'a str),
 }
 
@@ -159,7 +161,7 @@ fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     })
 }
 
-/// What follows a word without the `'s`, `'re` or `n't` that hangs on to it.
+/// The rest of a text after a word, without a contraction such as `'s`, `'re` or `n't`.
 fn without_contraction(rest: &str) -> &str {
     let Some(after) = rest.strip_prefix(['\'', '’']) else {
         return rest;
@@ -173,7 +175,7 @@ fn without_contraction(rest: &str) -> &str {
     }
 }
 
-/// The parts of a name in camel case, and letters apart from digits.
+/// The parts of a name in camel case; letters and digits are separated, too.
 fn parts(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -193,7 +195,7 @@ fn parts(word: &str) -> Vec<&str> {
     parts
 }
 
-/// A letter without its accent, where that is common.
+/// A letter without its accent, for common accents.
 fn plain(c: char) -> char {
     match c {
         'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' | 'ā' | 'ă' | 'ą' => 'a',
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_the_terms_of_its_pieces() {
+    fn terms_of_pieces_add_up_to_the_text() {
         let text = "getUserByID, don't 天气预报 mail🌧️ Café-2024";
         let apart: Vec<Term> = pieces(text).flat_map(terms).collect();
         assert_eq!(apart, terms(text));
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_a_word_is_none() {
+    fn overlong_words_are_ignored() {
         assert!(words(&"x".repeat(5_000)).is_empty());
     }
 }

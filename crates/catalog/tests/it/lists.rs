@@ -1,4 +1,4 @@
-//! What is listed, in which order, and what is left out.
+//! The contents and order of lists.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn exposed(catalog: &Catalog, kind: Kind) -> Vec<&str> {
 }
 
 #[test]
-fn only_the_name_of_a_definition_changes() {
+fn only_the_name_in_a_definition_changes() {
     let tool = r#"{ "title":"name", "n" : 12345678901234567890123, "inputSchema":{"type":"object","name":1.50}, "na\u006de" :"re\u0061d" , "x":"\ud83d\ude00"}"#;
     let resource = r#"{"name":"uri","ur\u0069":"file:\/\/\/a\u0020b","size":12}"#;
     let template = r#"{"uriTemplate" : "file:///{path}" ,"name":"t"}"#;
@@ -49,7 +49,7 @@ fn only_the_name_of_a_definition_changes() {
 }
 
 #[test]
-fn servers_by_name_and_tools_as_they_were_listed() {
+fn servers_are_sorted_and_tools_keep_order() {
     let catalog = Catalog::from_parts([
         part("b", tools(["z", "a"])),
         part("c", tools([""; 0])),
@@ -64,7 +64,7 @@ fn servers_by_name_and_tools_as_they_were_listed() {
 }
 
 #[test]
-fn of_two_servers_of_one_name_the_last_counts() {
+fn last_part_of_a_name_wins() {
     let catalog = Catalog::from_parts([
         part("a", tools(["old"])),
         part("b", tools(["x"])),
@@ -74,7 +74,7 @@ fn of_two_servers_of_one_name_the_last_counts() {
 }
 
 #[test]
-fn what_is_broken_costs_itself_only() {
+fn broken_item_is_left_out_alone() {
     let offers = Offers {
         tools: vec![
             raw("7"),
@@ -115,7 +115,7 @@ fn what_is_broken_costs_itself_only() {
 }
 
 #[test]
-fn a_flood_is_bounded() {
+fn number_of_items_is_limited() {
     let mut names: Vec<_> = (0..limits::ITEMS + 5).map(|n| format!("t{n}")).collect();
     names[1] = "t0".to_owned();
     let part = part("a", tools(names));
@@ -133,7 +133,7 @@ fn a_flood_is_bounded() {
 }
 
 #[test]
-fn a_hidden_tool_is_hidden_everywhere() {
+fn hidden_tool_is_hidden_everywhere() {
     let offers = Arc::new(Offers {
         prompts: vec![named("rm")],
         ..tools(["ls", "rm"])
@@ -153,7 +153,7 @@ fn a_hidden_tool_is_hidden_everywhere() {
 }
 
 #[test]
-fn the_next_catalog_shares_what_did_not_change() {
+fn next_catalog_shares_unchanged_parts() {
     let one = Catalog::from_parts([part("a", tools(["x"])), part("b", tools(["y"]))]);
     let two = one.with("b", Some(part("b", tools(["y", "z"]))));
     assert!(Arc::ptr_eq(
@@ -168,7 +168,7 @@ fn the_next_catalog_shares_what_did_not_change() {
 }
 
 #[test]
-fn each_list_tells_when_it_changed() {
+fn hashes_change_with_their_list_only() {
     let offers = Offers {
         prompts: vec![named("p")],
         resources: vec![raw(r#"{"uri":"u:1"}"#)],
@@ -203,10 +203,10 @@ fn each_list_tells_when_it_changed() {
     assert_eq!(changed(&|o| o.resources.clear()), [false, false, true]);
     assert_eq!(changed(&|o| o.templates.clear()), [false, false, true]);
 
-    // A server that offers nothing changes nothing.
+    // A server without offers changes nothing.
     let more = base.with("b", Some(part("b", Offers::default())));
     assert_eq!(more.hashes(), before);
-    // The same tools under another server's name are other tools.
+    // The same tools under another server's name count as different tools.
     let other = Catalog::from_parts([part("b", offers)]);
     assert_ne!(other.hashes()[0], base.hashes()[0]);
     assert_eq!(
@@ -216,7 +216,7 @@ fn each_list_tells_when_it_changed() {
 }
 
 #[test]
-fn a_wrong_name_is_answered_with_the_right_one() {
+fn wrong_name_gets_a_suggestion() {
     let catalog = Catalog::from_parts([
         part("math", tools(["add", "subtract"])),
         part("files", tools(["read_file"])),
@@ -230,7 +230,7 @@ fn a_wrong_name_is_answered_with_the_right_one() {
 }
 
 #[test]
-fn compact_list_hides_nothing_from_look_ups() {
+fn compact_list_hides_nothing_from_lookups() {
     let all = || tools(["a", "b", "c d"]);
     let two = part("two", tools(["z"]));
     let plain = Catalog::from_parts([part("one", all()), Arc::clone(&two)]);

@@ -1,4 +1,4 @@
-//! The catalogue from the outside.
+//! Tests of the public interface of the catalog.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! What clients would reject is mended where several servers are shown together, and nowhere else.
+//! Definitions that clients would reject are mended in views of several servers, and nowhere else.
 
 use proptest::prelude::*;
 use switchboard_catalog::{Catalog, Kind, Offers};
@@ -18,7 +18,7 @@ fn offers(kind: Kind, definition: &str) -> Offers {
     offers
 }
 
-/// What the direct view shows of a definition. The server's own view has it as it was sent.
+/// The definition in the direct view. Checks that the server's own view has it verbatim.
 fn shown(kind: Kind, definition: &str) -> String {
     let catalog = Catalog::from_parts([part("s", offers(kind, definition))]);
     let own = catalog.server("s").unwrap().page(kind, None).unwrap();
@@ -37,7 +37,7 @@ fn tool(members: &str) -> String {
 }
 
 #[test]
-fn schema_of_arguments_is_of_an_object() {
+fn argument_schema_describes_an_object() {
     for (sent, expected) in [
         (
             r#""title":"x""#,
@@ -75,7 +75,7 @@ fn schema_of_arguments_is_of_an_object() {
 }
 
 #[test]
-fn numbers_that_no_double_holds_are_brought_into_range() {
+fn numbers_beyond_doubles_are_clamped() {
     let good = r#""inputSchema":{"type":"object","properties":{"a":{"default":@}}}"#;
     let long = format!("1{}", "0".repeat(5_000));
     let minus = format!("-{long}.5");
@@ -98,7 +98,7 @@ fn numbers_that_no_double_holds_are_brought_into_range() {
 }
 
 #[test]
-fn members_of_another_type_are_left_out() {
+fn members_of_wrong_type_are_dropped() {
     let good = r#""inputSchema":{"type":"object"}"#;
     for (sent, expected) in [
         (r#","title":null,"description":7"#, ""),
@@ -129,9 +129,9 @@ fn members_of_another_type_are_left_out() {
     }
 }
 
-/// The official TypeScript SDK compiles schemas of results, and loses the list to one that it cannot.
+/// The official TypeScript SDK compiles output schemas, and loses the list to one that it rejects.
 #[test]
-fn schemas_of_results_that_some_client_cannot_compile_are_left_out() {
+fn output_schemas_that_may_not_compile_are_dropped() {
     let shows = |schema: &str| {
         let sent = tool(&format!(
             r#""inputSchema":{{"type":"object"}},"outputSchema":{schema}"#
@@ -187,7 +187,7 @@ fn schemas_of_results_that_some_client_cannot_compile_are_left_out() {
 }
 
 #[test]
-fn prompts_and_resources_are_mended_too() {
+fn prompts_and_resources_are_mended() {
     for (kind, sent, expected) in [
         (
             Kind::Prompt,
@@ -219,9 +219,9 @@ fn prompts_and_resources_are_mended_too() {
     }
 }
 
-/// Readers in Python and Rust reject the whole page for such a text, wherever it stands.
+/// Readers in Python and Rust reject the whole page for such a string, at any position.
 #[test]
-fn halves_of_surrogate_pairs_are_replaced() {
+fn lone_surrogates_are_replaced() {
     let good = r#""inputSchema":{"type":"object"}"#;
     for (sent, expected) in [
         (
@@ -234,7 +234,7 @@ fn halves_of_surrogate_pairs_are_replaced() {
             r#""inputSchema":{"type":"object","properties":{"\ufffd":{"enum":["\ufffd\ud83d\ude00"]}}}"#
                 .to_owned(),
         ),
-        // Beside something else to mend.
+        // In combination with another defect.
         (
             format!(r#""title":7,"description":"\ud800",{good}"#),
             format!(r#""description":"\ufffd",{good}"#),
@@ -249,7 +249,7 @@ fn halves_of_surrogate_pairs_are_replaced() {
 }
 
 #[test]
-fn sizes_are_whole_numbers_that_every_client_reads() {
+fn unreadable_sizes_are_dropped() {
     for (size, is_good) in [
         ("0", true),
         ("9007199254740992", true),
@@ -265,9 +265,9 @@ fn sizes_are_whole_numbers_that_every_client_reads() {
     }
 }
 
-/// As the TypeScript SDK checks them.
+/// Follows the validation of the TypeScript SDK.
 #[test]
-fn times_that_do_not_exist_are_left_out() {
+fn invalid_times_are_dropped() {
     for (time, is_good) in [
         ("2025-01-12T15:00:58Z", true),
         ("2025-01-12T15:00:58.123456789-23:59", true),
@@ -299,7 +299,7 @@ fn times_that_do_not_exist_are_left_out() {
 }
 
 #[test]
-fn definitions_that_clients_accept_stay() {
+fn valid_definitions_stay_unchanged() {
     for (kind, sent) in [
         (
             Kind::Tool,
@@ -322,9 +322,9 @@ fn definitions_that_clients_accept_stay() {
     }
 }
 
-/// Readers that check definitions take the last of them.
+/// Readers that validate definitions take the last member.
 #[test]
-fn last_of_several_members_counts() {
+fn last_duplicate_member_counts() {
     let twice = tool(r#""inputSchema":7,"x":1,"inputSchema":{"type":"object"}"#);
     assert_eq!(shown(Kind::Tool, &twice), twice);
     let wrong = tool(r#""inputSchema":{"type":"object"},"x":1,"inputSchema":7,"x":2"#);
@@ -332,7 +332,7 @@ fn last_of_several_members_counts() {
     assert_eq!(shown(Kind::Tool, &wrong), expected);
 }
 
-/// Half a million members of one name would take hours if each looked for the others.
+/// Half a million members with one name would take hours if each were compared with the others.
 #[test]
 fn hostile_definition_takes_linear_time() {
     let many = |member: &str, count: usize| vec![member; count].join(",");
@@ -387,9 +387,9 @@ fn json() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever is sent, there is nothing left to mend, and the schema is one of objects.
+    /// For any input, a second pass finds nothing to mend, and the schema is one of objects.
     #[test]
-    fn mended_once_is_mended(
+    fn mending_is_idempotent(
         members in prop::collection::vec(
             (prop::sample::select(vec![
                 "inputSchema", "outputSchema", "annotations", "description", "icons", "execution", "arguments", "_meta",

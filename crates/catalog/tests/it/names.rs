@@ -1,4 +1,4 @@
-//! Names cannot collide, whatever servers and tools are called.
+//! Names cannot collide, no matter how servers and tools are named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use switchboard_catalog::{Catalog, Kind, Offers, limits};
 
 use crate::{named, part, tools};
 
-/// What each server calls its tools.
+/// The names of each server's tools.
 type Servers = BTreeMap<String, BTreeSet<String>>;
 
 fn catalog(servers: &Servers) -> Catalog {
@@ -55,7 +55,7 @@ fn check(servers: &Servers) {
             && !server.ends_with('_');
         assert_eq!(clean, plain == *exposed, "{exposed}");
     }
-    // Whoever came first, and by whichever way.
+    // The result does not depend on the order of insertion, or on the way of construction.
     let grown = servers
         .iter()
         .rev()
@@ -66,7 +66,8 @@ fn check(servers: &Servers) {
     assert_eq!(grown.hashes()[0], catalog.hashes()[0]);
 }
 
-/// Tools that are called what other tools' exposed names end with, wherever a server's name fits.
+/// Adds tools whose names are the tails of other tools' exposed names, wherever a server's name
+/// fits.
 fn imitate(servers: &mut Servers) {
     for (_, _, exposed) in exposed(&catalog(servers)) {
         for (server, names) in &mut *servers {
@@ -117,13 +118,13 @@ proptest! {
 }
 
 #[test]
-fn a_clean_name_keeps_its_name_and_a_hashed_one_moves_on() {
+fn clean_name_displaces_hashed_name() {
     let hashed = part("a b", tools(["x"]));
     let alone = Catalog::from_parts([hashed.clone()]);
     let first = alone.tools().next().unwrap().exposed().to_owned();
     let tail = first.strip_prefix("a_b__").unwrap();
 
-    // The server `a_b` has a tool whose clean name is that very name.
+    // The server `a_b` has a tool with that very name as its clean name.
     let both = alone.with("a_b", Some(part("a_b", tools([tail]))));
     assert_eq!(&**both.tool(&first).unwrap().server, "a_b");
     let moved = both.tools().find(|tool| &**tool.server() == "a b").unwrap();
@@ -134,14 +135,14 @@ fn a_clean_name_keeps_its_name_and_a_hashed_one_moves_on() {
     let listed = both.page(Kind::Tool, None).unwrap().encoded(&[]);
     assert!(listed.as_str().contains(moved.exposed()));
 
-    // When it goes, everything is as it was.
+    // When it is removed, the old names return.
     let again = both.with("a_b", None);
     assert_eq!(again.hashes()[0], alone.hashes()[0]);
     assert!(again.tool(&first).is_some());
 }
 
 #[test]
-fn prompts_have_names_of_their_own() {
+fn tools_and_prompts_have_separate_names() {
     let offers = Offers {
         tools: vec![named("x")],
         prompts: vec![named("x"), named("y z")],
@@ -166,7 +167,7 @@ fn unknown_names_are_unknown() {
 }
 
 #[test]
-fn looking_up_a_tool_does_not_allocate() {
+fn tool_lookup_does_not_allocate() {
     let catalog = Catalog::from_parts([
         part("files", tools(["read", "write", "make a folder"])),
         part("my server", tools(["read"])),

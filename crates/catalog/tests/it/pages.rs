@@ -1,4 +1,4 @@
-//! Lists page by page.
+//! Lists in pages.
 
 use switchboard_catalog::{BadCursor, Catalog, Kind, Offers, Page, limits};
 use switchboard_wire::Raw;
@@ -9,7 +9,7 @@ fn numbered(range: impl IntoIterator<Item = usize>) -> Offers {
     tools(range.into_iter().map(|n| format!("t{n:05}")))
 }
 
-/// Every page, each asked for with the cursor of the one before.
+/// All pages, each requested with the cursor of the previous one.
 fn walk<'a>(page: impl Fn(Option<&str>) -> Result<Page<'a>, BadCursor>) -> Vec<Page<'a>> {
     let mut pages: Vec<Page<'a>> = Vec::new();
     loop {
@@ -27,7 +27,7 @@ fn names<'a>(page: &Page<'a>) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_pages_are_the_list() {
+fn pages_add_up_to_the_list() {
     let catalog = Catalog::from_parts([
         part("a", numbered(0..350)),
         part("b", tools([""; 0])),
@@ -72,7 +72,7 @@ fn the_pages_are_the_list() {
 }
 
 #[test]
-fn a_page_is_bounded_in_bytes_and_a_giant_has_its_own() {
+fn page_bytes_are_bounded_except_for_huge_items() {
     let tool = |n: usize, size: usize| {
         raw(format!(
             r#"{{"name":"t{n}","description":"{}"}}"#,
@@ -105,7 +105,7 @@ fn a_page_is_bounded_in_bytes_and_a_giant_has_its_own() {
 }
 
 #[test]
-fn an_empty_list_is_one_empty_page() {
+fn empty_list_is_one_empty_page() {
     let catalog = Catalog::default();
     for (kind, text) in Kind::ALL.into_iter().zip([
         r#"{"tools":[]}"#,
@@ -120,7 +120,7 @@ fn an_empty_list_is_one_empty_page() {
 }
 
 #[test]
-fn a_page_is_spelled_once() {
+fn page_is_encoded_once() {
     let catalog = Catalog::from_parts([part("a", numbered(0..300))]);
     let place = |raw: &Raw| raw.as_bytes().as_ptr();
     let first = catalog.page(Kind::Tool, None).unwrap();
@@ -148,14 +148,14 @@ fn a_page_is_spelled_once() {
     }
     let again = catalog.page(Kind::Tool, None).unwrap();
     assert_eq!(place(&again.encoded(&[])), place(&first.encoded(&[])));
-    // One server's pages outlive the catalogue they were first asked of.
+    // The pages of one server outlive the catalog that first served them.
     let own = catalog.server("a").unwrap().page(Kind::Tool, None).unwrap();
     let next = catalog.with("b", Some(part("b", numbered(0..1))));
     let own_again = next.server("a").unwrap().page(Kind::Tool, None).unwrap();
     assert_eq!(place(&own.encoded(&[])), place(&own_again.encoded(&[])));
 }
 
-/// The names on the pages that follow `cursor` in `catalog`.
+/// The names on the pages after `cursor` in `catalog`.
 fn rest<'a>(catalog: &'a Catalog, cursor: &str) -> Vec<&'a str> {
     let mut out = Vec::new();
     let mut cursor = Some(cursor.to_owned());
@@ -168,26 +168,26 @@ fn rest<'a>(catalog: &'a Catalog, cursor: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_list_that_changes_between_two_pages_goes_on_sensibly() {
+fn cursor_survives_changes_of_the_list() {
     let base = Catalog::from_parts([part("m", numbered(0..450)), part("z", numbered(0..3))]);
     let page = base.page(Kind::Tool, None).unwrap();
     let cursor = page.next_cursor().unwrap();
     let expected: Vec<_> = base.tools().skip(200).map(|tool| tool.exposed()).collect();
     assert_eq!(rest(&base, cursor), expected);
 
-    // A server that comes before, or tools that come before: nothing is seen twice or missed.
+    // With a server or tools inserted before, no item is repeated or missed.
     let more = base.with("a", Some(part("a", numbered(0..77))));
     assert_eq!(rest(&more, cursor), expected);
     let shifted = base.with("m", Some(part("m", numbered((900..950).chain(0..450)))));
     assert_eq!(rest(&shifted, cursor), expected);
 
-    // The last item that was seen is gone: go on where it was.
+    // The last item that was seen is gone: continue at its position.
     let without = base.with(
         "m",
         Some(part("m", numbered((0..450).filter(|n| *n != 199)))),
     );
     assert_eq!(rest(&without, cursor), expected);
-    // Its whole list, or its server, is gone: go on with the next server.
+    // Its whole list, or its server, is gone: continue with the next server.
     let emptied = base.with("m", Some(part("m", Offers::default())));
     assert_eq!(
         rest(&emptied, cursor),
@@ -199,7 +199,7 @@ fn a_list_that_changes_between_two_pages_goes_on_sensibly() {
 }
 
 #[test]
-fn a_cursor_that_was_not_given_out_is_refused() {
+fn foreign_cursor_is_rejected() {
     let offers = |server: &str| Offers {
         prompts: (0..300).map(|n| named(&format!("{server}{n}"))).collect(),
         ..numbered(0..300)
@@ -214,7 +214,7 @@ fn a_cursor_that_was_not_given_out_is_refused() {
     let own = a.page(Kind::Tool, None).unwrap().next_cursor().unwrap();
     assert!(catalog.page(Kind::Tool, Some(cursor)).is_ok());
     assert!(a.page(Kind::Tool, Some(own)).is_ok());
-    // Of another kind, another view, another server.
+    // Of another kind, view or server.
     assert_eq!(
         catalog.page(Kind::Prompt, Some(cursor)).unwrap_err(),
         BadCursor
@@ -222,7 +222,7 @@ fn a_cursor_that_was_not_given_out_is_refused() {
     assert_eq!(catalog.page(Kind::Tool, Some(own)).unwrap_err(), BadCursor);
     assert_eq!(a.page(Kind::Tool, Some(cursor)).unwrap_err(), BadCursor);
     assert_eq!(b.page(Kind::Tool, Some(own)).unwrap_err(), BadCursor);
-    // Made up, cut, changed, endless.
+    // Made up, truncated, changed, too long.
     let mut bad = vec![
         String::new(),
         "200".into(),

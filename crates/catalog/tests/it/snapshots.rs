@@ -1,4 +1,4 @@
-//! Snapshots: what is read is what was written, or nothing.
+//! Snapshots: reading gives exactly what was written, or an error.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -59,13 +59,13 @@ proptest! {
         let written = Snapshot { server, fingerprint, offers: Arc::new(offers), held: Held::default() };
         let file = written.encode();
         prop_assert_eq!(&Snapshot::decode(file.clone()).unwrap(), &written);
-        // A person's tools can read it too.
+        // Common JSON tools can read it, too.
         let whole: serde_json::Value = serde_json::from_slice(&replace_halves(&file)).unwrap();
         prop_assert_eq!(whole["version"].as_u64(), Some(1));
     }
 
     #[test]
-    fn damage_is_an_error_and_never_wrong_data(
+    fn damaged_snapshot_is_an_error(
         offers in offers(),
         at in any::<sample::Index>(),
         byte in any::<u8>(),
@@ -85,14 +85,14 @@ proptest! {
     }
 
     #[test]
-    fn anything_may_be_in_a_file(bytes in collection::vec(any::<u8>(), 0..200), start in 0_usize..40) {
+    fn decoding_arbitrary_bytes_does_not_panic(bytes in collection::vec(any::<u8>(), 0..200), start in 0_usize..40) {
         let file = snapshot("s", Offers::default()).encode();
         let bytes = [&file[..start.min(file.len())], &bytes].concat();
         prop_assert!(Snapshot::decode(bytes).is_err());
     }
 }
 
-/// Half characters are JSON, but not for every reader.
+/// Lone surrogates are valid JSON, but not for every reader.
 fn replace_halves(file: &[u8]) -> Vec<u8> {
     String::from_utf8(file.to_vec())
         .unwrap()
@@ -101,7 +101,7 @@ fn replace_halves(file: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn other_files_are_told_apart() {
+fn other_files_and_versions_are_rejected() {
     let decode = |text: &str| Snapshot::decode(text.as_bytes().to_vec()).unwrap_err();
     assert!(matches!(decode(""), SnapshotError::NotASnapshot));
     assert!(matches!(decode("{}"), SnapshotError::NotASnapshot));
@@ -125,7 +125,7 @@ fn other_files_are_told_apart() {
 }
 
 #[test]
-fn a_read_snapshot_is_one_piece_of_memory() {
+fn decoded_items_share_one_buffer() {
     let file = snapshot("s", tools(["a", "b"])).encode();
     let bytes = bytes::Bytes::from(file);
     let range = bytes.as_ptr_range();
@@ -136,7 +136,7 @@ fn a_read_snapshot_is_one_piece_of_memory() {
 }
 
 #[test]
-fn a_flood_of_tools_is_cut_where_the_catalog_cuts_it() {
+fn snapshot_keeps_the_catalog_item_limit() {
     let many = snapshot("s", tools((0..=limits::ITEMS).map(|n| n.to_string())));
     let read = Snapshot::decode(many.encode()).unwrap();
     assert_eq!(read.offers.tools, many.offers.tools[..limits::ITEMS]);
@@ -152,7 +152,7 @@ fn files(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_keeps_one_file_for_each_server() {
+fn folder_has_one_file_per_server() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("catalog");
     assert!(load_all(&dir).0.is_empty() && load_all(&dir).1.is_empty());
@@ -196,7 +196,7 @@ fn a_folder_keeps_one_file_for_each_server() {
 }
 
 #[test]
-fn a_bad_file_costs_its_own_server_only() {
+fn bad_file_affects_its_server_only() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path();
     for name in ["good", "cut", "copied"] {
@@ -241,7 +241,7 @@ fn a_bad_file_costs_its_own_server_only() {
 }
 
 #[test]
-fn what_would_not_be_read_is_not_written() {
+fn oversized_or_unwritable_snapshot_is_an_error() {
     let home = tempfile::tempdir().unwrap();
     let large = Offers {
         instructions: Some("x".repeat(limits::SNAPSHOT_BYTES)),

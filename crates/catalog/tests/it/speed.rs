@@ -1,4 +1,4 @@
-//! How long it takes. Not part of a test run, because a busy machine would fail it:
+//! Measurements. Not part of a test run, because they would fail on a busy machine:
 //! `cargo test --release -p switchboard-catalog -- --ignored --nocapture --test-threads 1`.
 
 use std::{
@@ -37,7 +37,7 @@ fn snapshots(servers: usize, tools: usize) -> Vec<Snapshot> {
         .collect()
 }
 
-/// The median of some runs.
+/// The median time of several runs.
 fn median<T>(mut run: impl FnMut() -> T) -> Duration {
     let mut times: Vec<_> = (0..15)
         .map(|_| {
@@ -50,7 +50,7 @@ fn median<T>(mut run: impl FnMut() -> T) -> Duration {
     times[times.len() / 2]
 }
 
-#[expect(clippy::print_stdout)] // What a measurement is for.
+#[expect(clippy::print_stdout)] // Measurements are printed.
 fn measure(what: &str, servers: usize, tools: usize, bound: Duration) {
     let home = tempfile::tempdir().unwrap();
     let snapshots = snapshots(servers, tools);
@@ -89,7 +89,7 @@ fn measure(what: &str, servers: usize, tools: usize, bound: Duration) {
 
 #[test]
 #[ignore = "a measurement"]
-fn a_cold_start_is_quick() {
+fn cold_start_is_fast() {
     measure("50 servers of 20 tools", 50, 20, Duration::from_millis(3));
     measure(
         "one server of 10,000 tools",

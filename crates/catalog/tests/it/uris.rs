@@ -1,4 +1,4 @@
-//! URIs there and back, alone and inside results.
+//! URIs are exposed and restored, alone and inside results.
 
 use proptest::prelude::*;
 use switchboard_catalog::{
@@ -9,7 +9,7 @@ use crate::{part, raw};
 
 proptest! {
     #[test]
-    fn an_exposed_uri_leads_back(server in any::<String>(), uri in any::<String>()) {
+    fn exposed_uri_round_trips(server in any::<String>(), uri in any::<String>()) {
         let catalog = Catalog::from_parts([
             part(&server, Offers::default()),
             part("other", Offers::default()),
@@ -21,7 +21,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_no_exposed_uri_is_nobody_s(uri in "(switchboard:/{0,3})?[a%/0-9é]{0,8}") {
+    fn other_uris_have_no_target(uri in "(switchboard:/{0,3})?[a%/0-9é]{0,8}") {
         let catalog = Catalog::from_parts([part("a", Offers::default())]);
         let target = catalog.resource(&uri);
         let expected = uri.strip_prefix("switchboard://").and_then(|rest| {
@@ -31,7 +31,7 @@ proptest! {
     }
 
     #[test]
-    fn no_result_is_too_odd(text in "[\\[\\]{}\",:a-c ]{0,40}") {
+    fn exposing_odd_results_does_not_panic(text in "[\\[\\]{}\",:a-c ]{0,40}") {
         for text in [
             text.clone(),
             format!(r#"{{"content":[{text}],"type":"resource"}}"#),
@@ -72,7 +72,7 @@ fn pages_keep_their_scheme() {
 }
 
 #[test]
-fn pages_of_tools_are_exposed_wherever_they_stand() {
+fn page_addresses_of_tools_are_exposed() {
     for (sent, shown) in [
         (
             r#"{"_meta":{"ui":{"resourceUri":"ui://a","n":1.0},"ui/resourceUri":"ui://b"},"name":"t","inputSchema":{"type":"object"}}"#,
@@ -108,7 +108,7 @@ fn pages_of_tools_are_exposed_wherever_they_stand() {
 }
 
 #[test]
-fn a_read_result_has_its_uris_exposed() {
+fn read_result_uris_are_exposed() {
     let result = raw(
         r#"{ "contents":[ {"uri" : "file:\/\/\/a","text":"uri","n":1.0}, {"mimeType":"x","uri":"file:///b","blob":""},{"uri":7},{} ],"_meta":{"uri":"x"} }"#,
     );
@@ -128,7 +128,7 @@ fn a_read_result_has_its_uris_exposed() {
 }
 
 #[test]
-fn links_and_embedded_resources_of_a_tool_result_are_exposed() {
+fn tool_result_uris_are_exposed() {
     let result = raw(
         r#"{"content":[{"type":"text","text":"\"resource","uri":"no"},{"type":"resource_link","uri":"u:1","name":"x"},{"uri":"no","resource":{"text":"","uri":"u:2"},"type":"resource"},{"type":"resource"},{"type":"resource","resource":3}],"structuredContent":{"type":"resource_link","uri":"no"}}"#,
     );
@@ -138,7 +138,7 @@ fn links_and_embedded_resources_of_a_tool_result_are_exposed() {
     );
 }
 
-/// Readers differ in what they make of these, and some find a link.
+/// Readers differ in how they parse these, and some find a link.
 #[test]
 fn links_in_odd_spellings_are_exposed() {
     for (said, exposed) in [
@@ -176,7 +176,7 @@ fn links_in_odd_spellings_are_exposed() {
 }
 
 #[test]
-fn messages_of_a_prompt_too_in_whatever_order() {
+fn prompt_message_uris_are_exposed() {
     let result = raw(
         r#"{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"u:1"}}},{"role":"user","content":[{"type":"resource_link","uri":"u:2"}]}],"content":[{"type":"resource_link","uri":"u:3"}]}"#,
     );
@@ -187,7 +187,7 @@ fn messages_of_a_prompt_too_in_whatever_order() {
 }
 
 #[test]
-fn an_ordinary_result_is_the_very_same() {
+fn result_without_links_is_unchanged() {
     for text in [
         r#"{"content":[{"type":"text","text":"hello"}]}"#,
         r#"{"content":[{"type":"text","text":"a \"resource\""}],"structuredContent":{"type":"resource"}}"#,
@@ -204,7 +204,7 @@ fn an_ordinary_result_is_the_very_same() {
 }
 
 #[test]
-fn news_of_a_resource_names_it_as_the_client_knows_it() {
+fn updated_notification_uri_is_exposed() {
     let params = raw(r#"{"_meta":{"uri":1},"uri":"u:1"}"#);
     assert_eq!(
         expose_updated("s", &params).as_str(),

@@ -1,4 +1,4 @@
-//! What is written down of a request: the request itself, and what the audit log says of it.
+//! The stored form of a request: its row, and its entries in the audit log.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -14,23 +14,23 @@ use super::{policy, time_of};
 /// The most bytes of one payload in an entry of the audit log.
 const PAYLOAD_BYTES: usize = 8 * 1024;
 
-/// What the audit log says of a request that was asked.
+/// The record of a request's creation in the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Noted {
-    /// It has an entry.
+    /// The request has an entry of its own.
     Listed,
-    /// An entry counts it, with others.
+    /// An entry counts it together with others.
     Counted,
-    /// One or the other: it was asked in an earlier run.
+    /// One of the two: the request was made in an earlier run.
     Earlier,
 }
 
-/// Everything that is to be written when this has happened to a request.
+/// All writes that a change of a request needs.
 pub(super) fn changes(record: &Record, why: Change, noted: Noted, now: u64) -> Vec<store::Change> {
     let kept = kept(record);
     // A record is plain data: writing it as JSON does not fail.
     let mut body = serde_json::to_string(&*kept).unwrap_or_default();
-    // An open request is kept to the byte, because it may still be carried out.
+    // An open request is stored verbatim, because it may still be carried out.
     if !record.is_live() {
         body = scrub::json(&body).into_owned();
     }
@@ -55,7 +55,8 @@ pub(super) fn changes(record: &Record, why: Change, noted: Noted, now: u64) -> V
     changes
 }
 
-/// A request as it is kept. One that is over, and about which no person decided, is cut: a client can make many.
+/// A request as it is stored. One that is closed and that no person decided about is cut, because a
+/// client can make many.
 fn kept(record: &Record) -> Cow<'_, Record> {
     let undecided = record.decided.is_none() && record.agreed.is_none();
     if record.is_live() || !undecided || record.ask.request.as_bytes().len() <= PAYLOAD_BYTES {
@@ -63,12 +64,12 @@ fn kept(record: &Record) -> Cow<'_, Record> {
     }
     let mut record = record.clone();
     record.ask.request = redact(&record.ask.request, PAYLOAD_BYTES);
-    // The address of a resource is a part of the request.
+    // The URI of a resource is a part of the request.
     record.ask.tool = record.ask.tool.map(|tool| scrub::brief(&tool).into());
     Cow::Owned(record)
 }
 
-/// What the audit log says of a request.
+/// The body of an audit log entry about a request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Said<'a> {
@@ -93,10 +94,10 @@ struct Said<'a> {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     remember: Option<&'a switchboard_approvals::Remember>,
-    /// Who had agreed that the model is asked, where this is about its answer.
+    /// The earlier agreement to ask the model, if this entry is about the model's answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     agreed: Option<Agreed<'a>>,
-    /// How long it took to decide.
+    /// Time from the request to the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     took_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +112,7 @@ struct Said<'a> {
     error: Option<String>,
 }
 
-/// What a person did before the model answered.
+/// The action of a person before the model answered.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Agreed<'a> {
@@ -194,7 +195,7 @@ fn entry(record: &Record, why: Change, noted: Noted, now: u64) -> Option<Entry> 
         at: time_of(now),
         what: what.into(),
         subject: Arc::clone(&record.id),
-        // As above.
+        // Plain data: see above.
         body: scrub::json(&serde_json::to_string(&said).unwrap_or_default()).into(),
     })
 }
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn undecided_request_is_cut_once_it_is_over() {
+    fn undecided_request_is_cut_once_closed() {
         let mut record = long();
         assert!(body(&record).len() > 50_000);
         for status in [Status::Withdrawn, Status::TimedOut] {
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_request_has_an_entry_once_a_person_decides() {
+    fn counted_request_gets_entry_once_decided() {
         let mut record = long();
         for why in [
             Change::Created,
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_request_is_kept_without_known_secrets() {
+    fn closed_request_is_stored_without_known_secrets() {
         const VALUE: &str = "kept-while-open-8Zq1";
         scrub::register(scrub::Owner::Server("k"), &[Secret::new("k", VALUE)]).unwrap();
         let ask = format!(

@@ -1,5 +1,5 @@
-//! The task that drives the broker: it carries out what the broker wants done, and tells it what came of
-//! that.
+//! The task that drives the broker: it carries out the broker's effects, and feeds their results
+//! back.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -30,7 +30,7 @@ use super::{
     shown,
 };
 
-/// What is asked of the driver.
+/// A command to the driver.
 #[derive(Debug)]
 pub(super) enum Command {
     Ask {
@@ -40,7 +40,7 @@ pub(super) enum Command {
         outcome: oneshot::Sender<Outcome>,
     },
     Leave(Asker),
-    /// A request that nobody waits for is about nothing any more.
+    /// Withdraws a request that no caller waits for and whose subject is gone.
     Withdraw(Id),
     Decide {
         id: Id,
@@ -60,35 +60,36 @@ pub struct Driver {
     askers: HashMap<Asker, oneshot::Sender<Outcome>>,
     deciders: HashMap<Decider, oneshot::Sender<Result<Arc<Record>, DecisionError>>>,
     last_decider: Decider,
-    /// What is under way beside: writes, models.
+    /// Background work: writes and model calls.
     work: JoinSet<Done>,
-    /// What each of these is about, for the case that it does not come to its end.
+    /// The subject of each task in `work`, for the case that the task panics.
     doing: HashMap<task::Id, Doing>,
     models: HashMap<Id, AbortHandle>,
     /// The open requests that the audit log only counts.
     counted: HashSet<Id>,
-    /// Those that an earlier run left behind.
+    /// Open requests that an earlier run left behind.
     earlier: HashSet<Id>,
-    /// Who leaves now does so because the gateway stops, and withdraws nothing.
+    /// The gateway is stopping: callers that leave now withdraw nothing.
     stopping: bool,
 }
 
-/// What has been done.
+/// A piece of background work that has finished.
 enum Done {
     Loaded(Vec<Record>, Vec<switchboard_store::Rule>),
     Written(Id, Option<WriteError>),
-    /// This is not written, as far as can be told; or it takes too long, and is waited for here.
+    /// The write failed with an unknown outcome, or takes too long; in that case the handle is
+    /// awaited in the background.
     Doubtful(
         Arc<Record>,
         Arc<str>,
         Option<JoinHandle<Result<(), StoreError>>>,
     ),
-    /// It came to nothing in the end, or is written after all.
+    /// The final outcome of a doubtful write: the record if it was written after all.
     Late(Option<Arc<Record>>),
     Generated(Id, generate::Generated),
 }
 
-/// What is under way.
+/// The kind of a running task.
 #[derive(Debug)]
 enum Doing {
     Load,
@@ -97,14 +98,14 @@ enum Doing {
     Model(Id),
 }
 
-/// How long to rest before it is tried again to read what an earlier run left behind.
+/// Pause between attempts to load the requests of an earlier run.
 const LOAD_AGAIN: Duration = Duration::from_millis(500);
 const BROKEN: &str = "the gateway has broken off what it was doing for this; its log says more";
-/// Whoever waits is not kept waiting by a disk for longer than this.
+/// The longest time that a caller waits for a write to the disk.
 const WRITE_WITHIN: Duration = Duration::from_secs(10);
-/// The most that is waited for after it was given up, with all else that is under way.
+/// The most background tasks at which a doubtful write is still awaited.
 const LATE_MAX: usize = 2_000;
-/// The most that an earlier run can have left behind.
+/// The most requests that an earlier run can have left behind.
 const LOADED_MAX: usize = 2 * OPEN_MAX;
 
 impl Driver {
@@ -136,7 +137,7 @@ impl Driver {
         self.commands.try_recv().ok()
     }
 
-    /// Drives the broker for as long as there is a gateway.
+    /// Spawns the task, which runs until the gateway is dropped.
     pub fn start(self, approvals: &Arc<Approvals>) {
         let store = approvals.deps.store.clone();
         let approvals = Arc::downgrade(approvals);
@@ -181,7 +182,8 @@ impl Driver {
         handle
     }
 
-    /// What came of something that was under way. What broke has failed: whoever waits for it is to hear so.
+    /// The result of a task. A task that panicked counts as failed, so that its caller receives an
+    /// error.
     fn ended(&mut self, ended: Result<(task::Id, Done), JoinError>, store: &Store) -> Option<Done> {
         let error = match ended {
             Ok((id, done)) => {
@@ -192,7 +194,7 @@ impl Driver {
         };
         let what = self.doing.remove(&error.id())?;
         if error.is_cancelled() {
-            // Nobody waits for it any more.
+            // Cancelled: no caller waits for it any more.
             return None;
         }
         tracing::error!(?what, %error, "Work for a request that waits for a person broke off.");
@@ -211,11 +213,11 @@ impl Driver {
         match command {
             Command::Stop => {
                 self.stopping = true;
-                // Whoever waits hears it by this.
+                // Dropping the senders notifies the callers that wait.
                 self.deciders.clear();
                 Input::Stop
             }
-            // As above.
+            // Refused for the same reason: the gateway is stopping.
             Command::Ask { .. }
             | Command::Decide { .. }
             | Command::Leave(_)
@@ -264,7 +266,7 @@ impl Driver {
             Done::Loaded(records, rules) => {
                 let now = self.clock.now();
                 let policy = &approvals;
-                // Inside: it may change meanwhile.
+                // Loaded inside the closure: the configuration may change between attempts.
                 policy.set_policy(|_| {
                     Policy::remembering(&approvals.deps.config.load(), &rules, now)
                 });
@@ -336,7 +338,7 @@ impl Driver {
         }
     }
 
-    /// What the audit log says of a request. It only counts those of a client that asks so much.
+    /// The audit log record of a request. Requests of a client over its limit are only counted.
     fn noted(&mut self, approvals: &Arc<Approvals>, record: &Record, why: Change) -> Noted {
         let id = &record.id;
         if why == Change::Created {
@@ -344,7 +346,7 @@ impl Driver {
             let admitted = client.is_none_or(|client| approvals.deps.audit.admits_asked(client));
             if !admitted {
                 if self.counted.len() >= OPEN_MAX {
-                    // Some could not be written, and are not there any more.
+                    // Requests that could not be written leave their IDs here; keep only open ones.
                     let open: HashSet<_> = self.broker.records().map(|open| &open.id).collect();
                     self.counted.retain(|id| open.contains(id));
                 }
@@ -376,7 +378,7 @@ impl Driver {
         if why == Change::Withdrawn
             && let Some(model) = self.models.remove(&record.id)
         {
-            // Nobody wants the answer any more.
+            // No caller wants the model's answer any more.
             model.abort();
         }
         approvals.numbers.count(why, record);
@@ -396,7 +398,7 @@ impl Driver {
     }
 }
 
-/// Whether somebody outside of this machine, or its desktop, is told.
+/// Returns `true` if the change is reported outside the gateway: to the webhook or the desktop.
 fn is_louder(settings: &Settings, why: Change) -> bool {
     let name = event(why).trim_start_matches("approval.");
     let hook = settings.webhook.as_ref();
@@ -404,11 +406,11 @@ fn is_louder(settings: &Settings, why: Change) -> bool {
         || (why == Change::Escalated && settings.notify == Notify::Auto)
 }
 
-/// Tell of a disk that is slow or fails, at a bounded rate.
+/// Report a slow or failing disk at a bounded rate.
 static SLOW: LazyLock<Limited> = LazyLock::new(Limited::default);
 static FAILED: LazyLock<Limited> = LazyLock::new(Limited::default);
 
-/// Writes down what became of a request, and says what came of that before anybody has waited too long.
+/// Writes a change of a request, and gives up waiting after [`WRITE_WITHIN`].
 async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now: u64) -> Done {
     let changes = audit::changes(&record, why, noted, now);
     let to = store.clone();
@@ -426,7 +428,7 @@ async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now
         Err(_) => return Done::Written(id, Some(WriteError::Failed(BROKEN.into()))),
     };
     if matches!(error, StoreError::Closed) {
-        // The gateway has stopped. What is held is asked about again by the next one.
+        // The gateway has stopped. The next one asks about held definitions again.
         tracing::debug!(approval = %id, "Nothing is written down any more.");
     } else {
         FAILED.report(|missed| {
@@ -448,8 +450,8 @@ async fn write(store: Store, record: Arc<Record>, why: Change, noted: Noted, now
     Done::Written(id, Some(fault))
 }
 
-/// Whether what was given up as not written is written after all. Whatever else happens to a request meets
-/// that on the disk; only a new one, that was given up, has to be looked for.
+/// Finds out if a write that was given up reached the disk after all. Later changes of a request
+/// meet the result on the disk, as a version conflict; only a new request has to be looked for.
 async fn late(
     store: Store,
     record: Arc<Record>,
@@ -480,7 +482,7 @@ pub(crate) fn parsed(row: &switchboard_store::Approval) -> Option<Record> {
         .ok()
 }
 
-/// The name of the event for what happened.
+/// The name of the event for a change.
 const fn event(why: Change) -> &'static str {
     match why {
         Change::Created => "approval.created",
@@ -495,7 +497,7 @@ const fn event(why: Change) -> &'static str {
     }
 }
 
-/// Reads what an earlier run left behind, however long the store takes.
+/// Loads the requests and rules of an earlier run, and retries until the store is ready.
 async fn load(store: Store) -> Done {
     loop {
         match read(&store).await {
@@ -538,7 +540,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_breaks_off_has_failed() {
+    async fn panicked_task_counts_as_failed() {
         let home = tempfile::tempdir().unwrap();
         let store = Store::open(home.path().join("db"));
         let mut driver = driver();
@@ -555,7 +557,7 @@ mod tests {
         failed.sort();
         assert_eq!(failed, ["m".into(), "w".into()]);
         assert!(driver.doing.is_empty());
-        // Nobody waits for what was stopped.
+        // No caller waits for a task that was aborted.
         let handle = driver.begin(Doing::Model("m".into()), pending());
         handle.abort();
         let ended = driver.work.join_next_with_id().await.unwrap();
@@ -563,9 +565,9 @@ mod tests {
         assert!(driver.doing.is_empty());
     }
 
-    /// The clock runs ahead of the disk whenever everybody waits for that.
+    /// The paused clock advances whenever all tasks wait for the disk.
     #[tokio::test(start_paused = true)]
-    async fn a_disk_that_hangs_is_not_waited_for_and_what_it_writes_in_the_end_is_found() {
+    async fn late_write_of_hanging_disk_is_found() {
         let home = tempfile::tempdir().unwrap();
         let store = Store::open(home.path().join("db"));
         let ask = r#"{"kind":"trust","server":"s","summary":"","request":{},"key":"k"}"#;
@@ -583,7 +585,7 @@ mod tests {
             panic!("it was not written");
         };
         assert_eq!(found, record);
-        // A new one of which nobody knows is looked for.
+        // A new request whose write is unknown is looked up.
         let Done::Late(Some(found)) = late(store, Arc::clone(&record), None).await else {
             panic!("it was not found");
         };
@@ -591,7 +593,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn closed_store_is_no_error_of_a_gateway_that_ends() {
+    async fn closed_store_at_shutdown_logs_no_error() {
         let home = tempfile::tempdir().unwrap();
         let log = home.path().join("log");
         let writer = Arc::new(std::fs::File::create(&log).unwrap());

@@ -1,4 +1,4 @@
-//! Having a model answer what a person has agreed to.
+//! Has a model answer a sampling request that a person approved.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use switchboard_wire::with_hint;
 use super::Approvals;
 use crate::question_limits::Charge;
 
-/// A model's answer and its cost, or what went wrong.
+/// A model's answer and its cost, or the reason why there is none.
 pub(super) type Generated = Result<(Raw, Usage), Arc<str>>;
 
 pub(super) async fn generate(approvals: &Arc<Approvals>, record: &Record) -> Generated {
@@ -46,7 +46,7 @@ pub(super) async fn generate(approvals: &Arc<Approvals>, record: &Record) -> Gen
     Ok((generated.result, usage))
 }
 
-/// The configured provider. Its key may be in a file.
+/// The configured provider, with its key resolved. Reads files, since the key may be in one.
 async fn provider(approvals: &Arc<Approvals>) -> Result<Provider, Arc<str>> {
     let wanted = approvals.deps.config.load().sampling.provider.clone();
     let wanted = wanted.ok_or("no model is configured any more: `sampling.provider` is gone")?;

@@ -1,25 +1,26 @@
-//! Tells what happens to requests for approval, to whoever makes them louder.
+//! Publishes changes of approval requests to the tasks that send them to the webhook and the
+//! desktop.
 
 use std::{sync::Arc, time::SystemTime};
 
 use switchboard_client::Raw;
 use tokio::sync::broadcast::{self, Receiver};
 
-/// So much is heard at a time; who tells more at once is not heard to the end.
+/// Capacity of the channel. A subscriber that falls further behind misses the oldest events.
 const HEARD: usize = 256;
 
-/// Something that happened to a request.
+/// A change of a request.
 #[derive(Debug)]
 pub struct Event {
     /// The name of the event, such as `approval.created`.
     pub kind: &'static str,
-    /// When it happened.
+    /// Time of the change.
     pub at: SystemTime,
-    /// The request as it is told outside.
+    /// The request, redacted for the outside.
     pub approval: Raw,
 }
 
-/// Where it is told what happens to requests.
+/// The sender of approval events.
 #[derive(Debug)]
 pub struct Notifier(broadcast::Sender<Arc<Event>>);
 
@@ -30,14 +31,14 @@ impl Default for Notifier {
 }
 
 impl Notifier {
-    /// Something has happened. It waits for nobody.
+    /// Publishes an event, without waiting.
     pub fn tell(&self, kind: &'static str, approval: Raw) {
         let at = SystemTime::now();
-        // Nobody hears before the task is there and after it has gone.
+        // There is no subscriber before the notification task starts and after it ends.
         let _ = self.0.send(Arc::new(Event { kind, at, approval }));
     }
 
-    /// Hears of every event from now on.
+    /// Subscribes to all events from now on.
     pub fn subscribe(&self) -> Receiver<Arc<Event>> {
         self.0.subscribe()
     }

@@ -1,4 +1,4 @@
-//! What became of requests, in numbers.
+//! Counters of approval requests.
 
 use std::{
     fmt::Write,
@@ -7,19 +7,19 @@ use std::{
 
 use switchboard_approvals::{Record, Status, broker::Change};
 
-/// What became of requests since the gateway started.
+/// Counts of approval requests since the gateway started.
 #[derive(Debug, Default)]
 pub struct Numbers {
     asked: AtomicU64,
     ended: [AtomicU64; Status::ALL.len()],
-    /// How many people decided, and how long they took together, in milliseconds.
+    /// Number of decisions, and the total time that they took, in milliseconds.
     decided: AtomicU64,
     thought: AtomicU64,
     waiting: AtomicU64,
 }
 
 impl Numbers {
-    /// Something has happened to a request.
+    /// Counts a change of a request.
     pub(super) fn count(&self, why: Change, record: &Record) {
         if why == Change::Created {
             self.asked.fetch_add(1, Relaxed);
@@ -39,17 +39,17 @@ impl Numbers {
         }
     }
 
-    /// So many requests wait for a person.
+    /// Sets the number of requests that wait for a person.
     pub(super) fn set_waiting(&self, waiting: usize) {
         self.waiting.store(waiting as u64, Relaxed);
     }
 
-    /// How many requests wait for a person.
+    /// Number of requests that wait for a person.
     pub fn waiting(&self) -> u64 {
         self.waiting.load(Relaxed)
     }
 
-    /// As Prometheus reads them.
+    /// Renders the counters in the Prometheus text format.
     pub fn render(&self) -> String {
         let mut text = String::new();
         let mut head = |name: &str, kind: &str, help: &str, values: &[(String, f64)]| {
@@ -59,7 +59,7 @@ impl Numbers {
                 let _ = writeln!(text, "{name}{labels} {value}");
             }
         };
-        #[allow(clippy::cast_precision_loss)] // Counts are far from where that begins.
+        #[allow(clippy::cast_precision_loss)] // Counts stay far below 2^53.
         let number = |of: &AtomicU64| of.load(Relaxed) as f64;
         let plain = |value| [(String::new(), value)];
         head(

@@ -1,4 +1,4 @@
-//! What rules say: of calls, on their way, and of questions that servers ask.
+//! The rules in force: for calls, and for the questions that servers ask.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -17,19 +17,19 @@ use super::time_of;
 /// The largest file of remembered decisions that is read.
 const REMEMBERED_BYTES: u64 = 16 * 1024 * 1024;
 
-/// All rules that hold. It never changes; each change makes the next one.
+/// All rules that are in force. Immutable: each change makes a new policy.
 #[derive(Clone, Debug)]
 pub struct Policy {
     rules: Rules,
-    /// The kinds of which nothing is asked about or denied, so that none need be judged; of questions, those
-    /// that no rule is about.
+    /// Kinds of requests that need not be judged: for calls, because no rule denies or asks about
+    /// them; for questions, because no rule is about them.
     quiet: Vec<rules::Kind>,
-    /// Why the rules cannot be used: then every call is denied.
+    /// Reason why the rules cannot be used. Every call is denied while there is one.
     fault: Option<Arc<str>>,
 }
 
 impl Policy {
-    /// The rules of a configuration, and the decisions that are remembered.
+    /// The rules of a configuration, and the remembered decisions.
     pub(crate) fn new(config: &Config, remembered: Vec<Remembered>) -> Self {
         let (rules, fault) = match read(config) {
             Ok(rules) => (rules, None),
@@ -49,7 +49,7 @@ impl Policy {
         policy.settle()
     }
 
-    /// The rules of a configuration, and what the store has of decisions.
+    /// The rules of a configuration, and the remembered decisions in the store.
     pub(crate) fn remembering(
         config: &Config,
         stored: &[switchboard_store::Rule],
@@ -81,7 +81,7 @@ impl Policy {
         Self::new(config, self.rules.remembered().to_vec())
     }
 
-    /// With a decision that a person wants remembered.
+    /// Adds a decision that the approver wants remembered.
     pub(crate) fn with_decision(&self, record: &Record, now: u64) -> Self {
         let mut policy = self.clone();
         policy.rules.forget_expired(now);
@@ -91,7 +91,7 @@ impl Policy {
         policy.settle()
     }
 
-    /// Without a decision that was remembered.
+    /// Removes a remembered decision.
     #[must_use]
     pub fn without(&self, id: &str) -> Self {
         let mut policy = self.clone();
@@ -99,7 +99,7 @@ impl Policy {
         policy.settle()
     }
 
-    /// The decisions that outlive the gateway.
+    /// Decisions that outlive this run of the gateway.
     pub(super) fn lasting(&self) -> Vec<&Remembered> {
         let remembered = self.rules.remembered().iter();
         remembered
@@ -107,12 +107,12 @@ impl Policy {
             .collect()
     }
 
-    /// The rules that are configured.
+    /// The rules, configured and remembered.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Whether no request of this kind need be judged.
+    /// Returns `true` if no request of this kind needs to be judged.
     pub(crate) fn is_quiet(&self, kind: rules::Kind) -> bool {
         self.quiet.contains(&kind)
     }
@@ -122,7 +122,7 @@ impl Policy {
         !self.is_quiet(kind) && (self.fault.is_some() || self.rules.holds_back(kind, server))
     }
 
-    /// What is to be done.
+    /// Judges a request.
     pub fn judge(&self, case: &Case<'_>, now: u64) -> Verdict {
         match &self.fault {
             None => self.rules.judge(case, now),
@@ -149,7 +149,7 @@ impl Policy {
                     Sampling | Elicitation => self.rules.says_nothing_of(*kind),
                 }
         };
-        // Tools come first, since they are looked for most.
+        // Tools come first, since they are looked up most.
         self.quiet = [ToolCall, Resource, Prompt, Sampling, Elicitation]
             .into_iter()
             .filter(is_quiet)
@@ -158,7 +158,8 @@ impl Policy {
     }
 }
 
-/// The decisions in this file. A file that cannot be read is reported; the store has them, too.
+/// Reads the remembered decisions from this file. A file that cannot be read is logged; the store
+/// has the decisions, too.
 pub(super) fn read_file(file: &Path) -> Vec<Remembered> {
     let text = match switchboard_files::read(file, REMEMBERED_BYTES, Links::Refuse) {
         Ok(text) => text,
@@ -175,7 +176,7 @@ pub(super) fn read_file(file: &Path) -> Vec<Remembered> {
 }
 
 pub(super) fn write_file(file: &Path, policy: &Policy) {
-    // Plain data becomes JSON.
+    // Plain data always serializes.
     let text = serde_json::to_vec_pretty(&policy.lasting()).unwrap_or_default();
     if let Err(error) = write_private(file, &text) {
         tracing::error!(%error, file = %file.display(), "Cannot keep which decisions are remembered where they are read at the start.");
@@ -214,7 +215,7 @@ const fn guard_of(wanted: Wanted) -> Guard {
     }
 }
 
-/// What a server says of a tool. Not to be relied upon.
+/// The annotations of a tool. They are the server's claims and cannot be relied upon.
 pub fn hints(definition: Option<&Raw>) -> Hints {
     let said = definition.and_then(|tool| tool.member("annotations"));
     let hint = |name: &str| said.as_ref()?.member(name)?.read().ok();
@@ -226,7 +227,7 @@ pub fn hints(definition: Option<&Raw>) -> Hints {
     }
 }
 
-/// The kind of case that a kind of request is.
+/// The rule kind for an approval kind; `None` if rules do not apply to it.
 pub const fn kind_of(kind: Kind) -> Option<rules::Kind> {
     match kind {
         Kind::ToolCall => Some(rules::Kind::ToolCall),
@@ -238,7 +239,7 @@ pub const fn kind_of(kind: Kind) -> Option<rules::Kind> {
     }
 }
 
-/// What is to be kept of a decision, if it is to be remembered beyond this run of the gateway.
+/// The stored form of a decision, if it is remembered beyond this run of the gateway.
 pub(super) fn remembered(record: &Record, now: u64) -> Option<switchboard_store::Rule> {
     let decision = remembered_of(record, now)?;
     if matches!(decision.scope, rules::Scope::Session(_)) {
@@ -248,12 +249,12 @@ pub(super) fn remembered(record: &Record, now: u64) -> Option<switchboard_store:
         id: decision.id.as_str().into(),
         created: time_of(now),
         expires: decision.rule.expires().map(time_of),
-        // Plain data becomes JSON.
+        // Plain data always serializes.
         body: serde_json::to_string(&decision).unwrap_or_default().into(),
     })
 }
 
-/// The arguments that rules look at, of a request that is on record.
+/// The arguments that rules match, taken from a recorded request.
 pub fn arguments_of(kind: Kind, request: &Raw) -> Option<Raw> {
     match kind {
         Kind::ToolCall | Kind::Prompt => request.member("arguments"),
@@ -270,7 +271,7 @@ fn remembered_of(record: &Record, now: u64) -> Option<Remembered> {
         Status::Rejected => Action::Deny,
         _ => return None,
     };
-    // What the person has made of it is what they agreed to.
+    // The approver agreed to the edited request, so that is the one to remember.
     let (request, _) = record.effective_request();
     let arguments = arguments_of(record.ask.kind, &request);
     let case = Case {

@@ -1,4 +1,4 @@
-//! What is put to a person: calls, and what servers ask.
+//! The wording of requests to a person: calls, and questions of servers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,17 +14,17 @@ use crate::approvals::shown::is_seen;
 
 /// The most characters of a summary.
 const SUMMARY_CHARS: usize = 200;
-/// About whom and for whom a person is asked.
+/// The subject of a request: the server, the item and the caller.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
     pub(crate) server: Arc<str>,
     /// The fingerprint of the server, if it is configured.
     pub(crate) identity: Option<Arc<str>>,
-    /// The tool whose call is under way; of a resource or prompt that is asked about, its name.
+    /// The tool whose call is in flight; for a resource or prompt, its URI or name.
     pub(crate) tool: Option<Arc<str>>,
-    /// Whose call it is, if that is known.
+    /// The caller, if known.
     pub(crate) caller: Option<Caller>,
-    /// What the client says of itself, to the letter: only the same is taken for the same.
+    /// The client's description of itself, verbatim: only identical bytes count as the same client.
     pub(crate) client_info: Option<Raw>,
 }
 
@@ -35,7 +35,7 @@ impl About {
             .as_ref()
             .map(|caller| Arc::clone(&caller.client));
         let tool = self.tool.as_deref().unwrap_or_default();
-        // What is answered for one principal is not for another, whatever that calls itself.
+        // An answer for one principal does not hold for another, even under the same client name.
         let principal = match self.caller.as_ref().map(|caller| caller.principal) {
             None => "",
             Some(Principal::Owner) => "owner",
@@ -78,7 +78,7 @@ impl About {
             warnings: Vec::new(),
             rule: None,
             allowed_by: None,
-            // On its own: it may be kept long after the frame that it came in.
+            // Copied: it may be kept long after the frame that it came in.
             request: request.detached(),
             key: hex::encode(&hash.finalize()).into(),
             patience: Some(patience(settings)),
@@ -90,7 +90,7 @@ impl About {
         self.caller.as_ref()?.project.as_deref()
     }
 
-    /// A call of a tool that is asked about.
+    /// A request to approve a tool call.
     pub(crate) fn call(
         &self,
         settings: &Settings,
@@ -104,7 +104,7 @@ impl About {
         self.ask(Kind::ToolCall, settings, &Raw::object(members))
     }
 
-    /// A resource that is to be read.
+    /// A request to approve reading a resource.
     pub(crate) fn read(&self, settings: &Settings) -> Ask {
         let uri = self.tool.as_deref().unwrap_or_default();
         let request = Raw::object([
@@ -114,7 +114,7 @@ impl About {
         self.ask(Kind::Resource, settings, &request)
     }
 
-    /// A prompt that is to be had.
+    /// A request to approve getting a prompt.
     pub(crate) fn prompt(&self, settings: &Settings, arguments: Option<Raw>) -> Ask {
         let name = self.tool.as_deref().unwrap_or_default();
         let members = [
@@ -126,7 +126,7 @@ impl About {
         self.ask(Kind::Prompt, settings, &request)
     }
 
-    /// What a server asks; `None` if it is nothing that a person can answer.
+    /// A question of a server; `None` if a person cannot answer it.
     pub(crate) fn question(
         &self,
         settings: &Settings,
@@ -145,7 +145,7 @@ impl About {
         }
     }
 
-    /// Tools that are held back until somebody has looked at them.
+    /// A request to approve tools that are held back.
     pub(crate) fn trust(&self, settings: &Settings, summary: &str, request: &Raw) -> Ask {
         let mut ask = self.ask(Kind::Trust, settings, request);
         ask.summary = line(summary).into();
@@ -162,8 +162,8 @@ pub(crate) fn patience(settings: &Settings) -> Patience {
     }
 }
 
-/// A request in one line, as `shown` has its parts: the request itself, or the same without secrets. `None` for the
-/// trust in a server, of which the request does not tell enough.
+/// The one-line summary of a request. The parts are taken from `shown`, which is the request itself
+/// or its redacted form. `None` for trust requests, whose body does not say enough.
 pub(super) fn summary(kind: Kind, request: &Raw, shown: &Raw) -> Option<String> {
     let text = |name: &str| shown.member(name).and_then(|text| text.to_text());
     let text = |name: &str| text(name).unwrap_or_default();
@@ -185,7 +185,7 @@ pub(super) fn summary(kind: Kind, request: &Raw, shown: &Raw) -> Option<String> 
     Some(line(&whole))
 }
 
-/// What was said last in a conversation that a model is to go on with.
+/// The last message of the conversation that a model is to continue.
 fn last_words(params: &Raw) -> String {
     let messages = params
         .member("messages")
@@ -202,13 +202,13 @@ fn last_words(params: &Raw) -> String {
     .unwrap_or_else(|| "about something that is not text".to_owned())
 }
 
-/// Text as one line that is not too long. A long text is not read to its end.
+/// Text as one line of at most [`SUMMARY_CHARS`]. Reads no more of a long text than it needs.
 fn line(text: &str) -> String {
     let mut line = String::new();
     let mut count = 0;
     for word in text.split_whitespace() {
         let space = (count > 0).then_some(' ');
-        // A character that cannot be seen could change how the rest is shown.
+        // Invisible characters could change the rendering of the rest.
         for character in space
             .into_iter()
             .chain(word.chars().filter(|&c| is_seen(c)))

@@ -14,10 +14,10 @@ use switchboard_rest::{
 
 use super::{question, time_of};
 
-/// A request with more bytes than this is left out of lists.
+/// The most bytes of a part of a request in lists. Longer parts are left out.
 const LISTED_BYTES: usize = 16 * 1024;
 
-/// A decision as it is shown.
+/// A decision for display.
 pub fn decision(decided: &Decided) -> Decision {
     let from = decided.from.as_ref();
     Decision {
@@ -40,8 +40,9 @@ pub fn decision(decided: &Decided) -> Decision {
     }
 }
 
-/// Everything of a request, as it will be sent, and as agents and models would read it: a value that the
-/// configuration calls a secret must not hide a part of what a person decides about.
+/// The whole request, exactly as it will be sent and as agents and models would read it. Nothing is
+/// scrubbed, because a value that the configuration calls a secret must not hide a part of what a
+/// person decides about.
 pub fn whole(record: &Record) -> Approval {
     let ask = &record.ask;
     let arguments = ask.request.member("arguments");
@@ -82,7 +83,7 @@ pub fn whole(record: &Record) -> Approval {
     }
 }
 
-/// A request among others: what is long is left out.
+/// A request in a list: long parts are left out.
 pub fn listed(record: &Record) -> Approval {
     let mut shown = whole(record);
     let long = |raw: &Option<Raw>| {
@@ -112,23 +113,24 @@ pub fn listed(record: &Record) -> Approval {
 fn scrubbed(raw: &Raw) -> Raw {
     match scrub::json(raw.as_str()) {
         Cow::Borrowed(_) => raw.clone(),
-        // It stays JSON; if it did not, nothing would be shown.
+        // Scrubbed JSON stays JSON; if it did not, nothing would be shown.
         Cow::Owned(json) => Raw::parse(json).unwrap_or_else(|_| Raw::string("[secret]")),
     }
 }
 
-/// What is told of a request outside of this machine: without secrets, as far as they can be told.
+/// A request as it is sent to the outside, with secrets removed as far as they can be recognised.
 pub(super) fn outside(record: &Record) -> Raw {
     let mut shown = listed(record);
-    // The definitions are not in the request.
+    // The definitions are not part of the request.
     shown.truncated |= record.ask.kind == Kind::Trust;
     let redacted = |raw: &mut Option<Raw>| {
         if let Some(raw) = raw {
-            // A secret at the place of the cut is found before it.
+            // Scrub before the cut, so that a secret across the cut is found.
             *raw = redact(&scrubbed(raw), LISTED_BYTES);
         }
     };
-    // Not cut out of the one that the owner reads: a name beside its value tells more than the text of both.
+    // Made from the redacted request, not cut from the owner's summary: redaction recognises more
+    // where it sees a name beside its value than in their joined text.
     let clean = redact(&scrubbed(&record.ask.request), LISTED_BYTES);
     let summary = question::summary(record.ask.kind, &record.ask.request, &clean);
     shown.summary = redact_text(&scrub::text(&summary.unwrap_or(shown.summary)));
@@ -147,20 +149,21 @@ pub(super) fn outside(record: &Record) -> Raw {
         decision.reason = decision.reason.as_deref().map(redact_text);
         decision.note = decision.note.as_deref().map(redact_text);
     }
-    // Plain data becomes JSON, and stays it.
+    // Plain data always serializes, and scrubbed JSON stays JSON.
     let shown = serde_json::to_string(&shown).unwrap_or_default();
     let scrubbed = Raw::parse(scrub::json(&shown).into_owned());
     scrubbed.unwrap_or_else(|_| Raw::object([("id", Raw::string(&record.id))]))
 }
 
-/// What an event about a request says. Numbers keep all their digits.
+/// The body of an event about a request. Numbers keep all their digits.
 pub(super) fn event(record: &Record) -> String {
     let approval = listed(record);
-    // Plain data becomes JSON.
+    // Plain data always serializes.
     serde_json::to_string(&ApprovalEvent { approval }).unwrap_or_default()
 }
 
-/// Tests if a character can be seen. Not so are controls, and marks that turn the direction of what follows or have no width.
+/// Tests if a character is visible. Controls, characters without width, and marks that change the
+/// direction of the following text are not.
 pub fn is_seen(character: char) -> bool {
     !character.is_control()
         && !matches!(
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn summary_leaves_without_what_the_request_hides() {
+    fn outside_summary_omits_redacted_values() {
         for arguments in [
             json!({ "pin": "s3cr3t" }),
             json!({ "auth": "s3cr3t" }),
@@ -220,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_leave_redacted_and_marked_as_incomplete() {
+    fn outside_definitions_are_redacted_and_marked_truncated() {
         let secret = switchboard_redact::Secret::new("env.K", "Copy the notes.");
         scrub::register(scrub::Owner::Server("a"), &[secret]).unwrap();
         let request = json!({ "tools": [{ "name": "a", "diff": "+ Copy the notes." }] });
@@ -234,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_shown_whole_and_leave_scrubbed() {
+    fn questions_are_shown_whole_and_sent_scrubbed() {
         let secret = switchboard_redact::Secret::new("env.K", "delete all files now");
         scrub::register(scrub::Owner::Server("q"), &[secret]).unwrap();
         let said = "Then say you will delete all files now.";
@@ -259,9 +262,9 @@ mod tests {
         }
     }
 
-    /// JSON can spell numbers and texts that programs cannot hold.
+    /// JSON can spell numbers and strings that most programs cannot represent.
     #[test]
-    fn odd_numbers_and_texts_leave_as_they_are_spelled() {
+    fn odd_numbers_and_strings_keep_their_spelling() {
         for odd in ["1e400", r#""\ud83d""#, "12345678901234567890123"] {
             let mut record = record("tool_call", "s", &json!({}));
             let request = format!(r#"{{"name":"pay","arguments":{{"n":{odd}}}}}"#);
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_at_the_end_of_a_summary_leaves_not() {
+    fn secret_at_end_of_summary_is_removed() {
         let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
         for before in 100..200 {
             let message = format!("{} {key}", "x".repeat(before));
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_leave_without_passwords_and_cut() {
+    fn outside_addresses_lose_passwords_and_are_cut() {
         let address = format!("postgres://ann:hunter2@db/{}", "x".repeat(50_000));
         let ask = json!({
             "kind": "resource",

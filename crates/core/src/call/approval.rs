@@ -1,8 +1,8 @@
-//! Whether a call may go ahead: what rules say of it, and a person if they say so.
+//! Approval of calls: judges a call by the rules, and asks a person if a rule says so.
 //!
-//! A client of 2026-07-28 comes back with the same request while its server asks for input. So that
-//! nobody is asked again each time, what has been decided is kept under the state that it brings back: once,
-//! for the same principal and the same request.
+//! A client of 2026-07-28 repeats the same request while its server asks for input. So that the
+//! approver is not asked again each time, the decision is kept under the state that the client
+//! brings back. It can be used once, by the same principal, for the same request.
 
 use std::{
     sync::Arc,
@@ -36,35 +36,35 @@ use crate::{
     suspended::refused,
 };
 
-/// What is known of a call that goes ahead.
+/// A call that may go ahead.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
-    /// What is sent to the server.
+    /// The parameters to send to the server.
     pub(super) params: Option<Raw>,
     /// A person was asked.
     pub(super) asked: bool,
-    /// The client came back with a state of the gateway.
+    /// The client came back with a state that the gateway issued.
     pub(super) returned: bool,
     /// The call that it comes back to is suspended.
     pub(super) suspended: bool,
-    /// What the person made of the arguments.
+    /// The arguments as the approver edited them.
     arguments: Option<Raw>,
 }
 
-/// What is kept of a call that was let through, while its client answers what the server asks.
+/// The state of an approved call while its client answers the server's questions.
 #[derive(Debug)]
 pub(crate) struct Round {
     arguments: Option<Raw>,
-    /// What a person has answered already. It is not for the client to see.
+    /// The answers that a person has given. The client must not see them.
     answers: Option<Raw>,
-    /// The state that the server gave.
+    /// The server's own state.
     state: Option<Raw>,
-    /// The names of the questions that the client was asked, if it may answer no others.
+    /// The keys of the questions that the client was asked, if it may answer no others.
     asked: Option<Vec<String>>,
 }
 
 impl CallContext<'_> {
-    /// Has the call judged, and a person asked if need be.
+    /// Judges the call, and asks a person if a rule says so.
     pub(super) async fn gate(&self, record: &mut Record) -> Result<Pass, Error> {
         let outgoing = self.outgoing;
         let plain = Pass {
@@ -75,8 +75,8 @@ impl CallContext<'_> {
             if let Some(pass) = self.returned()? {
                 return Ok(pass);
             }
-            // An older server has no states of its own, so that this one is nobody's: no person need be
-            // asked to find that out.
+            // An older server issues no states, so no party issued this one. Refuse it without
+            // asking a person.
             let live = self.upstream.live();
             let is_older = live.is_some_and(|live| live.era() == Era::Legacy);
             if is_older && !self.upstream.may_speak(Era::Modern) {
@@ -95,7 +95,7 @@ impl CallContext<'_> {
         if approvals.policy().is_quiet(kind) {
             return Ok(plain);
         }
-        // Boxed, as all that few calls come to.
+        // Boxed, like every path that few calls take.
         Box::pin(self.judged(kind, plain, record)).await
     }
 
@@ -165,7 +165,7 @@ impl CallContext<'_> {
         let outcome = tokio::select! {
             biased;
             outcome = person.ask(ask) => outcome,
-            // It is not configured any more.
+            // The server was removed from the configuration.
             () = self.upstream.ended() => return Err(self.upstream.not_connected()),
         };
         record.end_wait();
@@ -175,7 +175,7 @@ impl CallContext<'_> {
                 let edited = edited.and_then(|edited| edited.member("arguments"));
                 if let Some(arguments) = edited {
                     pass.params = with_arguments(pass.params.as_ref(), &arguments)?;
-                    // There is one person's word for one call.
+                    // A person decides once per call, so this is the first value.
                     let _ = self.edited.set(arguments.clone());
                     pass.arguments = Some(arguments);
                 }
@@ -197,7 +197,7 @@ impl CallContext<'_> {
         }
     }
 
-    /// The name and the arguments that rules look at.
+    /// The name and the arguments that rules match.
     fn subject(&self, kind: Kind, params: Option<&Raw>) -> (String, Option<Raw>) {
         let name = &self.outgoing.name;
         let completes = self.outgoing.method == method::COMPLETE;
@@ -219,7 +219,7 @@ impl CallContext<'_> {
         }
     }
 
-    /// The tool as its server defines it.
+    /// The tool's definition.
     async fn definition(&self) -> Result<Raw, Error> {
         self.known().await?;
         let (server, tool) = (&self.upstream.name, &self.outgoing.name);
@@ -227,14 +227,15 @@ impl CallContext<'_> {
         let definition = catalog
             .server(server)
             .and_then(|part| part.find(switchboard_catalog::Kind::Tool, tool));
-        // Rules go by names: one that a server takes without offering it is none of theirs.
+        // Rules match names, so a tool that the server accepts without listing it would escape
+        // them.
         definition.map(|tool| tool.raw().clone()).ok_or_else(|| {
             let message = format!("server '{server}' offers no tool '{}'", cut(tool));
             Error::invalid_params(message)
         })
     }
 
-    /// The question for a person, if one can be shown all of the request.
+    /// The question for the approver; an error if it could not show the whole request.
     fn question(
         &self,
         kind: Kind,
@@ -251,7 +252,7 @@ impl CallContext<'_> {
                 return Err(unasked("the arguments are too long to be shown"));
             }
             if switchboard_approvals::says_twice(arguments) {
-                // What a person is shown would not be what the server reads.
+                // The approver would not see what the server reads.
                 return Err(unasked("the arguments say something twice"));
             }
         }
@@ -263,7 +264,7 @@ impl CallContext<'_> {
         })
     }
 
-    /// Waits until it is known what the server offers: rules are about that.
+    /// Waits until the server's lists are known, because rules match their entries.
     async fn known(&self) -> Result<(), Error> {
         let (live_catalog, server) = (&self.core.live_catalog, &self.upstream.name);
         if live_catalog.catalog().server(server).is_some() {
@@ -272,11 +273,11 @@ impl CallContext<'_> {
         let until = Instant::now() + self.upstream.request_timeout();
         let era = Some(self.outgoing.guest.era());
         let offered = self.upstream.offered(until, era);
-        // Boxed, as all that few calls come to.
+        // Boxed, like every path that few calls take.
         Box::pin(self.while_starting(offered)).await.map(drop)
     }
 
-    /// What a client that comes back brings along, if it was let through before: once.
+    /// The kept approval of a client that comes back. Each can be used once.
     fn returned(&self) -> Result<Option<Pass>, Error> {
         let params = self.outgoing.params.as_ref();
         let state = params.and_then(|params| params.member("requestState")?.to_text());
@@ -304,12 +305,12 @@ impl CallContext<'_> {
             answered_only(params, asked)?;
         }
         let pass = resumed(params, round);
-        // What was taken apart here can be put together again.
+        // Cannot fail: these parts were split here and fit together again.
         pass.map(Some).ok_or_else(|| Error::Refused(refused()))
     }
 
-    /// A result that asks the client for input, with links that lead to its server, and under a state of our own: what
-    /// has been decided is kept for when it comes back with that, once.
+    /// Prepares a result that may ask the client for input: its links lead to the right server, and
+    /// its state is one of the gateway's, under which the decision is kept for one use.
     pub(super) fn with_pass(
         &self,
         result: Raw,
@@ -346,7 +347,8 @@ impl CallContext<'_> {
     }
 }
 
-/// Refuses answers to anything but what was asked, and answers that a reader may find elsewhere.
+/// Rejects answers to questions that were not asked, and answers that another reader might find
+/// under another key.
 fn answered_only(params: &Raw, asked: &[String]) -> Result<(), Error> {
     let unclear = |error: RawError| Error::invalid_params(error.to_string());
     let given = params.distinct_member(&["inputResponses"]);
@@ -365,7 +367,7 @@ fn answered_only(params: &Raw, asked: &[String]) -> Result<(), Error> {
     }
 }
 
-/// A request as it goes on, with what was decided before.
+/// The parameters of a resumed request, with the earlier decisions and answers.
 fn resumed(params: &Raw, round: Round) -> Option<Pass> {
     let mut own = params.without(&["requestState"]);
     if let Some(state) = &round.state {
@@ -398,7 +400,7 @@ fn resumed(params: &Raw, round: Round) -> Option<Pass> {
     })
 }
 
-/// The kind of request that rules are about; `None` if they are not about this one.
+/// The rule kind of a request; `None` if rules do not apply to it.
 fn kind_of(of: &str, params: Option<&Raw>) -> Option<Kind> {
     match of {
         method::TOOLS_CALL => Some(Kind::ToolCall),
@@ -415,7 +417,8 @@ fn kind_of(of: &str, params: Option<&Raw>) -> Option<Kind> {
     }
 }
 
-/// Whether a client may watch a resource. A person is not asked: a subscription has no end to wait for.
+/// Checks that a client may subscribe to a resource. A person is not asked, because a subscription
+/// has no end to wait for.
 pub async fn may_watch(
     core: &Core,
     caller: &Caller,
@@ -449,7 +452,8 @@ pub async fn may_watch(
     }
 }
 
-/// Tests if a client that watches a resource may hear that this one, which may be a part of it, has changed.
+/// Tests if a client that watches a resource may be notified that this one, possibly a part of it,
+/// has changed.
 pub(crate) fn may_hear(core: &Core, caller: &Caller, server: &str, uri: &str) -> bool {
     core.approvals.policy().is_quiet(Kind::Resource)
         || judged_resource(core, caller, server, uri).action == Action::Allow
@@ -466,7 +470,7 @@ pub(super) fn judged_resource(core: &Core, caller: &Caller, server: &str, uri: &
     approvals.policy().judge(&case, approvals.now())
 }
 
-/// Records a request that a rule has denied.
+/// Records a request that a rule denied.
 pub(super) fn record_denied(
     core: &Core,
     method: &str,
@@ -490,7 +494,7 @@ pub(super) fn record_denied(
     });
 }
 
-/// Waits until it is known which decisions are remembered.
+/// Waits until the remembered decisions are loaded.
 pub(super) async fn until_rules_are_known(core: &Core, server: &Arc<str>) -> Result<(), Error> {
     let known = core.approvals.until_rules_are_known().await;
     known.map_err(|why| Error::Unasked {

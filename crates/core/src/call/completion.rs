@@ -1,9 +1,9 @@
-//! Completions, as rules look at them: the prompt or resource that is being written, as far as it is written.
+//! Completions as rules see them: the prompt or resource as far as the user has typed it.
 
 use switchboard_base::error::Error;
 use switchboard_client::Raw;
 
-/// Tests that every reader of a completion reads the same values in it.
+/// Checks that every reader of a completion reads the same values in it.
 pub(crate) fn check(params: &Raw) -> Result<(), Error> {
     let distinct = |of: &Raw, names: &[&str]| {
         let member = of.distinct_member(names);
@@ -31,7 +31,7 @@ pub(crate) fn check(params: &Raw) -> Result<(), Error> {
     Ok(())
 }
 
-/// The arguments of a prompt that is being filled in.
+/// The arguments of a prompt that the user is filling in.
 pub(super) fn completed(params: Option<&Raw>) -> Raw {
     let values = values(params);
     let members = values
@@ -40,8 +40,8 @@ pub(super) fn completed(params: Option<&Raw>) -> Raw {
     Raw::object(members)
 }
 
-/// The URI that a template stands for (RFC 6570). Its end is not written yet. Values are not encoded: a server may
-/// take them as they are.
+/// Expands a URI template (RFC 6570) with the values that are known so far. Values are not encoded,
+/// because a server may take them verbatim.
 pub(super) fn expanded(template: &str, params: Option<&Raw>) -> String {
     let values = values(params);
     let typed = params.and_then(|params| params.member("argument")?.member("name")?.to_text());
@@ -59,7 +59,8 @@ pub(super) fn expanded(template: &str, params: Option<&Raw>) -> String {
         for variable in names.split(',') {
             let name = variable.trim_end_matches('*');
             let Some((_, value)) = values.iter().find(|(known, _)| known == name) else {
-                // What is not said, or only a part of, may become anything, its sign included.
+                // A missing or partial value may become anything, and its separator may change with
+                // it.
                 uri.push('*');
                 sign = "";
                 continue;
@@ -81,13 +82,13 @@ pub(super) fn expanded(template: &str, params: Option<&Raw>) -> String {
     }
     uri.push_str(rest);
     match file_host(&uri) {
-        // It may become the path, too.
+        // The path may change with the host.
         Some(host) if host.contains('*') => "file:///*".to_owned(),
         _ => uri,
     }
 }
 
-/// The host of a file's URI.
+/// The host of a `file:` URI.
 fn file_host(uri: &str) -> Option<&str> {
     let (scheme, rest) = uri.split_once(':')?;
     let rest = rest.strip_prefix("//").unwrap_or(rest);
@@ -95,7 +96,7 @@ fn file_host(uri: &str) -> Option<&str> {
     is_file.then(|| rest.split('/').next().unwrap_or_default())
 }
 
-/// How the values of an expression are joined.
+/// The way in which an expression joins its values.
 struct Operator {
     first: &'static str,
     between: &'static str,
@@ -127,7 +128,7 @@ impl Operator {
     }
 }
 
-/// The values that a completion goes by: those given before, and the one that is typed.
+/// The values of a completion: those given before, and the one being typed.
 fn values(params: Option<&Raw>) -> Vec<(String, String)> {
     let member = |name: &str| params.and_then(|params| params.member(name));
     let given = member("context").and_then(|context| context.member("arguments")?.members());
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn templates_are_expanded_with_their_signs() {
+    fn templates_are_expanded_with_separators() {
         let of = |template: &str| {
             let params = r#"{"argument":{"name":"x","value":"a/b"},"context":{"arguments":{"y":"c","e":""}}}"#;
             expanded(template, Some(&Raw::parse(params).unwrap()))

@@ -1,4 +1,5 @@
-//! Rules about requests and notifications of extensions, which the gateway hands on without knowing what they do.
+//! Rules for requests and notifications of extensions, which the gateway forwards without knowing
+//! their meaning.
 
 use std::sync::Arc;
 
@@ -17,11 +18,14 @@ use super::CallContext;
 use super::approval::{case, judged_resource, record_denied, until_rules_are_known};
 use crate::{approvals::policy::hints, core::Core};
 
-/// Whether a client may send this to a server. It is judged as a call of a tool that has the name of the method, also by
-/// the `tools` of the server's settings, and besides by the tool, the prompt and the resource that its parameters name
-/// as the protocol does. A method in another spelling than `words/in/lower/case` is judged in that, too, and the stricter counts: a
-/// server may not tell them apart. Other members are not judged, since the gateway does not know what they mean. For the same reason no person
-/// is asked.
+/// Checks that a client may send this to a server.
+///
+/// The request is judged as a call of a tool with the name of the method, also by `tools` in the
+/// server's settings, and in addition as the tool, prompt and resource that its parameters name in
+/// the protocol's standard members. A method not spelled `words/in/lower/case` is judged in that
+/// spelling as well, and the stricter verdict counts, because a server may not distinguish the two.
+/// Other members are not judged, since the gateway does not know their meaning. For the same reason
+/// no person is asked.
 pub(crate) async fn may_pass(
     core: &Core,
     caller: &Caller,
@@ -44,10 +48,10 @@ pub(crate) async fn may_pass(
     let mut items = Vec::new();
     for kind in [Item::Tool, Item::Prompt] {
         let Some(name) = &named.name else { break };
-        // A server may not tell letter cases apart.
+        // A server may ignore letter case.
         for known in live_catalog.offered_as(server, kind, name) {
             if !live_catalog.lists(server, kind, &known) {
-                // It is held back, or the settings hide it.
+                // Held back, or hidden by the settings.
                 let message = format!("server '{server}' shows nothing called '{}'", cut(name));
                 return Err(Error::invalid_params(message));
             }
@@ -119,7 +123,7 @@ pub(crate) async fn may_pass(
     }
 }
 
-/// A method as most spell theirs: `skills/get` for `Skills.get`.
+/// A method in the usual spelling: `skills/get` for `Skills.get`.
 fn plain(method: &str) -> String {
     let words = method.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -127,8 +131,8 @@ fn plain(method: &str) -> String {
 }
 
 impl CallContext<'_> {
-    /// Tests if the client sees the server alone and is asked by requests: one of 2026-07-28 is asked by results, which have
-    /// no words for what extensions ask.
+    /// Tests if the client sees this server alone and can receive requests. A client of 2026-07-28
+    /// is asked through results, which cannot carry the requests of extensions.
     pub(super) fn is_alone(&self) -> bool {
         let outgoing = self.outgoing;
         matches!(outgoing.view, View::Server(_))
@@ -137,7 +141,7 @@ impl CallContext<'_> {
     }
 }
 
-/// What a request of an extension is about, as far as its parameters say it in the words of the protocol.
+/// The subject of an extension's request, as far as its parameters name it in standard members.
 struct Named {
     uri: Option<String>,
     name: Option<String>,
@@ -145,7 +149,8 @@ struct Named {
 }
 
 impl Named {
-    /// Parameters that say one of them twice, or in another letter case, are refused: the server might read the other one.
+    /// Reads the members. Parameters that have one of them twice, or in another letter case, are
+    /// rejected: the server might read the other one.
     fn read(params: Option<&Raw>) -> Result<Self, Error> {
         let member = |name: &str| match params.map(|params| params.distinct_member(&[name])) {
             None => Ok(None),

@@ -1,7 +1,7 @@
-//! A person on the way of a call: asked before it begins, or while it is under way.
+//! Asks a person for a call: before it begins, or while it is in flight.
 //!
-//! While somebody thinks, the client is shown every ten seconds that its call is alive. The call's own
-//! time stands still.
+//! While the person decides, the client receives a sign of life every ten seconds, and the call's
+//! own time does not run.
 
 use std::{
     sync::{
@@ -36,13 +36,13 @@ use super::{
 };
 use crate::{approvals::question::About, core::Core, relay::LastProgress};
 
-/// How often a client is shown that its call is alive.
+/// Interval of the signs of life that a client receives.
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-/// How soon a client that wants to hear of progress is told that its server is being started.
+/// Time after which a client that asked for progress learns that its server is starting.
 const START_SIGN: Duration = Duration::from_secs(1);
-/// A client is not sent away for what takes no longer than this.
+/// Time to wait for an answer before the client is sent away to come back later.
 const AT_ONCE: Duration = Duration::from_millis(100);
-/// Who answers what a server asks.
+/// The party that answers a server's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answerer {
     Client,
@@ -51,7 +51,8 @@ pub(crate) enum Answerer {
 }
 
 impl Answerer {
-    /// Who answers this, if the client can or cannot. A rule that wants a person asked goes before the route.
+    /// The party that answers this question. A rule that asks a person takes precedence over the
+    /// route.
     pub(crate) fn of(route: Route, question: &str, client_can: bool, ruling: &Ruling) -> Self {
         let person_can = matches!(question, method::SAMPLING | method::ELICITATION);
         match route {
@@ -64,7 +65,7 @@ impl Answerer {
     }
 }
 
-/// The addresses that a server wants opened, as questions.
+/// The addresses that a server wants opened, as elicitation parameters.
 pub(super) fn addresses(error: &ErrorObject) -> Vec<Raw> {
     let said = error
         .data
@@ -75,21 +76,21 @@ pub(super) fn addresses(error: &ErrorObject) -> Vec<Raw> {
     asked.filter_map(address).collect()
 }
 
-/// An address that a server wants opened, as a question.
+/// An address that a server wants opened, as elicitation parameters.
 fn address(said: &Raw) -> Option<Raw> {
     let bare = said.without(&["mode"]);
     bare.with_member("mode", &Raw::string("url")).ok()
 }
 
-/// Addresses that may be opened, and the error that tells a client of them.
+/// Addresses that may be opened, and the error that reports them to a client.
 pub(super) struct Opening {
     error: ErrorObject,
-    /// Each as a question.
+    /// Each as elicitation parameters.
     addresses: Vec<(Raw, Ruling)>,
 }
 
 impl Opening {
-    /// The failure that the client hears, if no person is to open the addresses, or has done so before.
+    /// The error for the client, if no person opens the addresses, or one has done so before.
     pub(super) fn into_failure(self) -> Error {
         let mut rulings = self.addresses.iter().map(|(_, ruling)| ruling);
         if rulings.any(|ruling| matches!(ruling, Ruling::Ask(_))) {
@@ -102,11 +103,11 @@ impl Opening {
     }
 }
 
-/// Rings when a person is asked, so that a client that is not to be kept waiting can be sent away.
+/// Signals that a person is asked, so that the client can be sent away instead of waiting.
 #[derive(Debug, Default)]
 pub(crate) struct AskSignal {
     rung: Notify,
-    /// The client has been sent away: it hears nothing until it comes back.
+    /// The client was sent away and receives nothing until it comes back.
     away: AtomicBool,
 }
 
@@ -119,7 +120,7 @@ impl AskSignal {
         self.away.store(true, Relaxed);
     }
 
-    /// The same line, on which nothing is said once the client has been sent away.
+    /// The same back channel, muted once the client has been sent away.
     pub(super) fn backchannel(
         self: &Arc<Self>,
         backchannel: &Backchannel,
@@ -150,18 +151,18 @@ impl Sink for Muted {
     }
 }
 
-/// Asks people for one call.
+/// Asks a person on behalf of one call.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
     core: Arc<Core>,
     about: About,
     client: Client,
     ask_signal: Option<Arc<AskSignal>>,
-    /// What the call has asked for so far.
+    /// Counts the questions of the call.
     count: Arc<CallCount>,
 }
 
-/// Whoever waits for the call.
+/// The client that waits for the call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Client {
     backchannel: Option<Backchannel>,
@@ -182,12 +183,13 @@ impl Client {
         }
     }
 
-    /// Waits, and shows every now and then that the call is alive, in these words.
+    /// Awaits a future, and sends the client a sign of life with these words at intervals.
     pub(super) async fn wait<T>(&self, words: &str, what: impl Future<Output = T>) -> T {
         self.wait_from(SIGN_OF_LIFE, words, what).await
     }
 
-    /// The same for the start of a server. A client that wants to hear of progress hears soon why it waits.
+    /// The same for the start of a server. A client that asked for progress soon learns why it
+    /// waits.
     pub(super) async fn wait_for_start<T>(&self, words: &str, what: impl Future<Output = T>) -> T {
         let first = match (&self.token, &self.told) {
             (Some(_), Some(_)) => START_SIGN,
@@ -230,7 +232,7 @@ impl Client {
 }
 
 impl Person {
-    /// Asks for no call in particular.
+    /// Asks on behalf of no call in particular.
     pub(crate) fn alone(core: &Arc<Core>, server: &Arc<str>) -> Self {
         Self {
             core: Arc::clone(core),
@@ -247,19 +249,19 @@ impl Person {
         }
     }
 
-    /// Asks about this, by its name.
+    /// Asks about the item with this name.
     pub(super) fn naming(mut self, name: &Arc<str>) -> Self {
         self.about.tool = Some(Arc::clone(name));
         self
     }
 
-    /// Counts what is asked with what the call has asked before.
+    /// Counts the questions together with earlier ones of the same call.
     pub(super) fn counting(mut self, count: &Arc<CallCount>) -> Self {
         self.count = Arc::clone(count);
         self
     }
 
-    /// It is not known for which call it is.
+    /// Drops the tool, for a question that cannot be assigned to one call.
     pub(super) fn forget_tool(&mut self) {
         self.about.tool = None;
     }
@@ -268,11 +270,11 @@ impl Person {
         &self.about
     }
 
-    /// Asks. Dropping the future withdraws the question.
+    /// Asks a person. Dropping the future withdraws the request.
     pub(super) async fn ask(&self, ask: Ask) -> Outcome {
         let mut asking = std::pin::pin!(self.core.approvals.ask(ask));
         if let Some(ask_signal) = &self.ask_signal {
-            // An answer that was kept is there at once.
+            // A stored answer arrives at once.
             match timeout(AT_ONCE, &mut asking).await {
                 Ok(outcome) => return outcome,
                 Err(_) => ask_signal.rung.notify_one(),
@@ -283,7 +285,7 @@ impl Person {
             .await
     }
 
-    /// Has a person answer what the server asks, which the rules do not deny.
+    /// Has a person answer a question of the server that the rules do not deny.
     pub(crate) async fn answer(
         &self,
         asked: &str,
@@ -334,7 +336,7 @@ impl Person {
                 let message = format!("no person answered within {} s", after / 1_000);
                 refused(codes::TIMEOUT, &message)
             }
-            // Why is for the person to know: it may name what is nobody else's business.
+            // Only the approver learns the reason, which may contain private details.
             Outcome::Failed(_) => refused(code::INTERNAL, "the model could not answer"),
             Outcome::Unavailable(why) => {
                 refused(code::INTERNAL, &format!("nobody could be asked: {why}"))
@@ -342,7 +344,7 @@ impl Person {
         }
     }
 
-    /// Waits for a place, if there is a budget left for what no person approves.
+    /// Waits for a sampling slot, if the budget for unapproved sampling is not used up.
     async fn within_budget(
         &self,
         asked: &str,
@@ -364,7 +366,7 @@ impl Person {
     }
 }
 
-/// The fingerprint of the server that has this name.
+/// The fingerprint of the server with this name.
 pub(crate) fn identity_of(core: &Core, server: &str) -> Option<Arc<str>> {
     let config = core.config.load();
     config
@@ -374,7 +376,7 @@ pub(crate) fn identity_of(core: &Core, server: &str) -> Option<Arc<str>> {
 }
 
 impl CallContext<'_> {
-    /// Who asks people for this call.
+    /// The person to ask on behalf of this call.
     pub(super) fn person(&self) -> Person {
         let outgoing = self.outgoing;
         Person {
@@ -396,12 +398,12 @@ impl CallContext<'_> {
         }
     }
 
-    /// The tool that is called, if it is one.
+    /// The tool that is called, if the request is a tool call.
     pub(super) fn tool(&self) -> Option<&Arc<str>> {
         (self.outgoing.method == method::TOOLS_CALL).then_some(&self.outgoing.name)
     }
 
-    /// Judges what the server asks by the rules.
+    /// Judges a question of the server by the rules.
     pub(super) async fn judge(
         &self,
         asked: &str,
@@ -415,8 +417,9 @@ impl CallContext<'_> {
         question_rules::judge(self.core, asker, asked, params).await
     }
 
-    /// Whether the server is told that a person answers what the client does not. In a server's own view nothing
-    /// stands between it and a client of 2026-07-28, which says with each request what may be asked.
+    /// Tests if the server sees the capabilities of a person in addition to the client's. With the
+    /// automatic route, a client of 2026-07-28 in the server's own view keeps its own capabilities,
+    /// because it declares with each request what it may be asked.
     pub(super) fn has_person(&self) -> bool {
         let is_plain = matches!(self.outgoing.view, View::Server(_))
             && self.outgoing.guest.era() == Era::Modern;
@@ -427,14 +430,14 @@ impl CallContext<'_> {
         }
     }
 
-    /// Whether a person is to open these addresses.
+    /// Tests if a person is to open these addresses.
     pub(super) fn is_for_person(&self, opening: &Opening) -> bool {
         opening.addresses.iter().any(|(params, ruling)| {
             self.answerer(method::ELICITATION, Some(params), ruling) == Answerer::Person
         })
     }
 
-    /// The addresses that a server wants opened, without those that are denied and those that no browser is to
+    /// The addresses that a server wants opened, without any that rules deny or a browser must not
     /// open. If none is left, the call fails.
     pub(super) async fn permitted(&self, error: ErrorObject) -> Result<Opening, Error> {
         let data = error.data.clone().unwrap_or_else(Raw::empty_object);
@@ -477,7 +480,7 @@ impl CallContext<'_> {
         Ok(Opening { error, addresses })
     }
 
-    /// Has a person open these addresses.
+    /// Asks a person to open these addresses.
     pub(super) async fn have_opened(&self, opening: &Opening) -> Result<(), Error> {
         let person = self.person();
         let refused = |error: ErrorObject| Error::invalid_params(error.message);
@@ -496,7 +499,7 @@ impl CallContext<'_> {
         Ok(())
     }
 
-    /// Takes in a question of the server, unless it has asked too much.
+    /// Counts a question of the server; an error if the server has asked too many.
     pub(super) fn count_question(
         &self,
         question: &str,
@@ -511,7 +514,7 @@ impl CallContext<'_> {
         })
     }
 
-    /// Who answers what the server asks.
+    /// The party that answers a question of the server.
     pub(super) fn answerer(
         &self,
         question: &str,

@@ -1,4 +1,4 @@
-//! A call under way on a server's connection.
+//! A call in flight on a server's connection.
 
 use std::{
     borrow::Cow,
@@ -36,50 +36,51 @@ use super::{
 };
 use crate::relay::Relay;
 
-/// A call under way. Dropping it withdraws the call.
+/// A call in flight. Dropping it withdraws the call.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     upstream: Arc<Upstream>,
     live: Arc<Live>,
     call: Sent,
     wants: Wants,
-    /// Why the call is withdrawn, if it is.
+    /// The reason to send when the call is withdrawn.
     reason: Reason,
-    /// Hears what a server of an older revision asks.
+    /// Receives the questions of a server of an older revision.
     questions: Option<CallQuestions>,
     relay: Option<Arc<Relay>>,
     task: Option<Task>,
     record: Record,
-    /// By when the server has to answer, and how long a report of progress gives it.
+    /// The server's deadline, and the time by which a progress report extends it.
     deadline: Instant,
     patience: Duration,
-    /// How long a client may take to answer a question.
+    /// The longest time that a client may take to answer a question.
     ask_patience: Duration,
-    /// Given back while the client is away: the server waits, and does not work.
+    /// Released while the client is away, because the server waits and does not work.
     place: Option<Permit>,
-    /// Whoever is being asked for the server. Few servers ask, so that it is made when one does.
+    /// The questions that wait for a client or a person. Created on the first question, since few
+    /// servers ask.
     asking: Option<JoinSet<()>>,
 }
 
-/// How a call goes on.
+/// The next step of a call.
 pub(super) enum Next {
-    /// The server asks this, each question under a name.
+    /// The server asks these questions, each under a key.
     Asked(Vec<(String, Question)>),
     Ended(Result<Raw, RequestError>),
 }
 
-/// What the client wants to hear of the call on the way.
+/// The notifications that the client wants during the call.
 #[derive(Debug, Clone, Copy)]
 struct Wants {
     progress: bool,
     logs: bool,
 }
 
-/// A request under way.
+/// A request that was sent.
 #[derive(Debug)]
 enum Sent {
     Call(Answering<Raw>),
-    /// The same, of which a task is to come.
+    /// A request that creates a task.
     Creation(oneshot::Receiver<Result<Created, client::Error>>),
 }
 
@@ -90,7 +91,7 @@ impl Future for Sent {
         match &mut *self {
             Self::Call(call) => Pin::new(call).poll(cx).map_ok(Created::Result),
             Self::Creation(created) => {
-                // It is always told, unless everything ends.
+                // A result is always sent, unless the runtime shuts down.
                 let lost = |_| Err(CallError::Shutdown { sent: true }.into());
                 let created = Pin::new(created).poll(cx);
                 created.map(|created| created.unwrap_or_else(lost))
@@ -99,11 +100,12 @@ impl Future for Sent {
     }
 }
 
-/// A call that reports progress may take so many times its limit, each report giving it a full one.
+/// Bounds a call that reports progress: each report grants a full time limit, up to this many
+/// limits in total.
 const PROGRESS_PATIENCE: u32 = 10;
-/// After so long without a word, the client is shown that somebody is there.
+/// Time without a message after which the client receives a sign of life.
 const SILENCE: Duration = Duration::from_secs(20);
-/// Questions that come so soon after one another are asked together.
+/// Questions that arrive within this time of the first are asked together.
 const TOGETHER: Duration = Duration::from_millis(30);
 
 impl InFlight {
@@ -144,7 +146,8 @@ impl InFlight {
         if let Logs::From(level) = wanted {
             Box::pin(live.want_level(level)).await;
         }
-        // An older server that has not been asked for a level logs as it likes, to nobody else.
+        // An older server that was not asked for a level logs as it likes; only this client
+        // receives that.
         let logs = wanted != Logs::None || (outgoing.backchannel.is_some() && live.logs());
         let wants = Wants { progress, logs };
         let relay = (progress || logs).then(|| {
@@ -211,7 +214,8 @@ impl InFlight {
             .is_some_and(|asking| !asking.is_empty())
     }
 
-    /// Waits for the answer; whoever is on the back channel answers what the server asks, or a person.
+    /// Waits for the response. Questions of the server go to the client on the back channel, or to
+    /// a person.
     pub(super) async fn accompany(
         &mut self,
         context: &CallContext<'_>,
@@ -220,7 +224,7 @@ impl InFlight {
         let mut silent = Some(Instant::now() + SILENCE);
         loop {
             let is_asking = self.is_asking();
-            // Time in which somebody is asked does not count.
+            // The time in which a client or a person is asked does not count.
             let deadline = (!is_asking).then(|| self.deadline());
             let wake = deadline.into_iter().chain(silent).min();
             tokio::select! {
@@ -249,8 +253,9 @@ impl InFlight {
         }
     }
 
-    /// Waits for the answer, or for questions that the request does not answer itself: a client may know what
-    /// it will be asked. One that comes back has answered something else.
+    /// Waits for the response, or for questions that the request does not answer already, since a
+    /// client may know in advance what it will be asked. The answers of a client that comes back
+    /// belong to earlier questions.
     pub(super) async fn with_answers(
         &mut self,
         context: &CallContext<'_>,
@@ -270,7 +275,7 @@ impl InFlight {
         }
     }
 
-    /// Waits for the answer, or for questions.
+    /// Waits for the response, or for questions.
     pub(super) async fn until_asked(&mut self, context: &CallContext<'_>) -> Next {
         let backchannel = context.outgoing.backchannel;
         let mut asked: Vec<(String, Question)> = Vec::new();
@@ -278,7 +283,7 @@ impl InFlight {
         let mut silent = Some(Instant::now() + SILENCE);
         loop {
             let is_asking = self.is_asking();
-            // Time in which a person is asked does not count.
+            // The time in which a person is asked does not count.
             let deadline = all_by.or_else(|| (!is_asking).then(|| self.deadline()));
             let wake = deadline.into_iter().chain(silent).min();
             tokio::select! {
@@ -301,7 +306,7 @@ impl InFlight {
                     if deadline.is_none_or(|deadline| deadline > Instant::now()) {
                         continue;
                     }
-                    // Some may have been taken back in the meantime.
+                    // The server may have cancelled some in the meantime.
                     asked.retain(|(_, question)| !question.reply.is_closed());
                     all_by = None;
                     if !asked.is_empty() {
@@ -315,7 +320,7 @@ impl InFlight {
         }
     }
 
-    /// Has a person answer, beside everything else.
+    /// Has a person answer a question, concurrently with the call.
     fn ask_person(&mut self, context: &CallContext<'_>, question: Question) {
         let mut person = context.person().counting(&question.count);
         if !question.is_sure {
@@ -333,14 +338,14 @@ impl InFlight {
             let ruling = to_person.unwrap_or_default();
             let answer = tokio::select! {
                 answer = person.answer(&method, params.as_ref(), &ruling) => answer,
-                // The server has taken its question back.
+                // The server has cancelled its question.
                 () = reply.closed() => return,
             };
             let _ = reply.send(answer);
         });
     }
 
-    /// Nobody hears of the call for now.
+    /// Disconnects the call from its client, which is away for now.
     pub(super) fn hang_up(&mut self) {
         self.place = None;
         self.record.begin_wait();
@@ -352,7 +357,7 @@ impl InFlight {
         }
     }
 
-    /// The client is back, with this request.
+    /// Reconnects the call to its client, which came back with this request.
     pub(super) fn take_up(&mut self, context: &CallContext<'_>, place: Permit) {
         let outgoing = context.outgoing;
         self.place = Some(place);
@@ -378,7 +383,7 @@ impl InFlight {
         self.record
     }
 
-    /// The end of the call. `None` if it has only become a task, whose result is asked for now.
+    /// The end of the call. `None` if it has only become a task, whose result is requested now.
     fn settled(
         &mut self,
         result: Result<Created, client::Error>,
@@ -410,7 +415,7 @@ impl InFlight {
         let mut ended = outcome(&self.upstream, result);
         if let Some(task) = &mut self.task {
             task.over = true;
-            // The server has got the call itself.
+            // The server has received the call itself.
             if let Err(failed) = &mut ended {
                 failed.unsent = false;
             }
@@ -426,7 +431,7 @@ impl InFlight {
         (heard + self.patience).min(last).max(self.deadline)
     }
 
-    /// The server has a full measure of time from now on.
+    /// Grants the server a full time limit from now on.
     fn renew(&mut self) {
         if !self.is_asking() {
             self.record.end_wait();
@@ -438,7 +443,7 @@ impl InFlight {
         if self.deadline() > Instant::now() {
             return None;
         }
-        // Nobody else says why.
+        // No other reason has been set.
         let _ = self.reason.set("deadline passed".into());
         Some(Error::TimedOut {
             server: Arc::clone(&self.upstream.name),
@@ -447,7 +452,8 @@ impl InFlight {
     }
 }
 
-/// A request to the server. How long it may take is decided elsewhere: time in which a person is asked does not count.
+/// A request to the server. It has no timeout of its own, because the time in which a person is
+/// asked does not count.
 fn request(
     live: &Live,
     method: impl Into<Cow<'static, str>>,
@@ -462,7 +468,7 @@ fn request(
     }
 }
 
-/// The same, with what is said of it on the way handed on.
+/// Forwards the progress and log messages of the call.
 fn heard(mut call: Call<Raw>, relay: Option<&Arc<Relay>>, wants: Wants) -> Call<Raw> {
     if let Some(relay) = relay.filter(|_| wants.progress) {
         let relay = Arc::clone(relay);
@@ -482,7 +488,7 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// Shows the client that somebody is there, once, if it is time to.
+/// Sends the client a sign of life, once, when it is due.
 fn show_life(silent: &mut Option<Instant>, backchannel: Option<&Backchannel>) {
     let due = silent.take_if(|silent| *silent <= Instant::now());
     if let Some(backchannel) = backchannel.filter(|_| due.is_some()) {
@@ -490,7 +496,7 @@ fn show_life(silent: &mut Option<Instant>, backchannel: Option<&Backchannel>) {
     }
 }
 
-/// Waits for one of the clients' answers.
+/// Waits until one of the questions is answered.
 async fn one_of(asking: Option<&mut JoinSet<()>>) {
     if let Some(asking) = asking {
         asking.join_next().await;
@@ -510,7 +516,7 @@ async fn next_question(context: &CallContext<'_>, questions: Option<&CallQuestio
     Question { params, ..question }
 }
 
-/// Asks the client, and hands its answer to the server.
+/// Asks the client, and forwards its answer to the server.
 async fn ask(backchannel: Backchannel, server: Arc<str>, question: Question, patience: Duration) {
     let Question {
         method,
@@ -520,14 +526,14 @@ async fn ask(backchannel: Backchannel, server: Arc<str>, question: Question, pat
     } = question;
     let answer = tokio::select! {
         answer = timeout(patience, backchannel.ask(&server, &method, params.as_ref())) => answer,
-        // The server has taken its question back.
+        // The server has cancelled its question.
         () = reply.closed() => return,
     };
     let late = |_| Err(ErrorObject::new(code::INTERNAL, "nobody answered in time"));
     let _ = reply.send(answer.unwrap_or_else(late));
 }
 
-/// The name of a question: what the server calls it, if that is a word that is free.
+/// The key of a question: the server's name for it, if that is a word and not taken.
 fn key(question: &Question, asked: &[(String, Question)]) -> String {
     let is_free = |name: &str| asked.iter().all(|(key, _)| key != name);
     let is_word = |name: &str| {
@@ -541,7 +547,7 @@ fn key(question: &Question, asked: &[(String, Question)]) -> String {
         _ => {
             let kind = question.method.split('/').next().unwrap_or_default();
             let names = (1..).map(|n| format!("{kind}_{n}"));
-            // One of the first names is free: there are fewer questions than names.
+            // One of these names is free: there are fewer questions than names.
             names
                 .take(asked.len() + 1)
                 .find(|name| is_free(name))
@@ -550,10 +556,12 @@ fn key(question: &Question, asked: &[(String, Question)]) -> String {
     }
 }
 
-/// Whether a client asked for progress. Its token must not reach the server even if nobody hears: our
-/// own are numbers as well, and the server's reports could be taken for those of another call.
+/// Tests if a client asked for progress. Its token must not reach the server even if no progress is
+/// forwarded: the gateway's own tokens are numbers as well, and the server's reports could be taken
+/// for those of another call.
 ///
-/// Servers differ in which of two tokens they take, and some ignore letter case: then the parameters are refused.
+/// Parameters with two tokens, or with one in another letter case, are rejected: servers differ in
+/// which one they take, and some ignore letter case.
 pub(super) fn names_progress(params: Option<&Raw>) -> Result<bool, Error> {
     static PROGRESS_TOKEN: Name = Name::any_case(meta::PROGRESS_TOKEN);
     let Some(params) = params.filter(|params| params.may_name(&PROGRESS_TOKEN)) else {
@@ -565,7 +573,7 @@ pub(super) fn names_progress(params: Option<&Raw>) -> Result<bool, Error> {
     Ok(token.transpose().map_err(unclear)?.flatten().is_some())
 }
 
-/// Parameters without the client's token for progress, for a request that is not accompanied.
+/// Removes the client's progress token, for a request whose progress is not forwarded.
 pub(super) fn without_progress_token(params: Raw) -> Raw {
     if !names_progress(Some(&params)).unwrap_or_default() {
         return params;
@@ -575,15 +583,15 @@ pub(super) fn without_progress_token(params: Raw) -> Raw {
     params.with_member(meta::META, &meta).unwrap_or(params)
 }
 
-/// The token under which a client wants to hear of progress.
+/// The token under which a client wants to receive progress.
 pub(super) fn progress_token(params: Option<&Raw>) -> Option<Raw> {
     let token = params?.member(meta::META)?.member(meta::PROGRESS_TOKEN)?;
-    // A string or a number; what is neither could not be matched by anyone.
+    // A string or a number; other values could not be matched.
     Id::from_raw(token.clone()).is_some().then_some(token)
 }
 
-/// Work that a server of 2025-11-25 does only as a task, which it is asked for here so that any client
-/// can have it.
+/// A task of a server of 2025-11-25 that offers the work only as a task. The gateway creates it, so
+/// that any client can use the tool.
 #[derive(Debug)]
 struct Task {
     client: Client,
@@ -594,7 +602,7 @@ struct Task {
 #[derive(Debug)]
 enum Created {
     Task(Box<Task>),
-    /// The server has done it at once.
+    /// The server returned the result at once.
     Result(Raw),
 }
 
@@ -602,13 +610,14 @@ impl Task {
     /// The parameters of a call that is to become a task.
     fn asked_for(params: Option<Raw>) -> Raw {
         let params = without_progress_token(params.unwrap_or_else(Raw::empty_object));
-        // What is no object is refused by the connection.
+        // The connection rejects parameters that are not an object.
         params
             .with_member("task", &Raw::empty_object())
             .unwrap_or(params)
     }
 
-    /// Has a task created. One whose client has left by then is cancelled: until it has a name, nobody can do that.
+    /// Creates a task. If the client leaves before the task has an ID, it is cancelled once it has
+    /// one.
     fn create(
         live: &Live,
         call: Call<Raw>,
@@ -636,7 +645,7 @@ impl Task {
                     })),
                 }
             };
-            // To drop it is to cancel it.
+            // Dropping a task cancels it.
             drop(created.send(result.map(of)));
         });
         receiver
@@ -654,14 +663,14 @@ impl Drop for Task {
         }
         let cancel = self.client.request(method::TASKS_CANCEL, self.params());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            // The server may refuse; there is nothing more to be done about it.
+            // The server may refuse; there is nothing more to do about it.
             runtime.spawn(async move { drop(cancel.fail_fast().await) });
         }
     }
 }
 
 impl CallContext<'_> {
-    /// Whether this tool works only as a task, which this client does not ask for.
+    /// Tests if this tool works only as a task, and this client did not ask for one.
     fn wants_task(&self, live: &Live) -> bool {
         if self.outgoing.method != method::TOOLS_CALL || !live.tasks() {
             return false;
@@ -676,7 +685,7 @@ impl CallContext<'_> {
     }
 }
 
-/// Tests if a tool, by its definition, works only as a task.
+/// Tests if a tool works only as a task, by its definition.
 fn requires_task(tool: &Raw) -> bool {
     static TASK_SUPPORT: Name = Name::new("taskSupport");
     if !tool.may_name(&TASK_SUPPORT) {

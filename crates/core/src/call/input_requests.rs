@@ -8,7 +8,7 @@ use switchboard_wire::method;
 
 use super::CallContext;
 
-/// The failure of a call whose result programs would read in different ways.
+/// The error for a result that programs would read in different ways.
 pub(super) fn unclear(context: &CallContext<'_>, error: &UnclearInput) -> Error {
     Error::Input {
         server: Arc::clone(&context.upstream.name),
@@ -22,8 +22,8 @@ pub(super) fn read(question: &Raw) -> (String, Option<Raw>) {
     (asked.unwrap_or_default(), question.member("params"))
 }
 
-/// The links in a question to a model lead to the server that asks, as those in its results do, where names are the
-/// gateway's.
+/// Rewrites the links in a sampling request so that they lead to the server that asks, as in its
+/// results, where the view uses the gateway's names.
 pub(super) fn with_links(context: &CallContext<'_>, asked: &str, params: &Raw) -> Raw {
     match context.outgoing.view {
         View::All(_) if asked == method::SAMPLING => {
@@ -33,7 +33,7 @@ pub(super) fn with_links(context: &CallContext<'_>, asked: &str, params: &Raw) -
     }
 }
 
-/// The same for the questions in a result, which can be read.
+/// The same for the questions in a result.
 pub(super) fn with_result_links(context: &CallContext<'_>, result: Raw) -> Raw {
     if matches!(context.outgoing.view, View::Server(_)) || !InputRequired::may_be_in(&result) {
         return result;

@@ -1,4 +1,4 @@
-//! Rules about the questions of servers. A question is judged once, before it is known who answers it.
+//! Rules for the questions of servers. A question is judged once, before the answerer is chosen.
 
 use switchboard_approvals::rules::{Action, Case, Kind};
 use switchboard_base::caller::Caller;
@@ -10,10 +10,10 @@ use switchboard_wire::{code, method};
 use super::{CallContext, approval::record_denied};
 use crate::core::Core;
 
-/// A person, or a rule, does not want this answered.
+/// Error code: a person or a rule rejected the question.
 pub(super) const REJECTED: i64 = -1;
 
-/// The server that asks, and the call that it asks for, as far as that is known.
+/// The server that asks, and the call that it asks for, as far as known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) server: &'a str,
@@ -21,14 +21,14 @@ pub(crate) struct Asker<'a> {
     pub(crate) caller: Option<&'a Caller>,
 }
 
-/// Tests if rules are about this question, or may be.
+/// Tests if there may be rules about this question.
 pub(super) fn is_ruled(core: &Core, asked: &str) -> bool {
     kind_of(asked).is_some_and(|kind| !core.approvals.policy().is_quiet(kind))
 }
 
 impl CallContext<'_> {
-    /// Tests if a client may answer only what it was asked through the gateway: a rule may deny what this server asks, or
-    /// leave it to a person, or the route does.
+    /// Tests if a client may answer only what it was asked through the gateway, because a rule or
+    /// the route may deny a question of this server or leave it to a person.
     pub(super) fn rules_answers(&self) -> bool {
         let core = self.core;
         let policy = core.approvals.policy();
@@ -68,7 +68,7 @@ pub(crate) async fn judge(
         record_denied(core, asked, (asker.server, name), client, &verdict);
         return Err(ErrorObject::new(REJECTED, verdict.why));
     }
-    // Without a rule, `approvals.route` says who answers.
+    // Without a rule, `approvals.route` selects the answerer.
     Ok(match (verdict.action, verdict.rule) {
         (_, None) | (Action::Deny, _) => Ruling::Unruled,
         (Action::Ask, Some(rule)) => Ruling::Ask(rule.text.into()),
@@ -76,7 +76,7 @@ pub(crate) async fn judge(
     })
 }
 
-/// A denial as the server is told it: rules are not for servers to read.
+/// A denial as it is sent to the server, without the rule, which servers must not read.
 pub(crate) fn untold(error: ErrorObject) -> ErrorObject {
     if error.code == REJECTED {
         return ErrorObject::new(REJECTED, "a rule of the user denies it");
@@ -84,7 +84,7 @@ pub(crate) fn untold(error: ErrorObject) -> ErrorObject {
     error
 }
 
-/// The kind of question that rules are about; `None` if they are not about this one.
+/// The rule kind of a question; `None` if rules do not apply to it.
 fn kind_of(asked: &str) -> Option<Kind> {
     match asked {
         method::SAMPLING => Some(Kind::Sampling),

@@ -1,4 +1,4 @@
-//! What is written down of a call, however it ends.
+//! The activity record of a call, written however the call ends.
 
 use std::{
     borrow::Cow,
@@ -19,7 +19,7 @@ use switchboard_wire::Name;
 use super::UpstreamRequest;
 use crate::core::Core;
 
-/// The most characters that are kept of an error.
+/// The most characters of an error that are stored.
 const ERROR_CHARS: usize = 500;
 
 #[derive(Debug)]
@@ -32,9 +32,9 @@ pub(super) struct Record {
     name: Arc<str>,
     client: Arc<str>,
     request_bytes: u64,
-    /// How long the call has waited for people and for its client so far.
+    /// Time that the call has waited for people and for its client so far.
     waited: Duration,
-    /// Since when it waits for them again.
+    /// Start of the current wait for them.
     waiting: Option<Instant>,
     finished: bool,
 }
@@ -61,19 +61,19 @@ impl Record {
         }
     }
 
-    /// The call waits for a person or for its client from now on.
+    /// Starts the clock of a wait for a person or the client.
     pub(super) fn begin_wait(&mut self) {
         self.waiting.get_or_insert_with(Instant::now);
     }
 
-    /// Nobody is asked any more.
+    /// Stops that clock: there is no open question any more.
     pub(super) fn end_wait(&mut self) {
         if let Some(since) = self.waiting.take() {
             self.waited += since.elapsed();
         }
     }
 
-    /// There was no call of its own.
+    /// Discards the record: the request resumes a call that has one.
     pub(super) fn forget(mut self) {
         self.finished = true;
     }
@@ -135,8 +135,8 @@ fn length(raw: &Raw) -> u64 {
     raw.as_bytes().len() as u64
 }
 
-/// Whether the result of a tool says that it failed. A result that does not have the words in it is
-/// not read at all.
+/// Tests if the result of a tool says that it failed. A result that does not contain the name
+/// `isError` is not parsed at all.
 fn says_error(result: &Raw) -> bool {
     static IS_ERROR: Name = Name::new("isError");
     result.may_name(&IS_ERROR)
@@ -145,7 +145,7 @@ fn says_error(result: &Raw) -> bool {
             .is_some_and(|says| says.as_bytes() == b"true")
 }
 
-/// The text of a result in which a tool says that it failed: its blocks of text, without secrets, and cut.
+/// The text of a failed tool result: its text blocks, without secrets, and cut.
 fn said(result: &Raw) -> Option<Arc<str>> {
     let mut text = String::new();
     for block in result.member("content")?.elements()? {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_a_tool_error_is_scrubbed_and_cut() {
+    fn tool_error_text_is_scrubbed_and_cut() {
         let said = |json: String| said(&Raw::parse(json).unwrap());
         let long = "x".repeat(10_000);
         let text = said(format!(

@@ -1,9 +1,10 @@
-//! Clients of 2026-07-28 are not kept waiting for a person: they are sent away with a state, and come
-//! back with it.
+//! Resumable calls: clients of 2026-07-28 are not kept waiting for a person. They receive a state,
+//! and repeat their request with it.
 //!
-//! The call goes on in between. A client that comes back is kept for a while, in case the answer comes;
-//! then it is sent away again. The state is under a seal that outlives the gateway: after a restart the
-//! call begins anew, and finds the answer that a person gave in the meantime.
+//! The call goes on in between. A client that comes back is held for a while, in case the result
+//! arrives; then it is sent away again. The state is signed with a key that outlives the gateway:
+//! after a restart the call starts from scratch, and finds the answer that a person gave in the
+//! meantime.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,7 +30,7 @@ use crate::{
     translate,
 };
 
-/// A call that goes on while its client is away. Dropping it withdraws the call.
+/// A call that continues while its client is away. Dropping it withdraws the call.
 #[derive(Debug)]
 pub(crate) struct Running(JoinHandle<Result<Raw, Error>>);
 
@@ -39,10 +40,10 @@ impl Drop for Running {
     }
 }
 
-/// How long a client that comes back is kept.
+/// The longest time that a client that comes back is held.
 const HOLD: Duration = Duration::from_secs(25);
 
-/// Carries a request of a client of 2026-07-28.
+/// Forwards a request of a client of 2026-07-28.
 pub(super) async fn carry(
     core: &Arc<Core>,
     caller: &Caller,
@@ -121,11 +122,12 @@ struct Waits<'a> {
 }
 
 impl Waits<'_> {
-    /// Keeps a client that has come back, for a while.
+    /// Holds a client that has come back, for at most [`HOLD`].
     async fn hold(&self, mut running: Running, client: &Client) -> Result<Raw, Error> {
         let words = "the call is under way, or waits for a person";
         match timeout(HOLD, client.wait(words, &mut running.0)).await {
-            // It ends with the gateway, and begins anew with the next: the client is to ask that.
+            // The call ends with the gateway and starts from scratch in the next one. Tell the
+            // client to come back there.
             Ok(Ok(Err(_)) | Err(_)) if self.core.approvals.is_stopping() => {
                 Ok(self.come_back(&self.core.waiting.state_for_later()))
             }
@@ -134,10 +136,10 @@ impl Waits<'_> {
         }
     }
 
-    /// Tells the client to come back.
+    /// Keeps the call running, and tells the client to come back.
     fn send_away(&self, running: Running) -> Result<Raw, Error> {
         let approvals = &self.core.config.load().approvals;
-        // Twice as long as a person may take: what comes of it has to be fetched.
+        // Twice the time that a person may take, so that the client has time to fetch the result.
         let patience = 2 * (approvals.short_timeout + approvals.long_timeout);
         let (server, ticket) = (&self.upstream.name, (self.ticket)());
         let state = self.core.waiting.put(server, ticket, patience, running);
@@ -145,7 +147,7 @@ impl Waits<'_> {
         Ok(self.come_back(&state))
     }
 
-    /// Tells a client to come back with this.
+    /// The result that tells a client to come back with this state.
     fn come_back(&self, state: &str) -> Raw {
         let answer = Raw::object([
             ("resultType", Raw::string("input_required")),

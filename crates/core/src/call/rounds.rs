@@ -1,4 +1,4 @@
-//! The rounds that a request goes through when its server asks for input.
+//! The rounds of a request whose server asks for input.
 
 use std::{
     collections::HashMap,
@@ -32,18 +32,18 @@ use crate::translate;
 /// The rounds of one request of an older client to a server of 2026-07-28.
 #[derive(Debug)]
 pub(super) struct Rounds {
-    /// As the client sent it. Every round is this with something added.
+    /// The parameters as the client sent them. Every round adds to these.
     first: Option<Raw>,
     next: Option<Raw>,
     asked: u32,
-    /// Made when the server first asks, which few do.
+    /// Created when the server first asks, since few servers do.
     count: Option<Arc<CallCount>>,
     pauses: u32,
-    /// A person has opened addresses, which a server may ask for once.
+    /// A person has opened addresses. A server may ask for that once.
     opened: bool,
-    /// How long the client may take to answer.
+    /// The longest time that the client may take to answer.
     patience: Duration,
-    /// From when on the server's time counts: not that in which the client was asked.
+    /// Start of the server's time limit, which excludes the time in which the client was asked.
     pub(super) since: Instant,
 }
 
@@ -61,19 +61,19 @@ impl Rounds {
         }
     }
 
-    /// These are the parameters, from now on.
+    /// Replaces the parameters.
     pub(super) fn begin_with(&mut self, params: Option<Raw>) {
         self.next.clone_from(&params);
         self.first = params;
     }
 
-    /// The parameters of the round that comes next.
+    /// The parameters of the next round.
     pub(super) fn params(&self) -> Option<Raw> {
         self.next.clone()
     }
 
-    /// Takes in a result of the server. `None` if it asked for input, which has been had, so that
-    /// another round is due.
+    /// Handles a result of the server. `None` if the server asked for input and received it, so
+    /// that another round follows.
     pub(super) async fn take(
         &mut self,
         context: &CallContext<'_>,
@@ -85,7 +85,7 @@ impl Rounds {
         let input = InputRequired::of(&result).map_err(|error| unclear(context, &error))?;
         let Some(input) = input else {
             return Ok(Some(match context.outgoing.guest {
-                // It has no words for questions in a result that waits for no answers.
+                // An older client has no form for questions in a result that waits for no answers.
                 Guest::Legacy { .. } if InputRequired::may_be_in(&result) => {
                     translate::without_questions(&result)
                 }
@@ -118,11 +118,11 @@ impl Rounds {
                 reason: reason.into(),
             })?;
             if gathered.left.len() == input.questions().len() {
-                // Nothing is to be changed.
+                // The result needs no change.
                 return context.with_pass(result, pass, None).map(Some);
             }
             if !gathered.left.is_empty() {
-                // The rest is the client's to answer, when it comes back.
+                // The client answers the rest when it comes back.
                 let left = gathered.left.iter();
                 let left = left.map(|(key, question)| (&**key, question.clone()));
                 let bare = result.without(&["inputRequests"]);
@@ -139,18 +139,18 @@ impl Rounds {
     }
 }
 
-/// What has come of questions.
+/// The outcome of asking all questions.
 struct Gathered {
     answers: Raw,
-    /// What a client of 2026-07-28 is to answer itself.
+    /// The questions that a client of 2026-07-28 has to answer itself.
     left: Vec<(String, Raw)>,
 }
 
-/// Tests if a person is to answer something that this result asks, or rules are about it. A result that programs
-/// would read in different ways is an error.
+/// Tests if a person or a rule has to decide about a question in this result. A result that
+/// programs would read in different ways is an error.
 pub(super) fn wants_person(context: &CallContext<'_>, result: &Raw) -> Result<bool, Error> {
     if is_task(context, result) {
-        // The result of a task is that of a call that is over.
+        // The result of a task is that of a call that has ended.
         let inner = result.distinct_member(&["result"]);
         let inner = inner.map_err(|error| unclear(context, &error.into()))?;
         if inner.is_some_and(|inner| translate::names_questions(&inner)) {
@@ -170,8 +170,8 @@ pub(super) fn wants_person(context: &CallContext<'_>, result: &Raw) -> Result<bo
     }))
 }
 
-/// Judges the questions in a result that does not wait for their answers, such as the state of a task. They are
-/// the client's to answer: what a rule leaves to a person is refused.
+/// Judges the questions in a result that does not wait for their answers, such as the state of a
+/// task. The client has to answer them, so questions that a rule leaves to a person are rejected.
 pub(super) async fn permit(
     context: &CallContext<'_>,
     pass: &Pass,
@@ -191,7 +191,7 @@ pub(super) async fn permit(
             params,
             ruling,
         } = &judged;
-        // Some clients answer whatever a result asks, of whichever kind it says it is.
+        // Some clients answer every question in a result, of any kind.
         let is_plain =
             !is_waiting && !is_task(context, &result) && !matches!(ruling, Ruling::Ask(_));
         if is_plain && context.answerer(asked, params.as_ref(), ruling) == Answerer::Person {
@@ -204,7 +204,7 @@ pub(super) async fn permit(
     context.with_pass(result, pass, None)
 }
 
-/// Refuses a question that is not the client's to answer, where no person is asked.
+/// Rejects a question that the client must not answer, where no person is asked.
 pub(super) fn leave_to_client(context: &CallContext<'_>, judged: &Judged) -> Result<(), String> {
     let Judged { asked, ruling, .. } = judged;
     if let Ruling::Ask(rule) = ruling {
@@ -238,7 +238,7 @@ pub(super) struct Judged {
     ruling: Ruling,
 }
 
-/// Judges a question by the rules. The error says, for a person, why it is denied.
+/// Judges a question by the rules. The error tells a person why it is denied.
 pub(super) async fn judge(context: &CallContext<'_>, question: &Raw) -> Result<Judged, String> {
     let (asked, params) = read(question);
     let ruling = context.judge(&asked, params.as_ref()).await;
@@ -250,7 +250,7 @@ pub(super) async fn judge(context: &CallContext<'_>, question: &Raw) -> Result<J
     })
 }
 
-/// Asks everything at a time. The error says, for a person, what could not be had.
+/// Asks all questions at once. The error tells a person which input could not be obtained.
 async fn gather(
     context: &CallContext<'_>,
     input: &InputRequired,
@@ -258,7 +258,7 @@ async fn gather(
     count: &Arc<CallCount>,
 ) -> Result<Gathered, String> {
     let questions = input.questions();
-    // Nothing is asked if some of it is denied.
+    // Nothing is asked if a part of it is denied.
     let mut judged = Vec::with_capacity(questions.len());
     for (_, question) in questions {
         judged.push(judge(context, question).await?);
@@ -272,7 +272,7 @@ async fn gather(
             ruling,
         } = judged;
         let answerer = context.answerer(&asked, params.as_ref(), &ruling);
-        // A client of 2026-07-28 answers what its own request comes back with.
+        // A client of 2026-07-28 answers the questions that its own request returns.
         if !matches!(
             (answerer, context.outgoing.guest),
             (Answerer::Client, Guest::Modern)
@@ -313,7 +313,7 @@ async fn gather(
     }
     let mut given = vec![None; questions.len()];
     while let Some(asked) = asking.join_next().await {
-        // Nothing in there panics.
+        // The tasks do not panic.
         let Ok((n, answer)) = asked else { continue };
         given[n] = Some(answer?);
     }
@@ -338,20 +338,20 @@ async fn ask(
     })
 }
 
-/// A question as it stands in a result of 2026-07-28.
+/// A question as it appears in a result of 2026-07-28.
 pub(super) fn question(asked: &str, params: Option<Raw>) -> Raw {
     let members = [("method", Raw::string(asked))].into_iter();
     Raw::object(members.chain(params.map(|params| ("params", params))))
 }
 
-/// The answers that a request brings along, each under the name of its question.
+/// The answers in a request, by the key of their question.
 pub(super) fn answers_in(params: Option<&Raw>) -> HashMap<String, Raw> {
     let given = params.and_then(|params| params.member("inputResponses")?.members());
     given.unwrap_or_default().into_iter().collect()
 }
 
-/// Hands a client's answers to the server that waits for them, each once. What is not answered comes back,
-/// to be asked again.
+/// Passes a client's answers to the server that waits for them, each once. Returns the unanswered
+/// questions, to be asked again.
 pub(super) fn hand_in(
     given: &mut HashMap<String, Raw>,
     asked: Vec<(String, Question)>,
@@ -368,7 +368,7 @@ pub(super) fn hand_in(
     unanswered
 }
 
-/// Whether this can be an answer to a question of this kind.
+/// Tests if this can be an answer to a question of this kind.
 fn fits(question: &str, answer: &Raw) -> bool {
     let has = |name: &str| answer.member(name);
     answer.is_object()
@@ -383,8 +383,8 @@ fn fits(question: &str, answer: &Raw) -> bool {
         }
 }
 
-/// The addresses that a server of 2025-11-25 wants opened, for a client of 2026-07-28 that can have it
-/// done.
+/// The addresses that a server of 2025-11-25 wants opened, for a client of 2026-07-28 that can have
+/// them opened.
 pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(String, Raw)>> {
     let named: Vec<_> = super::human::addresses(error)
         .into_iter()
@@ -396,8 +396,8 @@ pub(super) fn addresses(error: &ErrorObject, capabilities: &Raw) -> Option<Vec<(
 }
 
 impl CallContext<'_> {
-    /// Has a person open the addresses that a server wants opened first: then the call may begin anew. Else gives
-    /// the failure that the client hears.
+    /// Has a person open the addresses that a server wants opened first, so that the call may start
+    /// from scratch. Otherwise returns the error for the client.
     pub(super) async fn open(
         &self,
         rounds: &mut Rounds,
@@ -423,7 +423,8 @@ impl CallContext<'_> {
     }
 }
 
-/// Whether a person has agreed to open the addresses. If some are unanswered, those are given back.
+/// Checks that a person has agreed to open the addresses. The error has the unanswered ones, if
+/// there are any.
 pub(super) fn consent(
     params: Option<&Raw>,
     asked: Vec<(String, Raw)>,
@@ -457,7 +458,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_answered_is_asked_again() {
+    fn unanswered_question_is_asked_again() {
         let open = |method: &str| {
             let (reply, answer) = oneshot::channel();
             let question = Question {
@@ -488,14 +489,14 @@ mod tests {
         let unanswered = hand_in(&mut given, asked);
         let keys: Vec<_> = unanswered.iter().map(|(key, _)| &**key).collect();
         assert_eq!(keys, ["b"]);
-        // Whatever is asked under this name from now on has not been answered.
+        // A later question under this key has not been answered.
         assert!(!given.contains_key("a"));
         assert!(form_answer.try_recv().unwrap().is_ok());
         assert!(roots_answer.try_recv().is_err());
     }
 
     #[test]
-    fn an_address_is_opened_only_with_consent() {
+    fn address_is_opened_only_with_consent() {
         let asked = || vec![("a".to_owned(), Raw::empty_object())];
         let said = |json: &'static str| consent(Some(&Raw::parse(json).unwrap()), asked());
         assert!(said(r#"{"inputResponses":{"a":{"action":"accept"}}}"#).is_ok());

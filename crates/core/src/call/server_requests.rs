@@ -1,4 +1,4 @@
-//! Requests of servers of the older revisions, answered by the client of a call or by a person.
+//! Requests of servers of older revisions, answered by the client of a call or by a person.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,11 +20,11 @@ use super::{
 };
 use crate::core::Core;
 
-/// How long a client may take to say where it works, if no call waits for that.
+/// The longest time that a client may take to list its roots, if no call waits for that.
 const ROOTS_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Has a request of a server answered, with the calls that were under way when it was read. Dropping the future
-/// takes it back.
+/// Has a request of a server answered, given the calls that were in flight when it was read.
+/// Dropping the future withdraws it.
 pub(crate) async fn answer(
     core: &Arc<Core>,
     questions: &Questions,
@@ -104,7 +104,7 @@ pub(crate) async fn answer(
         reply,
     });
     drop(owner);
-    // An error means that the call is over, and nobody there to answer.
+    // An error means that the call has ended, and its client cannot answer.
     let answer = answer
         .await
         .unwrap_or_else(|_| Err(unanswerable(&asked.method)))?;
@@ -114,7 +114,7 @@ pub(crate) async fn answer(
     })
 }
 
-/// Answers a request that belongs to no call. Only one about roots has a client to go to.
+/// Answers a request that belongs to no call. Only a request for roots has a client to go to.
 async fn answer_roots(
     core: &Arc<Core>,
     questions: &Questions,
@@ -125,7 +125,7 @@ async fn answer_roots(
     let Some(line) = questions.roots().filter(|_| is_for_roots) else {
         return Err(unanswerable(&asked.method));
     };
-    // There is no call whose count could bound it.
+    // There is no call whose count could limit it.
     let settings = &core.config.load().approvals;
     let counted = core.approvals.question_limits.question(server, settings);
     counted.map_err(|exceeded| {

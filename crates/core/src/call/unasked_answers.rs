@@ -1,4 +1,4 @@
-//! Answers that a client gives without having been asked through the gateway.
+//! Answers to questions that a client was not asked through the gateway.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use super::{
 };
 use crate::translate;
 
-/// The member of a request that has a client's answers.
+/// The member of a request that holds the client's answers.
 const ANSWERS: &str = "inputResponses";
 
-/// Refuses answers that a client gives to what it was not asked through the gateway, where that matters: such an answer
-/// would replace that of a person, or be one that a rule denies.
+/// Rejects answers to questions that the client was not asked through the gateway, where that
+/// matters: such an answer would replace that of a person, or be one that a rule denies.
 pub(super) async fn check(
     context: &CallContext<'_>,
     live: &Live,
@@ -57,7 +57,8 @@ fn may_be_ruled(context: &CallContext<'_>) -> bool {
         || is_ruled(method::ELICITATION)
 }
 
-/// Refuses answers to a task that are not for the client to give. The questions are those that the task has now.
+/// Rejects answers to a task that the client must not give. The questions are the task's current
+/// ones.
 async fn check_update(
     context: &CallContext<'_>,
     live: &Live,

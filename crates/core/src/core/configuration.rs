@@ -1,4 +1,4 @@
-//! The configuration while the gateway runs: read again when its file changes, and changed on behalf
+//! The configuration while the gateway runs: reloaded when its file changes, and edited on behalf
 //! of a user.
 
 use std::{
@@ -28,16 +28,16 @@ use tokio::{
 
 use super::Core;
 
-/// Editors write a file in several steps; it is read when they have been quiet for so long.
+/// Editors write a file in several steps; it is read after this time without a change.
 const QUIET: Duration = Duration::from_millis(150);
-/// And when they are never quiet, after this many times.
+/// The most such pauses to wait for before the file is read anyway.
 const QUIET_MAX: u32 = 20;
 
-/// Why a change of the configuration was not made.
+/// A change of the configuration that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// The text cannot be changed that way.
+    /// The text cannot be edited that way.
     #[error(transparent)]
     Edit(#[from] EditError),
     /// The file cannot be read or written.
@@ -45,14 +45,14 @@ pub enum ChangeError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// Another process holds the file, or its lock cannot be taken.
+    /// Another process holds the lock of the file, or the lock cannot be taken.
     #[error("cannot change the configuration: {0}")]
     Lock(#[from] LockError),
-    /// What is in the file, or would be, is no configuration.
+    /// The text of the file, or the edited text, is not a valid configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The audit log has no room for the change.
@@ -72,14 +72,14 @@ impl ChangeError {
     }
 }
 
-/// Changes of the configuration, one after another.
+/// Serializes changes of the configuration.
 #[derive(Debug)]
 pub struct Configuration {
-    /// Held from the reading of the file until it is applied, so that no change undoes another.
+    /// Held from reading the file until it is applied, so that no change undoes another.
     changing: Arc<Mutex<()>>,
-    /// Told of every configuration that was applied.
+    /// Notifies of every configuration that was applied.
     applied: watch::Sender<()>,
-    /// The reason why the file, as it was changed last, is not applied.
+    /// The reason why the last version of the file is not applied.
     problem: parking_lot::Mutex<Option<Arc<str>>>,
 }
 
@@ -94,12 +94,12 @@ impl Default for Configuration {
 }
 
 impl Configuration {
-    /// Tells of every configuration that is applied from now on.
+    /// Subscribes to every configuration that is applied from now on.
     pub fn applied(&self) -> watch::Receiver<()> {
         self.applied.subscribe()
     }
 
-    /// The reason why the file, as it was changed last, is not applied.
+    /// The reason why the last version of the file is not applied.
     pub fn problem(&self) -> Option<Arc<str>> {
         let problem = self.problem.lock();
         problem.clone()
@@ -116,9 +116,9 @@ impl Configuration {
 }
 
 impl Core {
-    /// Makes the servers what this configuration wants.
+    /// Applies a configuration: starts, stops and changes servers to match it.
     pub async fn apply(&self, config: Config) {
-        // The file has been changed already: there is no act to refuse.
+        // The file has been changed already, so there is no act to refuse.
         let room = self.audit.room().await.ok();
         self.apply_as(config, None, room).await;
     }
@@ -129,11 +129,11 @@ impl Core {
         let config = memory::included(config);
         let embeddings = config.search.embeddings.clone();
         let before = self.config.load().search.embeddings.clone();
-        // On its own, so that it is carried through even if whoever asked for it leaves.
+        // A task of its own, so that it completes even if the caller leaves.
         let servers = Arc::clone(&self.servers);
         let applying = async move { servers.apply(config, actor.as_ref(), room).await };
         let applying = tokio::spawn(applying);
-        // An error means that the runtime ends.
+        // An error means that the runtime shuts down.
         let _ = applying.await;
         if let Some(memory) = &self.deps().memory {
             memory.set(&self.config.load());
@@ -145,7 +145,8 @@ impl Core {
         self.events.tell("config.applied", || serde_json::json!({}));
     }
 
-    /// The configuration file was changed and cannot be applied: what was there stays.
+    /// Reports a configuration file that was changed and cannot be applied. The previous
+    /// configuration stays in force.
     pub fn refuse_config(&self, problem: &str) {
         tracing::error!(%problem, "The configuration was changed and is not applied.");
         let told = scrub::shared(problem.into());
@@ -155,8 +156,8 @@ impl Core {
         });
     }
 
-    /// Reads the configuration file and applies it. One that cannot be applied is refused, and what
-    /// was there stays.
+    /// Reads the configuration file and applies it. If it cannot be applied, the previous
+    /// configuration stays in force.
     pub async fn reload(&self) -> Result<(), ConfigError> {
         let _changing = self.configuration.changing().await;
         let path = self.home.config_file().to_owned();
@@ -172,22 +173,22 @@ impl Core {
                 self.refuse_config(&with_hint(&error, error.hint()));
                 Err(error)
             }
-            // Reading it panicked, or the runtime ends.
+            // Reading it panicked, or the runtime shuts down.
             Err(_) => Ok(()),
         }
     }
 
-    /// The file has changed by itself. To lose it is a mistake, or an editor at work, and no wish to
-    /// have no servers.
+    /// Handles a change of the file by another program. A missing file is a mistake, or an editor
+    /// at work, and does not mean that the user wants no servers.
     async fn file_changed(&self) {
         let path = self.home.config_file();
         let file = path.to_owned();
         let read = tokio::task::spawn_blocking(move || switchboard_config::read_trusted(&file));
         let lost = match read.await {
-            // What a full disk, or an editor at work, leaves of a file.
+            // A full disk, or an editor at work, may leave the file empty.
             Ok(Ok(text)) => text.is_none_or(|text| text.trim_ascii().is_empty()),
             Ok(Err(_)) => false,
-            // The runtime ends.
+            // The runtime shuts down.
             Err(_) => return,
         };
         if !lost {
@@ -202,7 +203,7 @@ impl Core {
         }
     }
 
-    /// Changes the text of the configuration file and applies what comes out.
+    /// Edits the text of the configuration file and applies the result.
     pub async fn change_config_as(
         &self,
         actor: Option<Actor>,
@@ -212,7 +213,7 @@ impl Core {
         let changing = self.configuration.changing().await;
         let room = self.audit.room().await;
         let room = room.map_err(|NoRoom| ChangeError::Audit)?;
-        // Whoever asked may be gone before the file is written: the work keeps the others out itself.
+        // The caller may leave before the file is written, so the work holds the lock itself.
         let work = move || (change_file(path, edit), changing);
         let (config, _changing) = match tokio::task::spawn_blocking(work).await {
             Ok((changed, changing)) => (changed?, changing),
@@ -237,15 +238,15 @@ impl Core {
                             .iter()
                             .any(|path| path.file_name() == name.as_deref())
                 }
-                // Something was missed: the file is looked at to be sure.
+                // Events were missed: read the file to be sure.
                 Err(_) => true,
             };
             if concerns {
-                // Full: a look is due anyway.
+                // Full: a check is pending already.
                 let _ = sender.try_send(());
             }
         });
-        // The directory, because editors replace the file rather than write to it.
+        // Watches the directory, because editors replace the file rather than write to it.
         let dir = file.parent().map(ToOwned::to_owned).unwrap_or_default();
         let watching = watcher.and_then(|mut watcher: RecommendedWatcher| {
             watcher.watch(&dir, RecursiveMode::NonRecursive)?;
@@ -278,7 +279,7 @@ impl Core {
 }
 
 impl Core {
-    /// Starts a server that is held, if its entry is still the one of this fingerprint; says whether it was.
+    /// Starts a held server, if its entry still has this fingerprint. Returns `true` if it has.
     pub async fn release(
         &self,
         name: &str,
@@ -293,7 +294,7 @@ impl Core {
         self.change_held(name, fingerprint, actor, release).await
     }
 
-    /// Switches off a server that is held, if its entry is still the one of this fingerprint; says whether it was.
+    /// Disables a held server, if its entry still has this fingerprint. Returns `true` if it has.
     pub(crate) async fn refuse(
         &self,
         name: &str,
@@ -348,7 +349,7 @@ fn change_file(
     let name = path.display().to_string();
     let edited = edit(&text)?;
     let config = switchboard_config::parse(&edited, &name).map_err(|problems| {
-        // Places are of use in the text that a person has before them.
+        // Report the positions in the text that the user sees, if that has problems itself.
         let problems = switchboard_config::parse(&text, &name)
             .err()
             .unwrap_or(problems);

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 /// The stage of the gateway, which only ever advances.
 #[derive(Debug)]
 pub struct Lifecycle {
-    /// When the gateway started.
+    /// Time when the gateway started.
     pub started: SystemTime,
     stage: watch::Sender<Stage>,
 }
@@ -16,7 +16,7 @@ pub struct Lifecycle {
 enum Stage {
     Running,
     Stopping,
-    /// A second wish to stop: no more waiting.
+    /// A second request to stop: no more waiting.
     Hurrying,
     Stopped,
 }
@@ -31,17 +31,17 @@ impl Default for Lifecycle {
 }
 
 impl Lifecycle {
-    /// Begins to stop. Says whether this was the first wish to.
+    /// Begins to stop. Returns `true` on the first request.
     pub(crate) fn begin_stop(&self) -> bool {
         self.advance(Stage::Running, Stage::Stopping)
     }
 
-    /// A second wish to stop: whatever has not left is ended now.
+    /// Handles a second request to stop: processes that have not exited are killed now.
     pub fn hurry(&self) {
         self.advance(Stage::Stopping, Stage::Hurrying);
     }
 
-    /// The gateway has stopped.
+    /// Marks the gateway as stopped.
     pub(crate) fn end(&self) {
         self.stage.send_replace(Stage::Stopped);
     }
@@ -56,22 +56,22 @@ impl Lifecycle {
         })
     }
 
-    /// Tests if the gateway stops, or has stopped.
+    /// Tests if the gateway is stopping or has stopped.
     pub fn is_stopping(&self) -> bool {
         *self.stage.borrow() >= Stage::Stopping
     }
 
-    /// Waits for the end of the gateway to begin.
+    /// Waits until the gateway begins to stop.
     pub fn stopped(&self) -> impl Future<Output = ()> + use<> {
         self.reached(Stage::Stopping)
     }
 
-    /// Waits for a second wish to stop.
+    /// Waits for a second request to stop.
     pub(crate) fn hurried(&self) -> impl Future<Output = ()> + use<> {
         self.reached(Stage::Hurrying)
     }
 
-    /// Waits until the gateway has stopped altogether.
+    /// Waits until the gateway has stopped completely.
     pub fn ended(&self) -> impl Future<Output = ()> + use<> {
         self.reached(Stage::Stopped)
     }
@@ -79,7 +79,7 @@ impl Lifecycle {
     fn reached(&self, stage: Stage) -> impl Future<Output = ()> + use<> {
         let mut stages = self.stage.subscribe();
         async move {
-            // An error means that the gateway is gone, which is as stopped as can be.
+            // An error means that the gateway was dropped, which counts as stopped.
             let _ = stages.wait_for(|now| *now >= stage).await;
         }
     }

@@ -1,4 +1,5 @@
-//! Requests and notifications that the gateway does not know, for a server that has declared an extension.
+//! Requests and notifications with methods that the gateway does not know, for servers that declare
+//! an extension.
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ use crate::{call::extension::may_pass, core::Core, translate};
 const NOTIFICATION_BYTES: usize = 64 * 1024;
 
 impl Dispatch<'_> {
-    /// Hands a request on to the server of this view. It takes a place, a deadline and a record like any call.
+    /// Forwards a request to the server of this view. It takes a permit, a deadline and a record
+    /// like any call.
     pub(super) async fn extension(
         &self,
         method: String,
@@ -44,8 +46,8 @@ impl Dispatch<'_> {
     }
 }
 
-/// Hands a notification of a client on to the server that it is connected to. A server that does not run, or has too
-/// many of them to take, misses it.
+/// Forwards a notification of a client to the server that it is connected to. The notification is
+/// dropped if the server does not run or its queue is full.
 pub fn hand_on(core: &Arc<Core>, view: &View, caller: &Caller, guest: Guest, told: &Notification) {
     let View::Server(server) = view else {
         return;
@@ -67,7 +69,7 @@ pub fn hand_on(core: &Arc<Core>, view: &View, caller: &Caller, guest: Guest, tol
         caller: caller.clone(),
         guest,
         method: told.method.clone(),
-        // On its own: a frame may be a batch.
+        // Copied: a frame may be a batch.
         params: told.params.as_ref().map(Raw::detached),
     };
     if upstream.outbound.put(told) {
@@ -75,11 +77,11 @@ pub fn hand_on(core: &Arc<Core>, view: &View, caller: &Caller, guest: Guest, tol
     }
 }
 
-/// Hands on what waits for a server, one after another.
+/// Sends the queued notifications of a server, one after another.
 async fn move_all(core: Arc<Core>, upstream: Arc<Upstream>) {
     while let Some(told) = upstream.outbound.next() {
         let moving = move_one(&core, &upstream, told);
-        // It is a notification: nobody waits to hear what became of it.
+        // A notification has no response, so its failure is not reported.
         let _ = timeout(upstream.request_timeout(), moving).await;
     }
 }
@@ -104,7 +106,7 @@ async fn move_one(core: &Core, upstream: &Upstream, told: Told) -> Option<()> {
     live.client().notify(method, params).await.ok()
 }
 
-/// The connection that requests of this client go to, or else another one.
+/// The connection in the client's era, or else any other.
 fn connection(upstream: &Upstream, guest: &Guest) -> Option<Arc<Live>> {
     let of_era = upstream.lives().find(|live| live.era() == guest.era());
     of_era.or_else(|| upstream.lives().next())

@@ -1,4 +1,4 @@
-//! Results that fit: what is too long for an agent is cut, and can be read on.
+//! Cuts results that are too long for an agent, and serves the rest on request.
 
 use std::{
     path::PathBuf,
@@ -17,8 +17,8 @@ use switchboard_wire::{RawError, with_hint};
 use super::{Dispatch, menu};
 use crate::{core::Core, tool_result, translate};
 
-/// The results that were cut, whole. Clients without a token have a store of their own: what they keep makes room for
-/// nothing but their own.
+/// The full text of results that were cut. Clients without a token have a store of their own, so
+/// that they can evict only their own results.
 #[derive(Debug)]
 pub struct Results {
     owner: LazyStore,
@@ -33,10 +33,10 @@ struct LazyStore {
     limits: Limits,
 }
 
-/// The folder within that of the results for those of clients without a token.
+/// The subfolder for the results of clients without a token.
 const STRANGERS: &str = "strangers";
 
-/// What is longer is looked at away from those who wait behind it.
+/// Longer results are processed on a blocking thread, so that other tasks do not wait.
 const QUICK_BYTES: usize = 32 * 1024;
 
 #[derive(Deserialize)]
@@ -70,7 +70,7 @@ impl Results {
         }
     }
 
-    /// Gives back the room of what was kept long enough, also by an earlier process. It may remove files.
+    /// Removes expired results, also those of an earlier process. Deletes files.
     pub fn sweep(&self, config: &Config) {
         self.owner.sweep(config);
         self.strangers.sweep(config);
@@ -86,7 +86,7 @@ impl LazyStore {
         }
     }
 
-    /// It reads files when it is first asked for.
+    /// The store. Reads files on first use.
     fn store(&self, config: &Config) -> &Store {
         self.store.get_or_init(|| {
             let limits = Limits {
@@ -107,9 +107,9 @@ impl LazyStore {
 }
 
 impl Dispatch<'_> {
-    /// A tool's result as this view gives it out: with names of tasks and addresses that lead back to its server,
-    /// in the words of the client's revision, and no longer than an agent takes. A task that programs would read in
-    /// different ways is an error.
+    /// Prepares a tool's result for this view: the names of tasks and addresses lead back to the
+    /// server, the content fits the client's revision, and the length fits an agent. A task that
+    /// programs would read in different ways is an error.
     pub(super) async fn deliver(
         &self,
         server: &str,
@@ -127,7 +127,7 @@ impl Dispatch<'_> {
         Box::pin(self.deliver_task(server, task)).await
     }
 
-    /// The state of a task as this view gives it out, with its result if it has one.
+    /// Prepares the state of a task for this view, with its result if it has one.
     pub(super) async fn deliver_task(&self, server: &str, task: Raw) -> Result<Raw, Error> {
         let unclear = |error: RawError| tasks::unclear(server, &error);
         let inner = task.distinct_member(&["result", "error"]);
@@ -146,7 +146,7 @@ impl Dispatch<'_> {
         Ok(self.shown(server, task, None, Structured::Keep).await)
     }
 
-    /// Tests if the result of a call is a task to come back for.
+    /// Tests if the result of a call is a task.
     fn is_task(&self, server: &str, result: &Raw) -> Result<bool, Error> {
         let is_task = translate::is_task(result, self.guest.era());
         is_task.map_err(|error| tasks::unclear(server, &error))
@@ -170,8 +170,8 @@ impl Dispatch<'_> {
         }
     }
 
-    /// The result of a server's tool, cut if it is too long for the agent. One that cannot be kept is not
-    /// cut: nothing is lost.
+    /// Cuts the result of a server's tool if it is too long for the agent. A result that cannot be
+    /// stored is not cut, so that nothing is lost.
     async fn fit(
         &self,
         server: &str,
@@ -196,7 +196,7 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Reads on in a result that was cut.
+    /// Reads more of a result that was cut.
     pub(super) async fn read_result(&self, params: &Raw) -> Result<Raw, Error> {
         let arguments = params.member("arguments");
         let asked = arguments.and_then(|arguments| arguments.read_owned::<Asked>().ok());
@@ -226,7 +226,7 @@ impl Dispatch<'_> {
         })
     }
 
-    /// What the agent calls the tool that reads on.
+    /// The name under which the agent calls the tool that reads on.
     fn reading_tool(&self) -> &'static str {
         if menu::is_shown(self.core, self.view) {
             builtin::READ_RESULT
@@ -235,8 +235,8 @@ impl Dispatch<'_> {
         }
     }
 
-    /// How much an agent is given at once: what the call says, else its server's settings, else those for
-    /// all.
+    /// The most that an agent is given at once: the limit of the call, else of its server, else of
+    /// the configuration.
     fn budget(&self, server: Option<&str>, own_bytes: Option<usize>) -> Budget {
         let all = self.core.config.load().results;
         let server = server.and_then(|server| self.core.upstream(server));
@@ -254,7 +254,7 @@ impl Dispatch<'_> {
     }
 }
 
-/// What is shown of a result; `None` if all of it is.
+/// The part of a result to show; `None` to show all of it.
 fn cut(
     core: &Core,
     principal: Principal,
@@ -280,7 +280,7 @@ fn cut(
     }
 }
 
-/// Whose results are whose.
+/// The owner of a principal's results in the store.
 fn owner(principal: Principal) -> &'static str {
     match principal {
         Principal::Owner => "owner",

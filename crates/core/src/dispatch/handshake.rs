@@ -1,4 +1,4 @@
-//! How the gateway introduces itself: at once, from what is known.
+//! The gateway's handshake responses, made at once from what is known.
 
 use std::sync::Arc;
 
@@ -20,25 +20,26 @@ use crate::{
     translate::{self, own_info},
 };
 
-/// What a view says of itself in a handshake.
+/// A view's description of itself in a handshake.
 struct Introduction {
     capabilities: Raw,
     server_info: Raw,
     instructions: Option<Raw>,
-    /// The `_meta` of the server's own answer.
+    /// The `_meta` of the server's own handshake response.
     meta: Option<Raw>,
 }
 
-/// How much of what each server wants a model to know is handed on, and how much of all together.
+/// The most bytes of each server's instructions to forward, and of all together.
 const INSTRUCTIONS_EACH: usize = 2 * 1024;
 const INSTRUCTIONS_ALL: usize = 8 * 1024;
-/// How long what is said of the menu may be.
+/// The most bytes of the instructions for the menu.
 const MENU_INSTRUCTIONS: usize = 1_024;
 
-/// The most bytes that a client may say of itself with `initialize`. They are kept as long as its session.
+/// The most bytes of `clientInfo` and `capabilities` in `initialize`. They are kept with the
+/// session.
 pub const SAID_BYTES: usize = 64 * 1024;
 
-/// The answer to `initialize`.
+/// The response to `initialize`.
 pub fn initialize(core: &Core, view: &View, params: Option<&Raw>) -> Result<Raw, ErrorObject> {
     let said = |name: &str| {
         let said = params.and_then(|params| params.member(name));
@@ -64,7 +65,7 @@ pub fn initialize(core: &Core, view: &View, params: Option<&Raw>) -> Result<Raw,
     Ok(Raw::object(members))
 }
 
-/// The answer to `server/discover`.
+/// The response to `server/discover`.
 pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Error> {
     let introduction = introduce(core, view, Revision::LATEST)?;
     let versions = Revision::ALL.map(|revision| Raw::string(revision.as_str()));
@@ -83,7 +84,8 @@ pub(crate) fn discover(core: &Core, view: &View) -> Result<Raw, Error> {
     Ok(translate::modern(Raw::object(members), || info))
 }
 
-/// The name that results have in this view: a server's own where it is alone, as far as it is known, and else the gateway's.
+/// The server info in results of this view: the server's own in a view of one server, if known,
+/// else the gateway's.
 pub(crate) fn info(core: &Core, view: &View) -> Raw {
     let of_server = |name: &str| {
         let catalog = core.live_catalog.catalog();
@@ -127,7 +129,8 @@ fn introduce(core: &Core, view: &View, client: Revision) -> Result<Introduction,
     })
 }
 
-/// What one server can do through the gateway. One that has never been seen may be able to do anything.
+/// The capabilities of one server through the gateway. A server that was never seen may have all of
+/// them.
 fn capabilities(offers: Option<&Offers>, client: Revision) -> Raw {
     let known = offers.and_then(|offers| offers.capabilities.as_ref());
     let said = |what: &str| known.and_then(|known| known.member(what));
@@ -148,8 +151,8 @@ fn capabilities(offers: Option<&Offers>, client: Revision) -> Raw {
         members.push((what, Raw::empty_object()));
     }
     members.extend(said("experimental").map(|said| ("experimental", said)));
-    // What belongs to one era is offered by servers of that era to clients of that era. Extensions belong to none, but
-    // for tasks, which 2025-11-25 has in another way.
+    // Features of one era are offered only if client and server both have that era. Extensions
+    // belong to no era, except for tasks, which 2025-11-25 has in another form.
     let of = offers.and_then(|offers| offers.revision);
     let is_modern = client.era() == Era::Modern && of.is_some_and(|of| of.era() == Era::Modern);
     let extensions = said("extensions").filter(Raw::is_object);
@@ -174,7 +177,7 @@ fn resources(subscribe: bool) -> Raw {
     Raw::object([changed].into_iter().chain(subscribe))
 }
 
-/// What all servers together can do.
+/// The capabilities of all servers together.
 fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
     let changed = || Raw::object([("listChanged", Raw::from(true))]);
     let mut members = vec![
@@ -191,7 +194,7 @@ fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
             extensions.is_some_and(|extensions| extensions.member(name).is_some())
         })
     };
-    // Only those that can be carried where servers are together.
+    // Only the extensions that work where servers are combined.
     let tasks = client.era() == Era::Modern && has(tasks::EXTENSION);
     let tasks = tasks.then(|| (tasks::EXTENSION, Raw::empty_object()));
     let apps = has(apps::EXTENSION).then(|| (apps::EXTENSION, apps::capability()));
@@ -202,8 +205,8 @@ fn all_capabilities(parts: &[&Arc<ServerPart>], client: Revision) -> Raw {
     Raw::object(members)
 }
 
-/// What a model should know of the menu: how to use it, and whose tools are behind it. What each server has
-/// to say comes with the description of its tools.
+/// The instructions for the menu: its use, and the servers behind it. Each server's own
+/// instructions come with the description of its tools.
 fn menu_instructions(parts: &[&Arc<ServerPart>]) -> Raw {
     let mut text = menu::INSTRUCTIONS.to_owned();
     let names = parts.iter().map(|part| &**part.name());
@@ -219,7 +222,7 @@ fn menu_instructions(parts: &[&Arc<ServerPart>]) -> Raw {
     Raw::string(&text)
 }
 
-/// What all servers want a model to know, each under its name.
+/// The instructions of all servers, each under the server's name.
 fn all_instructions(parts: &[&Arc<ServerPart>]) -> Option<Raw> {
     let mut all = String::new();
     for part in parts {

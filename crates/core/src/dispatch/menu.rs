@@ -1,7 +1,7 @@
-//! The search view: a handful of tools with which an agent finds and calls all others.
+//! The search view: a few tools with which an agent finds and calls all others.
 //!
-//! Nothing on this menu approves, adds or changes anything of the gateway's: it finds, describes, calls and
-//! reads.
+//! No tool of this menu approves, adds or changes anything of the gateway. They find, describe,
+//! call and read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -32,7 +32,7 @@ pub(crate) const RETRIEVE: &str = "retrieve_tools";
 const DESCRIBE: &str = "describe_tool";
 const CALL: &str = "call_tool";
 
-/// The menu. What it says is what every agent reads, in every conversation: it is short.
+/// The menu. Every agent reads these texts in every conversation, so they are short.
 const MENU: [&str; 3] = [
     r#"{"name":"retrieve_tools","title":"Find tools","description":"Finds tools among all servers behind this gateway. Say in plain words what you want to do; name the thing and the action. The answer lists tools as \"server:tool\", best first, with their parameters (`?` marks optional ones). Then use call_tool.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, e.g. \"create an issue in a GitHub repository\""},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many tools to list, 5 if not given"},"server":{"type":"string","description":"Only tools of this server"},"read_only":{"type":"boolean","description":"Only tools that say they change nothing"},"detail":{"type":"string","enum":["compact","full"],"description":"\"full\" lists whole definitions with their schemas"}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
     r#"{"name":"describe_tool","title":"Describe a tool","description":"The whole definition of one tool: description, input schema, output schema, annotations.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"\"server:tool\", as retrieve_tools lists it"}},"required":["name"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
@@ -48,7 +48,7 @@ static PART: LazyLock<ServerPart> = LazyLock::new(|| {
     ServerPart::prepare(builtin::SERVER, Arc::new(offers), &|_, _| true)
 });
 
-/// What an agent is told of the menu when it connects.
+/// The instructions of the menu, which an agent receives when it connects.
 pub(crate) const INSTRUCTIONS: &str = "This gateway gives access to the tools of many servers through a small menu. Find tools with retrieve_tools, then call them with call_tool.";
 
 /// The tools of the menu.
@@ -56,8 +56,8 @@ pub(super) fn part() -> &'static ServerPart {
     &PART
 }
 
-/// Whether a client of this view is shown the menu rather than every tool. Under `auto` it is, once all
-/// tools together are more than an agent should carry around.
+/// Tests if a client of this view is shown the menu rather than every tool. Under `auto` it is,
+/// once all tools together are more than an agent should carry in its context.
 pub(crate) fn is_shown(core: &Core, view: &View) -> bool {
     match view {
         View::Server(_) | View::All(Face::Direct) => false,
@@ -72,13 +72,14 @@ pub(crate) fn is_shown(core: &Core, view: &View) -> bool {
     }
 }
 
-/// Up to here every tool is shown under `auto`. By tokens alone a menu costs less than the list from some nine
-/// tools or 8 to 15 KB on, if five tools are used (`cargo xtask bench tokens`); with ten it is about 24 KB, and each
-/// search is a turn of the model that a list saves.
+/// Up to here every tool is shown under `auto`. A menu costs fewer tokens than the list from about
+/// nine tools (8 to 15 KB) on, if five tools are used (`cargo xtask bench tokens`). If ten are
+/// used, it does from about 24 KB on, and each search is a turn of the model that a list saves.
 const FEW_TOOLS: usize = 40;
 const FEW_BYTES: usize = 24 * 1024;
 
-/// The memory does not count: whoever adds their first servers should see them.
+/// Tests if there are many tools. The memory does not count, so that a user who adds a first server
+/// sees its tools.
 fn is_large(config: &Config, catalog: &Catalog) -> bool {
     let memory = memory::among(config);
     let others = catalog.servers();
@@ -89,7 +90,7 @@ fn is_large(config: &Config, catalog: &Catalog) -> bool {
     tools > FEW_TOOLS || bytes > FEW_BYTES
 }
 
-/// So many tools are listed unless asked otherwise, and at most.
+/// The number of tools to list by default, and at most.
 const LIMIT: usize = 5;
 const LIMIT_MAX: usize = 50;
 
@@ -108,7 +109,7 @@ struct Retrieve {
 }
 
 impl Dispatch<'_> {
-    /// Calls a tool of the menu; `None` if it has no tool of this name.
+    /// Calls a tool of the menu; `None` if it has no tool with this name.
     pub(super) async fn call_menu(&self, name: &str, params: &Raw) -> Option<Result<Raw, Error>> {
         let result = match name {
             RETRIEVE => self.retrieve(params).await,
@@ -182,7 +183,7 @@ impl Dispatch<'_> {
         })
     }
 
-    /// Calls the tool that is named in the arguments, and hands on its result.
+    /// Calls the tool that the arguments name, and forwards its result.
     async fn call_found(&self, params: &Raw) -> Result<Raw, Error> {
         let outer = own_arguments(params);
         if let Some(wrong) = check(MENU_CHECKS[2].as_ref(), CALL, &outer) {
@@ -200,7 +201,7 @@ impl Dispatch<'_> {
                 .map_err(|error| Error::invalid_params(error.to_string()))?;
             return self.own_tool(&tool, &inner).await;
         }
-        // What is sent is what rules judge and people are asked about.
+        // Rules judge, and people see, exactly the arguments that are sent.
         let fit = match self.fit_arguments(&server, &tool, arguments).await {
             Ok(fit) => fit,
             Err(wrong) => return Ok(translate::own_result(self.guest.era(), wrong)),
@@ -226,7 +227,7 @@ impl Dispatch<'_> {
         Ok(tool_result::noted(result.await?, &remarks(&fit)))
     }
 
-    /// The call that followed a question went well.
+    /// Records that a call after a search succeeded.
     fn teach(&self, question: Arc<str>, server: &Arc<str>, tool: &Arc<str>) {
         let core = Arc::clone(self.core);
         let (server, tool) = (Arc::clone(server), Arc::clone(tool));
@@ -236,7 +237,7 @@ impl Dispatch<'_> {
         });
     }
 
-    /// Whose tool is meant. One of a server that nobody has seen yet is waited for, bounded.
+    /// Resolves the name of a tool. Waits, for a bounded time, for a server that was never listed.
     async fn find_named(&self, name: &str) -> Result<(Arc<str>, Arc<str>), Raw> {
         let live_catalog = &self.core.live_catalog;
         let known = {
@@ -264,8 +265,8 @@ impl Dispatch<'_> {
         }
     }
 
-    /// These arguments as the tool may accept them, by its own schema; or what is wrong with them. A schema that cannot
-    /// be used is left to the server.
+    /// Adapts arguments to the tool's own schema; the error says what is wrong with them. If the
+    /// schema cannot be used, the server decides.
     async fn fit_arguments(&self, server: &str, tool: &str, arguments: Raw) -> Result<Fit, Raw> {
         let schema = {
             let catalog = self.core.live_catalog.catalog();
@@ -292,11 +293,11 @@ impl Dispatch<'_> {
                 .map_err(|wrong| misfit(&name, &schema, &wrong)),
             Err(_) => Ok(as_it_is(&arguments)),
         });
-        // An error means that the runtime ends.
+        // An error means that the runtime shuts down.
         fitting.await.unwrap_or(Ok(sent))
     }
 
-    /// What is said of a tool that is held back; `None` if it is not.
+    /// The error for a tool that is held back; `None` if it is not.
     fn held(&self, name: &str) -> Option<Raw> {
         let (server, tool) = split(name, |server| self.core.upstream(server).is_some())?;
         let item = Some((Kind::Tool, tool));
@@ -315,10 +316,10 @@ impl Dispatch<'_> {
     }
 }
 
-/// Schemas and arguments that are longer together are looked at away from those who wait behind them.
+/// Longer schemas and arguments are checked on a blocking thread, so that other tasks do not wait.
 const QUICK_BYTES: usize = 16 * 1024;
 
-/// What is wrong with the arguments of a tool.
+/// The error for arguments that do not fit the tool.
 fn misfit(name: &str, schema: &Raw, wrong: &ValidationErrors) -> Raw {
     let shape = shape(schema, SHAPE_BYTES);
     let text = format!(
@@ -328,14 +329,15 @@ fn misfit(name: &str, schema: &Raw, wrong: &ValidationErrors) -> Raw {
     tool_result::error(&text)
 }
 
-/// What an agent should know about its arguments: what was replaced, and what the server may not have understood.
+/// Remarks for the agent about its arguments: replaced values, and members that the server may not
+/// know.
 fn remarks(fit: &Fit) -> Vec<String> {
     let replaced = (!fit.notes.is_empty()).then(|| fit.notes.join("; "));
     let doubts = fit.doubts.as_ref().map(ToString::to_string);
     replaced.into_iter().chain(doubts).collect()
 }
 
-/// The right shape of arguments takes so much room in an error.
+/// The most bytes of an error for the expected shape of the arguments.
 const SHAPE_BYTES: usize = 1_500;
 
 static MENU_CHECKS: LazyLock<[Option<(Raw, Checker)>; 3]> = LazyLock::new(|| {
@@ -346,7 +348,7 @@ static MENU_CHECKS: LazyLock<[Option<(Raw, Checker)>; 3]> = LazyLock::new(|| {
     })
 });
 
-/// What is wrong with the arguments of a tool of the menu.
+/// Checks the arguments of a tool of the menu. Returns the error, if there is one.
 fn check(with: Option<&(Raw, Checker)>, tool: &str, arguments: &Raw) -> Option<Raw> {
     let (schema, checker) = with?;
     let wrong = checker.check(arguments).err()?;
@@ -381,10 +383,10 @@ fn went_well(result: &Raw) -> bool {
     failed.is_none_or(|failed| failed.as_bytes() == b"false")
 }
 
-/// Nothing is called by a longer name.
+/// The longest name that is looked up.
 pub const NAME_BYTES: usize = 2_048;
 
-/// The tool that is `server:tool`, or is exposed under this name. Both may have colons of their own.
+/// The tool with this name, as `server:tool` or as it is exposed. Both parts may contain colons.
 pub fn look_up<'a>(catalog: &'a Catalog, name: &str) -> Option<Item<'a>> {
     if name.len() > NAME_BYTES {
         return None;
@@ -396,12 +398,12 @@ pub fn look_up<'a>(catalog: &'a Catalog, name: &str) -> Option<Item<'a>> {
     as_pair.or_else(|| catalog.find(Kind::Tool, name))
 }
 
-/// The same, unless it is a tool for apps alone.
+/// The same, without tools that are for apps alone.
 fn for_models<'a>(catalog: &'a Catalog, name: &str) -> Option<Item<'a>> {
     look_up(catalog, name).filter(|tool| !is_for_apps_alone(tool.raw()))
 }
 
-/// The server that a name of a tool begins with, in either way of writing it, and what comes after.
+/// Splits the name of a tool, in either spelling, into a server and the rest.
 pub fn split(name: &str, is_server: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     if name.len() > NAME_BYTES {
         return None;

@@ -1,4 +1,4 @@
-//! Requests about tasks, which have names of the gateway's making in every view.
+//! Requests about tasks, whose IDs are the gateway's in every view.
 
 use switchboard_base::{error::Error, tasks, view::View};
 use switchboard_client::{ErrorObject, Raw};
@@ -7,7 +7,7 @@ use switchboard_wire::{Era, code, method};
 use super::{Dispatch, distinct_text, renamed, required, upstream};
 
 impl Dispatch<'_> {
-    /// Asks the server of a task.
+    /// Forwards a request about a task to the task's server.
     pub(super) async fn task(
         &self,
         method: &'static str,
@@ -36,7 +36,7 @@ impl Dispatch<'_> {
         self.deliver_task(&server, result).await
     }
 
-    /// Whether the client of this request has said that it knows tasks.
+    /// Tests if the client declared the tasks extension with this request.
     fn has_tasks(&self, params: &Raw) -> bool {
         let said = self.guest.capabilities(Some(params)).member("extensions");
         said.is_some_and(|said| said.member(tasks::EXTENSION).is_some())

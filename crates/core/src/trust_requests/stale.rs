@@ -1,6 +1,7 @@
-//! Requests for trust from an earlier run of the gateway, whose server or definitions are gone.
+//! Withdraws trust requests of an earlier run whose server or definitions are gone.
 //!
-//! Such a request has no deadline. Without this it would wait for ever, and an approval of it would do nothing.
+//! Such a request has no deadline. It would stay open for ever, and approving it would have no
+//! effect.
 
 use std::{
     sync::{Arc, Weak},
@@ -15,7 +16,7 @@ use tokio::{sync::watch, time::sleep};
 use super::{AGAIN, TOGETHER};
 use crate::{approvals::driver, core::Core};
 
-/// Withdraws them, now and whenever something else is held, until none is left.
+/// Withdraws them, now and whenever the held definitions change, until none is left.
 pub(super) fn start(core: &Arc<Core>) {
     let held = core.live_catalog.held_changes();
     tokio::spawn(run(Arc::downgrade(core), held));
@@ -44,7 +45,7 @@ async fn run(core: Weak<Core>, mut held: watch::Receiver<u64>) {
     }
 }
 
-/// Withdraws every request that is stale; says how many are not.
+/// Withdraws every stale request. Returns the number of the remaining ones.
 async fn withdraw(core: &Arc<Core>) -> Result<usize, StoreError> {
     if !core.approvals.wait_until_ready(Duration::ZERO).await {
         return Err(StoreError::Busy);

@@ -1,7 +1,7 @@
-//! The state of a client's conversation with its gateway, as far as the next gateway has to know it.
+//! The state of a client's conversation that the next gateway needs.
 //!
-//! The gateway that leaves takes its questions along: the client is told that they are withdrawn, and an answer that
-//! comes late is dropped, so that it answers no question of the next gateway.
+//! When a gateway leaves, its questions to the client are cancelled, and late answers are dropped,
+//! so that they answer no question of the next gateway.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -15,37 +15,38 @@ use switchboard_wire::{
     ErrorObject, Frame, Id, Message, Outcome, Raw, Response, encode, method, put_line,
 };
 
-/// The most resources of a client that are watched again, as many as a gateway lets it watch.
+/// The most resources of a client that are watched again; a gateway has the same limit.
 const WATCHED_MAX: usize = 1_000;
-/// The most bytes of their addresses.
+/// The most bytes of their URIs.
 const WATCHED_BYTES: usize = 1024 * 1024;
 
-/// The most times that a gateway is asked to watch one resource.
+/// The most attempts to watch one resource.
 const TRIES_MAX: u32 = 60;
-/// The errors of a gateway whose server is not there yet, is busy, or is lost for a moment.
+/// Error codes of a gateway whose server is starting, busy or lost for a moment.
 const NOT_NOW: RangeInclusive<i64> = -32006..=-32002;
 
 /// The state of a conversation.
 pub(super) struct Handover {
     /// The parameters of the `initialize` that the gateway has accepted.
     opened: Option<Raw>,
-    /// An `initialize` that is not answered yet: it is repeated as the client sent it.
+    /// An `initialize` without a response yet. It is repeated as the client sent it.
     opening: Option<(Id, Raw)>,
-    /// The client's requests that are not answered yet, with the changes that they make if they succeed.
+    /// The client's requests without a response yet, with the changes that they make on success.
     in_flight: HashMap<Id, Option<Change>>,
-    /// The requests of the gateway that the client has not answered. The gateway bounds them.
+    /// The requests of the gateway that the client has not answered. The gateway limits their
+    /// number.
     questions: HashSet<Id>,
-    /// The least level of log messages that the client wants.
+    /// The lowest level of log messages that the client wants.
     level: Option<String>,
     /// The resources that the client watches.
     watched: BTreeSet<String>,
     watched_bytes: usize,
-    /// The requests that this process itself has sent, with the resources that they watch. The client does not see the
-    /// answers.
+    /// The requests that this process itself has sent, with the resources that they watch. The
+    /// client does not see the responses.
     own: HashMap<Id, Option<Watch>>,
-    /// The resources to watch that the gateway was not ready for.
+    /// The resources that the gateway was not ready to watch.
     refused: Vec<Watch>,
-    /// Begins the ids of such requests; the client cannot guess it.
+    /// Prefix of the ids of such requests, which the client cannot guess.
     token: String,
     last: u64,
 }
@@ -57,18 +58,18 @@ enum Change {
     Unwatch(String),
 }
 
-/// A resource that the next gateway is to watch, and the number of times that it has been asked.
+/// A resource that the next gateway is to watch, and the number of attempts.
 struct Watch {
     uri: String,
     tries: u32,
 }
 
-/// What a gateway that left has not finished.
+/// The unfinished business of a gateway that left.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lost {
-    /// The client's requests.
+    /// Requests of the client.
     pub(super) requests: Vec<Id>,
-    /// The questions to the client.
+    /// Questions to the client.
     pub(super) questions: Vec<Id>,
 }
 
@@ -91,8 +92,8 @@ impl Handover {
         })
     }
 
-    /// Takes in a frame of the client. Returns what goes on to the gateway: not the answers to questions that it did
-    /// not ask, or does not ask any more.
+    /// Records a frame of the client. Returns the frame to forward to the gateway, without answers
+    /// to questions that the gateway did not ask or has cancelled.
     pub(super) fn client_says(&mut self, frame: Bytes) -> Option<Bytes> {
         match Frame::parse(frame.clone()) {
             Ok(Frame::Single(message)) => self.sent(message).then_some(frame),
@@ -109,12 +110,12 @@ impl Handover {
                 let kept: Vec<Raw> = kept.filter_map(|(one, on)| on.then_some(one)).collect();
                 (!kept.is_empty()).then(|| Raw::array(kept).bytes())
             }
-            // The gateway says what is wrong with it.
+            // The gateway reports the error.
             Err(_) => Some(frame),
         }
     }
 
-    /// Takes in a message of the client. Returns if it goes on to the gateway.
+    /// Records a message of the client. Returns `true` if it is forwarded to the gateway.
     fn sent(&mut self, message: Message) -> bool {
         match message {
             Message::Request(request) => {
@@ -136,7 +137,7 @@ impl Handover {
             }
             Message::Notification(notification) => {
                 if let Some(id) = cancelled(&notification.method, notification.params.as_ref()) {
-                    // It gets no answer.
+                    // It gets no response.
                     self.in_flight.remove(&id);
                 }
                 true
@@ -145,7 +146,7 @@ impl Handover {
         }
     }
 
-    /// Takes in a frame of the gateway. Returns if the client is to see it.
+    /// Records a frame of the gateway. Returns `true` if it is forwarded to the client.
     pub(super) fn gateway_says(&mut self, frame: &Bytes) -> bool {
         match Frame::parse(frame.clone()) {
             Ok(Frame::Single(message)) => self.received(message),
@@ -197,7 +198,7 @@ impl Handover {
         if let Some((_, params)) = self.opening.take_if(|(opening, _)| opening == id)
             && failed.is_none()
         {
-            // A session of its own: nothing of the one before holds in it.
+            // A new session: nothing of the previous one applies to it.
             self.opened = Some(params);
             self.level = None;
             self.watched.clear();
@@ -230,11 +231,11 @@ impl Handover {
         }
     }
 
-    /// Gives up what the gateway that left has not finished.
+    /// Gives up the unfinished requests and questions of the gateway that left.
     pub(super) fn lost(&mut self) -> Lost {
         self.own.clear();
         self.refused.clear();
-        // One that has not been answered is repeated, not given up.
+        // An `initialize` without a response is repeated instead.
         let opening = self.opening.as_ref().map(|(id, _)| id);
         let requests = self.in_flight.drain().map(|(id, _)| id);
         Lost {
@@ -243,7 +244,7 @@ impl Handover {
         }
     }
 
-    /// The messages that take up the conversation with the next gateway, if there is one to take up.
+    /// The messages that resume the conversation with the next gateway, if there is one to resume.
     pub(super) fn opening(&mut self) -> Option<Bytes> {
         let mut lines = BytesMut::new();
         if let Some((id, params)) = &self.opening {
@@ -266,12 +267,13 @@ impl Handover {
         Some(lines.freeze())
     }
 
-    /// Returns whether there is something to ask the gateway for again.
+    /// Returns `true` if there are resources to ask the gateway for again.
     pub(super) fn has_refused(&self) -> bool {
         !self.refused.is_empty()
     }
 
-    /// The requests to watch the resources that the gateway was not ready for and that the client still wants.
+    /// The requests to watch the resources that the gateway was not ready for and the client still
+    /// wants.
     pub(super) fn again(&mut self) -> Option<Bytes> {
         let mut lines = BytesMut::new();
         for watch in mem::take(&mut self.refused) {
@@ -302,14 +304,14 @@ impl Handover {
     }
 }
 
-/// Returns whether the same request may succeed later.
+/// Returns `true` if the same request may succeed later.
 fn is_passing(error: &ErrorObject) -> bool {
     let data = error.data.as_ref();
     let is_permanent = data.and_then(|data| data.member("permanent"));
     NOT_NOW.contains(&error.code) && is_permanent.is_none()
 }
 
-/// The request that a notification withdraws.
+/// The request that a notification cancels.
 fn cancelled(method: &str, params: Option<&Raw>) -> Option<Id> {
     let params = params.filter(|_| method == method::CANCELLED)?;
     params.member("requestId").and_then(Id::from_raw)
@@ -332,7 +334,7 @@ mod tests {
         memory.gateway_says(&Bytes::copy_from_slice(text.as_bytes()))
     }
 
-    /// A request and its answer.
+    /// A request and its response.
     fn does(memory: &mut Handover, id: u64, method: &str, params: &str) {
         let request =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn conversation_is_taken_up_unseen_by_the_client() {
+    fn conversation_resumes_unseen_by_the_client() {
         let mut memory = opened();
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#;
         assert!(sends(&mut memory, call).is_some());
@@ -386,12 +388,12 @@ mod tests {
         let id = repeated[0].1.clone().unwrap();
         let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
         assert!(!sees(&mut memory, &answer));
-        // A client that uses the same id, by whatever chance, has its answer.
+        // If the client happens to use the same id, it still gets its response.
         assert!(sees(&mut memory, &answer));
     }
 
     #[test]
-    fn unanswered_opening_is_repeated_as_it_was() {
+    fn unanswered_initialize_is_repeated_verbatim() {
         let mut memory = Handover::new().unwrap();
         sends(&mut memory, INITIALIZE);
         assert!(memory.lost().requests.is_empty());
@@ -403,13 +405,13 @@ mod tests {
     }
 
     #[test]
-    fn answer_goes_to_the_gateway_that_asked() {
+    fn answer_goes_only_to_the_asking_gateway() {
         let mut memory = opened();
         assert_eq!(sends(&mut memory, ANSWER), None);
         assert!(sees(&mut memory, QUESTION));
         assert_eq!(sends(&mut memory, ANSWER).as_deref(), Some(ANSWER));
         assert_eq!(sends(&mut memory, ANSWER), None);
-        // A question that is over when its gateway leaves, or withdraws it.
+        // A question ends when its gateway leaves or cancels it.
         assert!(sees(&mut memory, QUESTION));
         assert_eq!(memory.lost().questions, [Id::from(7)]);
         assert_eq!(sends(&mut memory, ANSWER), None);
@@ -422,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn late_answer_is_taken_out_of_a_batch() {
+    fn late_answer_is_removed_from_batch() {
         let mut memory = opened();
         let ping = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
         let batch = format!("[{ANSWER},{ping}]");
@@ -438,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn level_and_watched_resources_are_set_up_again() {
+    fn level_and_watches_are_restored() {
         let mut memory = opened();
         does(&mut memory, 1, "logging/setLevel", r#"{"level":"error"}"#);
         does(&mut memory, 2, "resources/subscribe", r#"{"uri":"a:1"}"#);
@@ -463,7 +465,7 @@ mod tests {
         assert_eq!(repeated(&mut memory).len(), 2);
     }
 
-    /// The ids and addresses of requests to watch resources.
+    /// The ids and URIs of requests to watch resources.
     fn watches(lines: &Bytes) -> Vec<(Id, String)> {
         let read = |line: &str| match Frame::parse(line.to_owned()) {
             Ok(Frame::Single(Message::Request(request))) => {
@@ -484,7 +486,7 @@ mod tests {
     const NOT_READY: &str = r#"{"code":-32002,"message":"initializing"}"#;
 
     #[test]
-    fn watch_is_repeated_until_the_server_is_ready() {
+    fn watch_is_retried_until_server_is_ready() {
         let mut memory = opened();
         for (id, uri) in [(1, "a:1"), (2, "a:2"), (3, "a:3"), (4, "a:4")] {
             let params = format!(r#"{{"uri":"{uri}"}}"#);
@@ -503,7 +505,7 @@ mod tests {
         refuses(&mut memory, &asked[2].0, never);
         refuses(&mut memory, &asked[3].0, NOT_READY);
         assert!(memory.has_refused());
-        // The client is about to leave one of them.
+        // The client is about to unsubscribe from one of them.
         let leaves =
             r#"{"jsonrpc":"2.0","id":9,"method":"resources/unsubscribe","params":{"uri":"a:4"}}"#;
         sends(&mut memory, leaves);
@@ -516,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn watch_is_given_up_after_many_tries() {
+    fn watch_is_given_up_after_limit() {
         let mut memory = opened();
         does(&mut memory, 1, "resources/subscribe", r#"{"uri":"a:1"}"#);
         let mut lines = memory.opening();
@@ -528,7 +530,7 @@ mod tests {
             lines = memory.again();
         }
         assert_eq!(tries, TRIES_MAX);
-        // The gateway after that is asked again.
+        // The next gateway is asked again.
         memory.lost();
         assert_eq!(watches(&memory.opening().unwrap()).len(), 1);
     }

@@ -1,8 +1,8 @@
-//! A client's pipe carried to the gateway that runs already.
+//! Relays a client's pipe to the running gateway.
 //!
-//! The gateway may be another client's `switchboard stdio`, and leave with that client. Then this
-//! process joins the next one or becomes it, opens the conversation anew as the client once did, and
-//! the client goes on: what was under way is answered with an error, nothing else is lost.
+//! That gateway may be another client's `switchboard stdio`, and leave with that client. Then this
+//! process connects to the next gateway or becomes it, and repeats the handshake of the client.
+//! Requests in flight are answered with an error; nothing else is lost.
 
 use std::{cell::RefCell, convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
 
@@ -27,49 +27,49 @@ use super::{
 };
 use crate::runtime::Lock;
 
-/// How long to wait for somebody who is about to be the gateway, or to stop being it.
+/// The longest time to wait for a process that is about to become the gateway, or to stop being it.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
-/// A gateway that runs answers at once; one that does not in this time hangs.
+/// The longest time that a running gateway takes to answer. One that takes longer hangs.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The time that a gateway has to become ready before it is asked again.
+/// Pause before the gateway is asked again for a resource that it was not ready for.
 const REPEAT_PAUSE: Duration = Duration::from_secs(1);
-/// The head of the gateway's answer is short.
+/// The most bytes of the head of the gateway's response.
 const HEAD_MAX: usize = 4 * 1024;
 const READ_BYTES: usize = 16 * 1024;
 const LOCAL_BYTES: usize = 64 * 1024;
-/// What a request is answered with whose gateway left.
+/// The error code for requests whose gateway left.
 const GATEWAY_LEFT: i64 = -32004;
 
 pub(super) async fn pause() {
     sleep(PAUSE).await;
 }
 
-/// A way to a gateway.
+/// A connection to a gateway.
 pub(super) struct Link {
     reader: Reader,
     writer: Writer,
-    /// What was read beyond the head of its answer.
+    /// Bytes that were read after the head of the response.
     rest: BytesMut,
     /// The gateway, if it is in this process.
     hosted: Option<Host>,
 }
 
 impl Link {
-    /// Its two ends, for whoever speaks to the gateway itself.
+    /// The two ends, for a caller that talks to the gateway itself.
     pub(super) fn into_ends(self) -> (Reader, Writer) {
         let rest = io::Cursor::new(self.rest);
         (Box::new(rest.chain(self.reader)), self.writer)
     }
 }
 
-/// A gateway in this process: it is looked after beside the relay, and holds the lock until it is gone.
+/// A gateway in this process. It is served beside the relay, and holds the lock until it is gone.
 struct Host {
     gateway: Arc<Gateway>,
     gone: JoinHandle<()>,
 }
 
-/// Joins the gateway that runs, if one does and answers.
+/// Connects to the running gateway, if there is one and it answers.
 pub(super) async fn connect(home: &Home, client: &Client) -> Option<Link> {
     timeout(ANSWER_PATIENCE, ask(home, client)).await.ok()?
 }
@@ -78,7 +78,7 @@ async fn ask(home: &Home, client: &Client) -> Option<Link> {
     let mut stream = UnixStream::connect(home.socket()).await.ok()?;
     let view = client.view.place();
     let project = client.project();
-    // A header holds few characters.
+    // A header permits few characters.
     let project = project.map(|folder| percent::encode(&folder, b"/-._~"));
     let project = project.unwrap_or_default();
     let ask = format!(
@@ -107,7 +107,7 @@ async fn ask(home: &Home, client: &Client) -> Option<Link> {
     })
 }
 
-/// Carries messages between the client and the gateway until the client leaves.
+/// Relays messages between the client and the gateway until the client leaves.
 pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), Error> {
     let (reader, writer) = pipes::open();
     let mut relay = Relay {
@@ -125,8 +125,8 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), 
         match relay.carry(current).await {
             Ended::ClientLeft(None) => return Ok(()),
             Ended::ClientLeft(Some(host)) => {
-                // Those who have joined keep the gateway for as long as they need it, and so do servers that are
-                // being learnt.
+                // Connected clients keep the gateway running for as long as they need it, and so do
+                // servers that are being listed for the first time.
                 tokio::select! {
                     () = host.gateway.deserted() => host.gateway.stop().await,
                     () = host.gateway.stopped() => {}
@@ -134,7 +134,7 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), 
                 let _ = host.gone.await;
                 return Ok(());
             }
-            // It was told to stop, and this process with it.
+            // The gateway in this process was stopped, and this process stops with it.
             Ended::GatewayLeft(Some(host)) => {
                 let _ = host.gone.await;
                 return Ok(());
@@ -147,7 +147,7 @@ pub(super) async fn relay(home: Home, client: Client, link: Link) -> Result<(), 
     }
 }
 
-/// Joins the next gateway, or becomes it.
+/// Connects to the next gateway, or becomes it.
 async fn next_gateway(home: &Home, client: &Client) -> Result<Link, Error> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
@@ -173,7 +173,7 @@ fn host(home: Home, client: Client, lock: Lock) -> Result<Link, Error> {
     let gateway = Arc::clone(&hosted.gateway);
     tokio::spawn(async move {
         let (reader, writer) = tokio::io::split(there);
-        // Memory does not fail.
+        // A pipe in memory does not fail.
         let project = client.project();
         let served = gateway.serve_pipe(client.view, project, reader, writer);
         let _ = served.await;
@@ -196,7 +196,7 @@ enum Ended {
     GatewayLeft(Option<Host>),
 }
 
-/// Why one direction has come to its end.
+/// The side that ended one direction.
 enum Over {
     Client,
     Gateway,
@@ -210,7 +210,7 @@ struct Relay {
 }
 
 impl Relay {
-    /// Carries both directions side by side: neither waits for the other, or both could wait for ever.
+    /// Relays both directions concurrently. If one waited for the other, they could deadlock.
     async fn carry(&mut self, link: Link) -> Ended {
         let Link {
             reader,
@@ -224,9 +224,9 @@ impl Relay {
         {
             return Ended::GatewayLeft(hosted);
         }
-        // What this process itself has to say to the client. It is little.
+        // Errors of this process itself for the client. They are rare.
         let (complaints, complained) = mpsc::channel(1);
-        // What it has to ask the gateway for again.
+        // Requests to repeat to the gateway.
         let (repeats, repeated) = mpsc::channel(1);
         let refused = Notify::new();
         let up = up(
@@ -244,7 +244,7 @@ impl Relay {
         let over = tokio::select! {
             never = &mut repeating => match never {},
             over = &mut up => match over {
-                // The gateway has been told by the closed pipe, and its last answers are handed over.
+                // The closed pipe notifies the gateway. Forward its last responses.
                 Over::Client => {
                     down.await;
                     Over::Client
@@ -259,7 +259,7 @@ impl Relay {
         }
     }
 
-    /// Answers what the gateway that left no longer can, and takes back what it had asked.
+    /// Answers the requests that the gateway left open, and cancels its questions.
     async fn answer_lost(&mut self) -> Result<(), Error> {
         let message =
             "the gateway left during the call, which may have been carried out; try again";
@@ -280,7 +280,7 @@ impl Relay {
     }
 }
 
-/// From the client to the gateway.
+/// Relays from the client to the gateway.
 async fn up(
     reader: &mut Reader,
     incoming: &mut Splitter,
@@ -302,7 +302,7 @@ async fn up(
                 Err(too_large) => {
                     let message = format!("a message is longer than {} bytes", too_large.limit);
                     let error = ErrorObject::new(code::INVALID_REQUEST, message);
-                    // An error means that nobody reads it any more.
+                    // An error means that the client does not read any more.
                     let _ = complaints.send(encode::error(None, &error)).await;
                 }
             }
@@ -327,7 +327,7 @@ async fn up(
     }
 }
 
-/// From the gateway to the client.
+/// Relays from the gateway to the client.
 async fn down(
     mut reader: Reader,
     rest: BytesMut,
@@ -336,7 +336,7 @@ async fn down(
     mut complaints: mpsc::Receiver<Bytes>,
     refused: &Notify,
 ) -> Over {
-    // The gateway keeps to the limit; what it adds to a message has to fit as well.
+    // The gateway enforces the limit, but adds to messages, so there is extra room.
     let mut outgoing = Splitter::new(2 * limits::FRAME_BYTES);
     outgoing.push(&rest);
     let mut lines = BytesMut::new();
@@ -370,7 +370,7 @@ async fn down(
     }
 }
 
-/// Has the gateway asked again for what it was not ready for.
+/// Repeats the requests that the gateway was not ready for.
 async fn repeat(
     memory: &RefCell<Handover>,
     refused: &Notify,
@@ -381,7 +381,7 @@ async fn repeat(
         sleep(REPEAT_PAUSE).await;
         let again = memory.borrow_mut().again();
         if let Some(again) = again {
-            // An error means that the gateway is not written to any more.
+            // An error means that the connection to the gateway has ended.
             let _ = repeats.send(again).await;
         }
     }

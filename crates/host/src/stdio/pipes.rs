@@ -1,7 +1,7 @@
-//! Standard input and output, as the runtime likes them best.
+//! Standard input and output for the async runtime.
 //!
-//! Clients hand us pipes or sockets, which the runtime can wait for without a thread. For anything
-//! else (a terminal, a file) it takes one.
+//! Clients usually pass pipes or sockets, which the runtime can poll without a thread. Anything
+//! else (a terminal, a file) needs one.
 
 use std::{
     fs::File,

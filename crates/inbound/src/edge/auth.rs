@@ -1,12 +1,13 @@
-//! Who may come in over HTTP.
+//! Authentication of HTTP requests.
 //!
-//! A web page that a person happens to visit can make their browser talk to a port of this machine.
-//! So the request must be meant for this machine (Host), must not come from a foreign page (Origin),
+//! A web page that a user happens to visit can make the browser talk to a port of this machine. So
+//! the request must be meant for this machine (Host), must not come from a foreign page (Origin),
 //! and must carry the token.
 //!
-//! A browser keeps what a page left at an address (a service worker, a cached file), and the page may have been of
-//! another program that had the port before. So the console is at a name that is new in each run: `own` is that name
-//! with the port, and only there are sessions opened and used.
+//! A browser keeps data that a page left at an address (a service worker, a cached file), and that
+//! page may belong to another program that had the port before. So the console has a host name that
+//! is new in each run. `own` is that name with the port, and sessions are opened and used only
+//! there.
 
 use std::net::IpAddr;
 
@@ -16,20 +17,20 @@ use hyper::{
 };
 use subtle::ConstantTimeEq;
 
-/// Why somebody is turned away.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnedAway {
     /// The request is meant for another host.
     Host,
     /// A foreign page sent it.
     Origin,
-    /// Another page than the console's own sent it, with a session of the console.
+    /// A page other than the console's own sent it, with a session of the console.
     Page,
-    /// There is no token, or a wrong one.
+    /// The token is missing or wrong.
     Token,
 }
 
-/// The secret that clients show.
+/// The secret that clients present.
 #[derive(Clone)]
 pub(crate) struct Token(Box<[u8]>);
 
@@ -38,7 +39,7 @@ impl Token {
         Self(token.as_bytes().into())
     }
 
-    /// In the same time whatever is wrong with it, but for its length, which is no secret.
+    /// Compares in constant time, except for the length, which is no secret.
     fn is(&self, shown: &str) -> bool {
         bool::from(self.0.ct_eq(shown.as_bytes()))
     }
@@ -77,8 +78,8 @@ pub(crate) fn check_origin(
     all.then_some(()).ok_or(TurnedAway::Origin)
 }
 
-/// Checks that it is meant for the console's own address and, if a page sent it, that the page is from there.
-/// A page of another port, or of another name, may be another program's.
+/// Checks that the request is meant for the console's own address and, if a page sent it, that the
+/// page is from there. A page of another port or name may belong to another program.
 pub fn check_own_page(own: Option<&str>, headers: &HeaderMap) -> Result<(), TurnedAway> {
     let own = own.ok_or(TurnedAway::Page)?;
     let mut hosts = headers.get_all(HOST).iter();
@@ -99,7 +100,7 @@ pub(crate) fn check_token(token: &Token, headers: &HeaderMap) -> Result<(), Turn
         .ok_or(TurnedAway::Token)
 }
 
-/// What stands in `Authorization: Bearer …`.
+/// The token in `Authorization: Bearer …`.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, shown) = value.split_once(' ')?;
@@ -108,7 +109,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
         .then_some(shown.trim())
 }
 
-/// Whether `host[:port]` is this machine by a name that no foreign name server can give out.
+/// Tests if `host[:port]` names this machine, by a name that no foreign name server can serve.
 fn is_local(authority: &str) -> bool {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_pages_and_hosts_are_turned_away() {
+    fn foreign_pages_and_hosts_are_rejected() {
         let uri = Uri::from_static("/mcp");
         let check_origin = |uri: &Uri, headers: &HeaderMap| check_origin(Some(OWN), uri, headers);
         assert_eq!(
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_page_of_this_very_address_is_its_own() {
+    fn only_exact_console_address_is_own_page() {
         let check = |headers: &HeaderMap| check_own_page(Some(OWN), headers);
         let with = |origin: &'static str| {
             HeaderMap::from_iter([
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn program_names_the_address_of_the_console_too() {
+    fn programs_must_name_the_console_address() {
         for (host, checked) in [
             (OWN, Ok(())),
             ("127.0.0.1:7777", Err(TurnedAway::Page)),
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_opens_and_nothing_else_does() {
+    fn only_the_token_is_accepted() {
         let token = Token::new("s3cret");
         assert_eq!(
             check_token(&token, &with(AUTHORIZATION, "Bearer s3cret")),

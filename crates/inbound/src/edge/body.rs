@@ -27,13 +27,13 @@ impl Answer {
     }
 }
 
-/// Why the body of a request was not read.
+/// The reason why the body of a request was not read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     TooLong,
     Broken,
     Late,
-    /// Too many others are being read.
+    /// Too many other bodies are being read.
     Crowded,
 }
 
@@ -51,21 +51,21 @@ impl Unread {
     }
 }
 
-/// The bytes of the bodies of strangers that have not arrived as a whole.
+/// Bytes of partially received bodies from clients without a token.
 pub(crate) static UNFINISHED: AtomicUsize = AtomicUsize::new(0);
-/// The most of them.
+/// The most such bytes.
 const UNFINISHED_BYTES: usize = 4 * limits::FRAME_BYTES;
-/// So many bytes of each body are not counted.
+/// The number of bytes at the start of each body that are not counted.
 const FREE_BYTES: usize = 64 * 1024;
 
-/// The bytes of one body, as long as it is being read.
+/// The counted bytes of one body while it is being read.
 struct Unfinished<'a> {
     all: &'a AtomicUsize,
     bytes: usize,
 }
 
 impl Unfinished<'_> {
-    /// Counts more bytes. `false` if there are too many.
+    /// Counts more bytes. Returns `false` if there are too many.
     fn grow(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
         self.all.fetch_add(bytes, Relaxed) + bytes <= UNFINISHED_BYTES
@@ -78,7 +78,7 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// Reads the body of a request of a client that has shown no token. All of them have one room together.
+/// Reads the body of a request from a client without a token. All such clients share one budget.
 pub(crate) async fn read_from_stranger<B>(body: B, all: &AtomicUsize) -> Result<Bytes, Unread>
 where
     B: Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>>,
@@ -111,13 +111,13 @@ where
     })
 }
 
-/// A body that may go on for ever, bound to something that ends.
+/// A body that may be endless, bound to a future that ends it.
 struct Until<F> {
     body: AxumBody,
     end: Pin<Box<F>>,
 }
 
-/// Ends a body of unknown length at that time at the latest. Others are as they were.
+/// Ends a body of unknown length when `end` completes. Other bodies are returned unchanged.
 pub(crate) fn until(body: AxumBody, end: impl Future<Output = ()> + Send + 'static) -> AxumBody {
     if body.size_hint().exact().is_some() {
         return body;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bodies_of_strangers_share_one_room() {
+    async fn bodies_without_token_share_one_budget() {
         let all = AtomicUsize::new(0);
         let whole = read_from_stranger(parts(3), &all).await.unwrap();
         assert_eq!(whole.len(), 3 * FREE_BYTES);
@@ -201,7 +201,7 @@ mod tests {
         let long = read_from_stranger(parts(2), &others).await;
         assert_eq!(long, Err(Unread::Crowded));
         assert_eq!(others.load(Relaxed), UNFINISHED_BYTES);
-        // Short ones need none of it.
+        // Short bodies need none of the budget.
         assert!(read_from_stranger(parts(1), &others).await.is_ok());
     }
 }

@@ -1,6 +1,6 @@
-//! Slots for connections: few for those that have not shown who they are, many for the others.
+//! Slots for connections: few for unauthenticated clients ("strangers"), many for the others.
 //!
-//! A connection that has shown nothing never keeps another one out: with no slot left, the oldest of them is
+//! A stranger never keeps another connection out: if no slot is left, the oldest stranger is
 //! closed. So accepting never waits.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -12,11 +12,11 @@ use tokio::{
     time::Instant,
 };
 
-/// The most connections that have shown who they are.
+/// The most authenticated connections.
 const KNOWN_MAX: usize = 8_192;
-/// The most connections that have not.
+/// The most strangers.
 const STRANGERS_MAX: usize = 1_024;
-/// Errors of accepting are logged once in this time.
+/// Interval at which errors of accepting are logged.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// The connections of one door.
@@ -31,7 +31,7 @@ pub(crate) struct ConnectionSlots {
 #[derive(Debug, Default)]
 struct Strangers {
     next: u64,
-    /// The oldest first. A connection that is about to start has no task yet.
+    /// Oldest first. A connection that is about to start has no task yet.
     by_age: BTreeMap<u64, Option<AbortHandle>>,
 }
 
@@ -44,7 +44,8 @@ pub(crate) struct ConnectionSlot {
 }
 
 impl ConnectionSlots {
-    /// Places for a process that may have this many open files. Servers, the store and the other door need some.
+    /// Slots for a process with this limit on open files. Servers, the store and the other door
+    /// need some of them.
     pub(crate) fn for_open_files(limit: Option<u64>) -> Arc<Self> {
         let limit = limit.map_or(usize::MAX, |limit| {
             usize::try_from(limit).unwrap_or(usize::MAX)
@@ -57,7 +58,7 @@ impl ConnectionSlots {
         })
     }
 
-    /// Serves a new connection in a task of its own. It may cost the oldest stranger its slot.
+    /// Serves a new connection in a task of its own. It may take the slot of the oldest stranger.
     pub(crate) fn spawn<F>(self: &Arc<Self>, serve: impl FnOnce(ConnectionSlot) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -78,13 +79,13 @@ impl ConnectionSlots {
             number,
             known: Mutex::default(),
         }));
-        // It may be known, or at its end, by now.
+        // The connection may be known, or closed, by now.
         if let Some(stranger) = self.strangers.lock().by_age.get_mut(&number) {
             *stranger = Some(task.abort_handle());
         }
     }
 
-    /// Closes the oldest stranger, to have its file descriptor.
+    /// Closes the oldest stranger, to free its file descriptor.
     pub(crate) fn evict(&self) {
         self.strangers.lock().evict();
     }
@@ -92,7 +93,7 @@ impl ConnectionSlots {
     /// Waits until every connection is closed.
     pub(crate) async fn empty(&self) {
         let mut count = self.count.subscribe();
-        // The sender is here.
+        // The sender lives as long as `self`.
         let _ = count.wait_for(|count| *count == 0).await;
     }
 }
@@ -103,15 +104,15 @@ impl Strangers {
             && oldest.get().is_some()
             && let Some(task) = oldest.remove()
         {
-            // In place of a signal that each connection would have to look at all the time.
+            // Cheaper than a signal that each connection would have to poll all the time.
             task.abort();
         }
     }
 }
 
 impl ConnectionSlot {
-    /// The connection has shown who it is, and keeps its slot. `false` if there are too many of those, or another
-    /// connection has the slot already.
+    /// Marks the connection as authenticated, so that it keeps its slot. Returns `false` if there
+    /// are too many such connections, or another connection has taken the slot already.
     pub(crate) fn know(&self) -> bool {
         let mut known = self.known.lock();
         if known.is_some() {
@@ -139,7 +140,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// Errors that come in crowds, logged now and then.
+/// Limits the log lines for errors that come in large numbers.
 #[derive(Debug, Default)]
 pub(crate) struct LogThrottle {
     last: Option<Instant>,
@@ -147,7 +148,7 @@ pub(crate) struct LogThrottle {
 }
 
 impl LogThrottle {
-    /// Counts one. If it is time to log: how many there were since the last time.
+    /// Counts an error. When it is time to log, returns the number since the last log line.
     pub(crate) fn count(&mut self) -> Option<u64> {
         self.unsaid += 1;
         let now = Instant::now();
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn oldest_stranger_makes_room() {
+    async fn oldest_stranger_is_evicted() {
         let slots = ConnectionSlots::for_open_files(Some(24));
         let mut known = connect(&slots).await;
         assert!(known.slot.know());
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn many_errors_are_logged_once_with_their_number() {
+    async fn many_errors_are_logged_once_with_count() {
         let mut seldom = LogThrottle::default();
         assert_eq!(seldom.count(), Some(1));
         for _ in 0..99 {

@@ -1,7 +1,7 @@
-//! A client that sends one message after another on one line: over a pipe, or over the HTTP+SSE of
+//! A client that sends one message after another on one channel: over a pipe, or over HTTP+SSE of
 //! 2024-11-05.
 //!
-//! Both worlds may speak on it at once: what follows `initialize` belongs to a session, and a request of
+//! Both eras may be mixed on it: messages after `initialize` belong to a session, and a request of
 //! 2026-07-28 stands for itself.
 
 use std::{
@@ -41,43 +41,45 @@ use super::{
 };
 use crate::listen::Listening;
 
-/// Requests of one client under way; more of them wait, up to so many, and those after them are refused.
-/// What the client says besides is always heard: some of those under way may wait for it.
+/// The most requests of one client in flight, and the most that wait after them; further requests
+/// are rejected. Responses and notifications are always read, because requests in flight may wait
+/// for them.
 const IN_FLIGHT_MAX: usize = BATCH_MAX;
 const WAITING_MAX: usize = 4_096;
-/// The most bytes of requests under way, unless it is one alone, and of those that wait. Beyond that the client is
-/// not read.
+/// The most bytes of requests in flight, unless there is only one, and of waiting requests. Beyond
+/// that the client is not read.
 const IN_FLIGHT_BYTES: usize = 32 * 1024 * 1024;
 const WAITING_BYTES: usize = 32 * 1024 * 1024;
-/// How often a client that is not read is looked at: it is read again when it has been asked something, since requests
-/// under way wait for its answer. Requests are refused then.
+/// Interval at which a client that is not read is checked. It is read again once it has been asked
+/// something, because requests in flight wait for its answer. Requests are rejected then.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
-/// Listen streams of one client.
+/// The most listen streams of one client.
 const LISTENING_MAX: usize = 64;
-/// A frame of at most so many bytes may be kept for the sake of the id in it.
+/// The largest frame that may be kept in memory for the sake of the id in it.
 const SMALL_BYTES: usize = 16 * 1024;
-/// A client that has closed its end is still given the answers that come within this time.
+/// The time for which a client that has closed its end still receives responses.
 pub(crate) const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// Where messages of the client come from.
+/// The source of a client's messages.
 pub(crate) trait Source {
-    /// The next one, or why it could not be read; `None` when there is no more. Can be dropped and
-    /// called again without losing one.
+    /// The next message, or the error of reading it; `None` at the end. Cancel safe: no message is
+    /// lost if the future is dropped.
     fn next(&mut self) -> impl Future<Output = Option<Result<Bytes, ErrorObject>>> + Send;
 
-    /// Waits until the client has left, whatever it has sent that was not read. For ever, where that cannot be told.
+    /// Waits until the client has left, even if messages are unread. Never completes where that
+    /// cannot be detected.
     fn gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-/// Where messages to the client go.
+/// The destination of messages to the client.
 pub(crate) trait Writer: Sink + 'static {
-    /// Takes an answer. Waits while there is no room.
+    /// Takes a response. Waits while the buffer is full.
     fn say(&self, message: Bytes) -> impl Future<Output = ()> + Send;
 
-    /// Whether there is no room.
+    /// Returns `true` if the buffer is full.
     fn is_full(&self) -> bool;
 
-    /// Waits for room.
+    /// Waits until the buffer is not full.
     fn room(&self) -> impl Future<Output = ()> + Send;
 }
 
@@ -86,14 +88,14 @@ pub(crate) struct Conversation<S> {
     core: Arc<Core>,
     view: View,
     caller: Caller,
-    /// Of a client of an older revision, once it has opened.
+    /// The session of a client of an older revision, after `initialize`.
     session: Option<Arc<Session>>,
-    /// Requests that can be withdrawn. Those that have ended are swept when there are many.
+    /// Requests that can be cancelled. Ended ones are removed when there are many.
     in_flight: HashMap<Id, Cancel>,
     tasks: JoinSet<()>,
-    /// The bytes of requests under way, and of answers that wait for the client.
+    /// The bytes of requests in flight, and of responses that wait for the client.
     held: Arc<AtomicUsize>,
-    /// Requests that wait for others to be answered.
+    /// Requests that wait until others are answered.
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     listening: JoinSet<()>,
@@ -106,7 +108,7 @@ struct Waiting {
     bytes: usize,
 }
 
-/// Bytes that count as long as this lives.
+/// Bytes that are counted until this is dropped.
 struct Held {
     bytes: usize,
     all: Arc<AtomicUsize>,
@@ -150,13 +152,13 @@ impl<S: Writer> Conversation<S> {
         }
     }
 
-    /// The client came over HTTP.
+    /// Marks the client as one over HTTP.
     pub(crate) fn over_http(mut self) -> Self {
         self.caller = self.caller.over_http();
         self
     }
 
-    /// The client works in this folder.
+    /// Sets the folder that the client works in.
     pub(crate) fn working_in(mut self, project: Option<Arc<str>>) -> Self {
         self.caller.project = project;
         self
@@ -185,7 +187,7 @@ impl<S: Writer> Conversation<S> {
                         break;
                     }
                     let now = ListFingerprints::now(&core, &self.view);
-                    // A client that has not opened yet asks for the lists anyway.
+                    // A client that has not sent `initialize` yet fetches the lists anyway.
                     if session.is_some() {
                         for said in now.changes_since(shown) {
                             self.sink.say(encode::notification(said, None)).await;
@@ -213,7 +215,7 @@ impl<S: Writer> Conversation<S> {
         }
     }
 
-    /// Answers what has been asked: what is under way, and what waits.
+    /// Answers all requests that are in flight or waiting.
     async fn finish(&mut self) {
         loop {
             if self.tasks.join_next().await.is_none() {
@@ -265,7 +267,7 @@ impl<S: Writer> Conversation<S> {
         }
     }
 
-    /// Whether a request of this many bytes fits beside those under way.
+    /// Tests if a request of this many bytes fits beside the requests in flight.
     fn fits(&self, bytes: usize) -> bool {
         self.tasks.is_empty() || self.held.load(Relaxed) + bytes <= IN_FLIGHT_BYTES
     }
@@ -277,7 +279,8 @@ impl<S: Writer> Conversation<S> {
             return self.initialize(&request).await;
         }
         let listens = era == Era::Modern && request.method == method::LISTEN;
-        // A client that does not read is not given more to keep; and nobody overtakes those who wait.
+        // A client that does not read gets no more responses to buffer, and no request overtakes a
+        // waiting one.
         let busy = self.tasks.len() >= IN_FLIGHT_MAX
             || self.sink.is_full()
             || !self.waiting.is_empty()
@@ -299,9 +302,9 @@ impl<S: Writer> Conversation<S> {
         self.begin(era, listens, request, bytes).await;
     }
 
-    /// Begins to answer a request.
+    /// Starts work on a request.
     async fn begin(&mut self, era: Era, listens: bool, request: Request, bytes: usize) {
-        // It may be kept for a while after the answer, and the frame is not to be kept with it.
+        // The id may be kept after the response, and must not keep the frame in memory.
         let id = if bytes > SMALL_BYTES {
             request.id.detached()
         } else {
@@ -331,7 +334,8 @@ impl<S: Writer> Conversation<S> {
                     held.grow(message.len());
                     sink.say(message).await;
                 }
-                // Withdrawn: there is no answer. (An error means that nobody can withdraw it any more.)
+                // Cancelled: there is no response. (An error means that it cannot be cancelled any
+                // more.)
                 Ok(()) = cancelled => {}
             }
         });
@@ -364,15 +368,15 @@ impl<S: Writer> Conversation<S> {
         self.sink.say(reply(&request.id, answer)).await;
     }
 
-    /// Takes questions back, which nobody waits for any more.
+    /// Cancels questions to the client that no call waits for any more.
     fn withdraw(&self, questions: Vec<u64>) {
         for number in questions {
-            // One that does not fit is not missed: the client does not read.
+            // If it does not fit, the client does not read, and nothing is lost.
             self.sink.put(withdrawal(number));
         }
     }
 
-    /// Takes a request in, so that it can be withdrawn; `None` if its id is in use.
+    /// Registers a request, so that it can be cancelled; `None` if its id is in use.
     fn take_in(&mut self, id: &Id) -> Option<(Cancelled, Reason)> {
         let same = self.in_flight.get(id);
         if same.is_some_and(|cancel| !cancel.is_over()) {
@@ -387,7 +391,7 @@ impl<S: Writer> Conversation<S> {
         Some((cancelled, reason))
     }
 
-    /// The answer to a request.
+    /// The response to a request.
     fn answer(
         &mut self,
         era: Era,
@@ -435,7 +439,7 @@ impl<S: Writer> Conversation<S> {
         }
     }
 
-    /// A stream of what changes, until it ends.
+    /// Runs a listen stream until it ends.
     fn listen(&self, request: Request) -> impl Future<Output = ()> + use<S> {
         let (core, view) = (Arc::clone(&self.core), self.view.clone());
         let (sink, caller) = (Arc::clone(&self.sink), self.caller.clone());
@@ -458,7 +462,7 @@ impl<S: Writer> Conversation<S> {
         }
     }
 
-    /// Several messages at once, which only 2025-03-26 has. They are answered at once, too.
+    /// Handles a batch, which only 2025-03-26 has. The responses are sent in one message, too.
     async fn batch(
         &mut self,
         messages: Vec<Result<Message, switchboard_wire::EnvelopeError>>,
@@ -523,8 +527,8 @@ impl<S: Writer> Conversation<S> {
     }
 }
 
-/// The next message of a client. One that is `crowded` by its requests is read when it has been asked something and has
-/// read its answers.
+/// The next message of a client. A `crowded` client, with too many bytes waiting, is read only once
+/// it has been asked something and has read its responses.
 async fn next<S: Writer>(
     source: &mut impl Source,
     crowded: Option<(&S, Option<&Session>)>,
@@ -544,7 +548,7 @@ async fn next<S: Writer>(
     source.next().await
 }
 
-/// What the client is to be told, once there is something.
+/// The next notification for the client.
 async fn next_notification(session: Option<&Session>) -> Bytes {
     match session {
         Some(session) => session.notifications.next().await,
@@ -582,7 +586,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn crowded_client_that_left_is_noticed() {
+    async fn departure_of_crowded_client_is_noticed() {
         let caller = Caller::new(1, "a".into(), Principal::Owner);
         let session = Session::open(View::All(Face::Direct), caller, None);
         let sink = EventStream::new();

@@ -1,7 +1,7 @@
-//! Streams of events to HTTP clients, which can be heard again from where they broke.
+//! Event streams to HTTP clients, which can be resumed where they broke.
 //!
-//! A writer puts messages on a stream and never waits; the body of an HTTP answer plays it. If the client
-//! is cut off, the stream goes on, and another answer can play the rest.
+//! A writer appends messages to a stream and never waits; the body of an HTTP response plays it. If
+//! the client is disconnected, the stream continues, and another response can play the rest.
 
 use std::{
     collections::VecDeque,
@@ -24,28 +24,28 @@ use super::replay_budget::{Stock, TAPE_BYTES};
 #[derive(Debug)]
 pub(crate) struct EventStream {
     inner: Mutex<Inner>,
-    /// How its events are named, if they are: then it can be heard again.
+    /// The name in the IDs of its events. A stream with a name can be resumed.
     name: Option<u64>,
     primes: bool,
-    /// Rung when a reader comes or goes, or has played a full stream.
+    /// Notified when a reader comes or goes, or has drained a full stream.
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     events: VecDeque<Bytes>,
-    /// The number of the first of them.
+    /// Number of the first event in `events`.
     first: u64,
-    /// The number of the first that has not been played.
+    /// Number of the first event that has not been played.
     unplayed: u64,
-    /// The bytes of all of them.
+    /// Total bytes of `events`.
     bytes: usize,
     begun: bool,
     finished: bool,
-    /// Which reader plays: a new one ends the one before.
+    /// The current reader. A new one ends the one before.
     replay: u64,
     playing: bool,
-    /// When it ended, or its last reader left.
+    /// Time when the stream ended or its last reader left.
     left: Option<Instant>,
     keeping: Keeping,
     waker: Option<Waker>,
@@ -54,23 +54,23 @@ struct Inner {
 /// The budget that the bytes of a stream count against.
 #[derive(Debug, Default)]
 enum Keeping {
-    /// With the request that it belongs to.
+    /// The budget of the request that it belongs to.
     #[default]
     Own,
-    /// With those that can be played again.
+    /// The budget of streams that can be resumed.
     Stock(Arc<Stock>),
-    /// Nowhere: it is played to its end, if it is being played, and not kept.
+    /// No budget: if it is being played, it is played to its end, and it is not kept.
     Dropped,
 }
 
-/// What has been played is kept up to this, to be heard again.
+/// The most bytes and events that are kept after they were played, for resumption.
 const KEPT_BYTES: usize = 256 * 1024;
 const KEPT_EVENTS: usize = 512;
-/// What has not been played is kept up to this; what comes after it is lost.
+/// The most bytes of unplayed events. Later ones are lost.
 const UNPLAYED_BYTES: usize = 16 * 1024 * 1024;
-/// With so much on it those who answer wait.
+/// The buffered bytes beyond which responses wait for the reader.
 const FULL_BYTES: usize = 4 * 1024 * 1024;
-/// A client whose stream breaks is asked to come back after so long.
+/// The delay after which a client is to reconnect if its stream breaks.
 const RETRY_MS: u32 = 1_000;
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
 
@@ -80,8 +80,8 @@ impl EventStream {
         Self::build(None, false)
     }
 
-    /// A stream that can be heard again by the names of its events. If it `primes`, the first event is an
-    /// empty one that only has a name, so that there is one from the beginning.
+    /// A stream that can be resumed by the IDs of its events. If it `primes`, the first event is
+    /// empty and has only an ID, so that there is an ID from the beginning.
     pub(crate) fn named(name: u64, primes: bool) -> Arc<Self> {
         Self::build(Some(name), primes)
     }
@@ -105,12 +105,12 @@ impl EventStream {
         Poll::Pending
     }
 
-    /// Whether the stream has not begun.
+    /// Returns `true` if the stream has not begun.
     pub(crate) fn is_blank(&self) -> bool {
         !self.inner.lock().begun
     }
 
-    /// The last message. It is taken however much is on the stream.
+    /// Appends the last message, even if the stream is full.
     pub(crate) fn finish(&self, message: &[u8]) {
         let mut inner = self.inner.lock();
         self.write(&mut inner, message);
@@ -119,7 +119,7 @@ impl EventStream {
         written(inner);
     }
 
-    /// Counts it with the streams that can be played again, unless it is.
+    /// Moves it to the budget of streams that can be resumed, unless it is there.
     pub(super) fn keep_in(self: &Arc<Self>, stock: &Arc<Stock>) {
         let mut inner = self.inner.lock();
         if matches!(inner.keeping, Keeping::Stock(_)) {
@@ -131,7 +131,7 @@ impl EventStream {
         stock.put(self);
     }
 
-    /// Drops what is on it. One that is being played loses it when it has been played.
+    /// Drops its events. A stream that is being played loses them as they are played.
     pub(super) fn forget(&self) {
         let mut inner = self.inner.lock();
         inner.leave_stock();
@@ -141,25 +141,25 @@ impl EventStream {
         }
     }
 
-    /// Whether it was dropped, and is not played.
+    /// Returns `true` if it was dropped and is not being played.
     pub(super) fn is_gone(&self) -> bool {
         let inner = self.inner.lock();
         matches!(inner.keeping, Keeping::Dropped) && !inner.playing
     }
 
-    /// Whether it has ended, and has not been played for this long.
+    /// Returns `true` if it has ended and has not been played for this long.
     pub(super) fn is_over(&self, now: Instant, long: Duration) -> bool {
         let inner = self.inner.lock();
         let left = inner.left.filter(|_| inner.finished && !inner.playing);
         left.is_some_and(|left| now.duration_since(left) >= long)
     }
 
-    /// How much is on it.
+    /// Number of buffered bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.inner.lock().bytes
     }
 
-    /// There is nothing more to come.
+    /// Ends the stream without a further message.
     pub(crate) fn close(&self) {
         let mut inner = self.inner.lock();
         inner.finished = true;
@@ -169,7 +169,7 @@ impl EventStream {
 
     fn force(&self, message: &[u8]) {
         let mut inner = self.inner.lock();
-        // Nobody can hear it, now or later.
+        // No client can read it, now or later.
         if self.name.is_none() && inner.replay > 0 && !inner.playing {
             return;
         }
@@ -177,7 +177,7 @@ impl EventStream {
         written(inner);
     }
 
-    /// An event of another kind than a message.
+    /// Appends an event that is not a message.
     pub(crate) fn announce(&self, kind: &str, data: &str) {
         let mut inner = self.inner.lock();
         let event = format!("event: {kind}\ndata: {data}\n\n");
@@ -185,13 +185,14 @@ impl EventStream {
         inner.wake();
     }
 
-    /// Plays the stream from what has not been played.
+    /// Plays the stream from the first unplayed event.
     pub(crate) fn play(self: &Arc<Self>) -> Replay {
         let mut inner = self.inner.lock();
         self.begin(&mut inner)
     }
 
-    /// Plays the stream from after the event of this number; `None` if that is not on it any more.
+    /// Plays the stream from after the event with this number; `None` if later events have been
+    /// dropped.
     pub(crate) fn replay(self: &Arc<Self>, after: u64) -> Option<Replay> {
         let mut inner = self.inner.lock();
         let next = after.saturating_add(1);
@@ -205,7 +206,7 @@ impl EventStream {
     fn begin(self: &Arc<Self>, inner: &mut Inner) -> Replay {
         inner.replay += 1;
         inner.playing = true;
-        // The one before ends when it looks.
+        // The previous reader ends when it is polled.
         inner.wake();
         self.changed.notify_waiters();
         Replay {
@@ -215,24 +216,24 @@ impl EventStream {
         }
     }
 
-    /// Waits until nobody plays it any more.
+    /// Waits until the stream has no reader.
     pub(crate) async fn abandoned(&self) {
         self.until(|inner| !inner.playing).await;
     }
 
-    /// Waits until this reader has left, or another one has taken its place.
+    /// Waits until this reader has left or was replaced.
     pub(crate) async fn left_by(&self, replay: u64) {
         self.until(|inner| !inner.playing || inner.replay != replay)
             .await;
     }
 
-    /// Whether those who answer have to wait.
+    /// Returns `true` if responses have to wait.
     pub(crate) fn is_full(&self) -> bool {
         let inner = self.inner.lock();
         inner.bytes > FULL_BYTES && inner.playing
     }
 
-    /// Waits for room, as long as somebody plays it.
+    /// Waits until there is room or no reader.
     pub(crate) async fn room(&self) {
         self.until(|inner| inner.bytes <= FULL_BYTES || !inner.playing)
             .await;
@@ -240,7 +241,7 @@ impl EventStream {
 
     async fn until(&self, come: impl Fn(&Inner) -> bool) {
         loop {
-            // Made before the look, so that what happens after it is noticed.
+            // Created before the check, so that a later change is not missed.
             let changed = self.changed.notified();
             if come(&self.inner.lock()) {
                 return;
@@ -249,7 +250,7 @@ impl EventStream {
         }
     }
 
-    /// Takes a message when there is room for it, or nobody left to hear it.
+    /// Appends a message when there is room for it, or no reader.
     pub(crate) async fn say(&self, message: &[u8]) {
         self.room().await;
         self.force(message);
@@ -272,7 +273,7 @@ impl EventStream {
     }
 }
 
-/// Wakes the reader of a stream that was written to, and makes room for what was written.
+/// Wakes the reader of a stream that was written to, and makes room in the budget.
 fn written(mut inner: MutexGuard<'_, Inner>) {
     inner.wake();
     let stock = match &inner.keeping {
@@ -327,7 +328,7 @@ impl Inner {
         self.events.push_back(event);
     }
 
-    /// Takes the oldest event off.
+    /// Removes the oldest event.
     fn pop(&mut self) -> bool {
         let Some(old) = self.events.pop_front() else {
             return false;
@@ -346,7 +347,7 @@ impl Inner {
         self.unplayed = self.unplayed.max(self.first);
     }
 
-    /// Its bytes count with the others no more.
+    /// Stops counting its bytes in the shared budget.
     fn leave_stock(&mut self) {
         if let Keeping::Stock(stock) = std::mem::take(&mut self.keeping) {
             stock.shrink(self.bytes + TAPE_BYTES);
@@ -359,7 +360,8 @@ impl Inner {
         }
     }
 
-    /// Whether more is kept than has to be. The last event always is: it may have been lost on its way.
+    /// Returns `true` if more is kept than necessary. The last event is always kept, because it may
+    /// have been lost on its way.
     fn is_crowded(&self) -> bool {
         self.events.len() > 1 && (self.bytes > KEPT_BYTES || self.events.len() > KEPT_EVENTS)
     }
@@ -374,7 +376,7 @@ impl Inner {
     }
 }
 
-/// Plays a stream as the body of an answer, with a comment now and then to show that somebody is there.
+/// Plays a stream as the body of a response, with periodic comments as signs of life.
 #[derive(Debug)]
 pub(crate) struct Replay {
     events: Arc<EventStream>,
@@ -383,7 +385,7 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// Tells it from others.
+    /// Distinguishes this reader from others.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -435,7 +437,7 @@ fn event(name: Option<(u64, u64)>, message: &[u8]) -> Bytes {
         event.put_slice(format!("id: {stream}_{number}\n").as_bytes());
     }
     event.put_slice(b"event: message\ndata: ");
-    // White space between tokens is all that a line end in a JSON message can be.
+    // A line end in a JSON message can only be white space between tokens.
     event.extend(message.iter().map(|byte| match byte {
         b'\n' | b'\r' => b' ',
         other => *other,
@@ -444,7 +446,7 @@ fn event(name: Option<(u64, u64)>, message: &[u8]) -> Bytes {
     event.freeze()
 }
 
-/// The stream and the number in the name of an event.
+/// The stream and the number in the ID of an event.
 pub(crate) fn read_name(name: &str) -> Option<(u64, u64)> {
     let (stream, number) = name.split_once('_')?;
     Some((stream.parse().ok()?, number.parse().ok()?))
@@ -466,13 +468,13 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_one_event() {
+    fn message_is_one_event() {
         let event = event(None, b"{\"a\":\n1}\r\n");
         assert_eq!(&event[..], b"event: message\ndata: {\"a\": 1}  \n\n");
     }
 
     #[tokio::test]
-    async fn a_stream_that_broke_is_heard_from_where_it_broke() {
+    async fn broken_stream_is_resumed() {
         let events = EventStream::named(7, true);
         put(&events, "1");
         put(&events, "2");
@@ -490,13 +492,13 @@ mod tests {
         assert!(next(&mut again).await.unwrap().contains("data: 2"));
         assert!(next(&mut again).await.unwrap().contains("data: 3"));
         assert_eq!(next(&mut again).await, None);
-        // What lies beyond the end, or before the beginning, is no reason to fail.
+        // A number after the end, or before the beginning, is no error.
         assert_eq!(next(&mut events.replay(u64::MAX).unwrap()).await, None);
         assert!(next(&mut events.replay(0).unwrap()).await.is_some());
     }
 
     #[tokio::test]
-    async fn the_answer_can_be_heard_again_however_long_it_is() {
+    async fn long_response_can_be_replayed() {
         let events = EventStream::named(7, false);
         put(&events, "1");
         events.finish(&vec![b'x'; 2 * KEPT_BYTES]);
@@ -507,7 +509,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_has_lost_its_beginning_says_so() {
+    async fn replay_of_dropped_events_is_refused() {
         let events = EventStream::named(7, false);
         for _ in 0..2 * KEPT_EVENTS {
             put(&events, "1");
@@ -521,7 +523,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_answers_waits_for_a_reader_and_for_nobody_else() {
+    async fn writer_waits_only_for_a_reader() {
         let events = EventStream::new();
         let mut replay = events.play();
         let long = vec![b'x'; FULL_BYTES + 1];
@@ -532,12 +534,12 @@ mod tests {
         waits.await;
         events.say(&long).await;
         drop(replay);
-        // Nobody is there: nobody waits.
+        // Without a reader, writers do not wait.
         events.say(b"2").await;
     }
 
     #[tokio::test]
-    async fn a_new_player_ends_the_one_before() {
+    async fn new_reader_ends_the_previous() {
         let events = EventStream::named(0, false);
         let mut one = events.play();
         let mut other = events.play();
@@ -549,7 +551,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_played_once_is_not_kept_and_there_is_an_end_to_what_waits() {
+    async fn unnamed_stream_keeps_nothing_and_is_bounded() {
         let events = EventStream::new();
         put(&events, "1");
         let mut replay = events.play();

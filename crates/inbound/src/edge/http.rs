@@ -43,18 +43,18 @@ use crate::{inbound::Inbound, listen::Listening};
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
-/// How long the body of a request may take to arrive.
+/// The longest time that the body of a request may take to arrive.
 pub const BODY_PATIENCE: Duration = Duration::from_secs(30);
-/// The room in the largest map of headers that is used again.
+/// The largest capacity of a header map that is reused.
 const KEPT_HEADERS: usize = 24;
 static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// Numbers clients by what they say of themselves. Its key is drawn once, so that no client can find words that give it
-/// the number of another.
+/// Hashes the client info of clients. Its key is random, so that no client can choose info with the
+/// hash of another client.
 static NAMED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// Answers one HTTP request to an MCP address. `key` tells the connection from others.
+/// Answers one HTTP request to an MCP address. `key` distinguishes the connection from others.
 pub(crate) async fn serve(
     inbound: &Arc<Inbound>,
     view: View,
@@ -149,7 +149,7 @@ pub(crate) async fn read(
     Err(Box::new(refuse(status, code::INVALID_REQUEST, &message)))
 }
 
-/// One HTTP request on its way in.
+/// One incoming HTTP request.
 struct Visitor<'a> {
     inbound: &'a Arc<Inbound>,
     view: View,
@@ -158,13 +158,13 @@ struct Visitor<'a> {
     headers: HeaderMap,
 }
 
-/// The kind of client that a request comes from.
+/// The kind of client that sent a request.
 pub(super) enum Peer {
     /// A session of an older revision.
     Session(Arc<HttpSession>),
-    /// An older client that keeps no session.
+    /// An older client without a session.
     Stranger,
-    /// A request of 2026-07-28, which says everything itself.
+    /// A request of 2026-07-28, which is self-contained.
     Modern,
 }
 
@@ -249,8 +249,8 @@ impl Visitor<'_> {
         sessions.get(id, &self.view, self.principal)
     }
 
-    /// What is wrong with a request of 2026-07-28, if something is: what it says of itself has to be
-    /// there, and its headers have to say the same.
+    /// The error of a request of 2026-07-28, if there is one: its envelope has to be complete, and
+    /// its headers have to match it.
     fn contradiction(&self, request: &Request, said: Option<&str>) -> Option<ErrorObject> {
         let params = request.params.as_ref();
         let version = self::said(params, meta::PROTOCOL_VERSION);
@@ -288,7 +288,7 @@ impl Visitor<'_> {
         None
     }
 
-    /// A header that repeats an argument of the tool, and says something else.
+    /// A header that repeats an argument of the tool and contradicts it.
     fn odd_param_header(&self, request: &Request) -> Option<String> {
         let params = request.params.as_ref()?;
         let name = params.member("name")?.to_text()?;
@@ -313,7 +313,8 @@ impl Visitor<'_> {
             key: self.key,
             person: named.unwrap_or(self.key),
             holder: Holder {
-                // Those without a name have one share together: each of their connections may be the same client's.
+                // Clients without a name share one quota, because their connections may all belong
+                // to one client.
                 client: named.unwrap_or_else(|| FxBuildHasher.hash_one(self.principal)),
                 is_web: true,
                 is_stranger: self.principal == Principal::Anyone,
@@ -325,7 +326,7 @@ impl Visitor<'_> {
         }
     }
 
-    /// Answers with one message, or, if there is something to be said ahead of it, with a stream.
+    /// Answers with one message, or with a stream if other messages come before the response.
     async fn run(self, peer: Peer, request: Request) -> Response<Answer> {
         let caller = self.caller(&peer, &request);
         let id = request.id.clone();
@@ -352,11 +353,11 @@ impl Visitor<'_> {
             }
         };
         let Some(answer) = answer else {
-            // Withdrawn. JSON-RPC has no answer to that, HTTP needs one.
+            // Cancelled. JSON-RPC has no response to that, but HTTP needs one.
             return status(StatusCode::ACCEPTED);
         };
         if let Some(stream) = stream.filter(|stream| !stream.events.is_blank()) {
-            // Something was said, and the answer was there before anybody looked.
+            // A message was sent, and the response was ready before the stream was polled.
             let work = Unhurried::new(std::future::ready(Some(answer)), stays);
             return stream.play(id, work);
         }
@@ -369,7 +370,7 @@ impl Visitor<'_> {
         response
     }
 
-    /// Takes a request in, with all that is known of it.
+    /// Registers a request, and prepares it for dispatch.
     fn take_in(
         &self,
         peer: &Peer,
@@ -400,7 +401,7 @@ impl Visitor<'_> {
         Ok((ongoing, incoming, stream))
     }
 
-    /// Answers with a stream of what changes.
+    /// Answers with a listen stream.
     async fn listen(self, request: Request) -> Response<Answer> {
         if !accepts_events(&self.headers) {
             let message = "Accept has to say text/event-stream";
@@ -436,9 +437,9 @@ impl Visitor<'_> {
         event_stream(Answer::Events(replay))
     }
 
-    /// Takes what has no answer.
+    /// Handles a message that has no response.
     fn message(&self, message: Message) -> Response<Answer> {
-        // 2026-07-28 has no sessions, and what it says in none belongs to an extension.
+        // 2026-07-28 has no sessions, and its notifications outside of one belong to an extension.
         let is_modern = self.text(&PROTOCOL_VERSION) == Some(Revision::LATEST.as_str());
         if is_modern && let Message::Notification(told) = &message {
             let caller = Caller::new(self.key, nameless(), self.principal).over_http();
@@ -470,7 +471,7 @@ impl Visitor<'_> {
         }
     }
 
-    /// Several messages at once, which only 2025-03-26 has.
+    /// Handles a batch, which only 2025-03-26 has.
     async fn batch(
         self,
         messages: Vec<Result<Message, switchboard_wire::EnvelopeError>>,
@@ -484,7 +485,7 @@ impl Visitor<'_> {
         };
         let revision = match &session {
             Some(session) => Some(session.session.about().revision),
-            // Who does not say is taken to be of the revision that has them.
+            // A client that does not state its revision is assumed to have the one with batches.
             None => self
                 .text(&PROTOCOL_VERSION)
                 .map_or(Some(Revision::V2025_03_26), Revision::parse),
@@ -513,7 +514,7 @@ impl Visitor<'_> {
                     let id = request.id.clone();
                     match self.take_in(&peer, request) {
                         Ok((ongoing, mut incoming, _)) => {
-                            // There is no stream to say anything on ahead of the answers.
+                            // There is no stream for messages before the responses.
                             incoming.backchannel = None;
                             let (core, view) = (Arc::clone(&self.inbound.core), self.view.clone());
                             let work = work(core, view, caller, incoming, ongoing);
@@ -548,9 +549,9 @@ impl Visitor<'_> {
             answers.into_message()
         };
         let answers = if session.is_some() {
-            // On its own: to lose the connection is not to withdraw what a session asked over it.
+            // A task of its own: losing the connection does not cancel the requests of a session.
             let gathering = tokio::spawn(gathering);
-            // An error means that the runtime ends.
+            // An error means that the runtime shuts down.
             gathering.await.ok().flatten()
         } else {
             gathering.await
@@ -571,7 +572,7 @@ fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The stream of what the gateway has to say unasked; or one that broke, from where it broke.
+/// The stream of unsolicited messages; or a broken stream, from where it broke.
 fn get(
     inbound: &Arc<Inbound>,
     view: &View,
@@ -579,7 +580,8 @@ fn get(
     headers: &HeaderMap,
 ) -> Response<Answer> {
     let Some(id) = text(headers, &SESSION_ID) else {
-        // Nobody to tell anything to. Clients take it as a server that has nothing to say.
+        // There is no client to notify. Clients take this status for a server that sends no
+        // unsolicited messages.
         return status(StatusCode::METHOD_NOT_ALLOWED);
     };
     let Some(session) = inbound.sessions.get(id, view, principal) else {
@@ -613,7 +615,7 @@ fn get(
     event_stream(Answer::Events(replay))
 }
 
-/// Tells a session what belongs to none of its requests, as long as somebody hears it.
+/// Sends a session the notifications that belong to no request, while its stream has this reader.
 async fn tell_news(
     inbound: Arc<Inbound>,
     session: Arc<HttpSession>,
@@ -687,8 +689,8 @@ fn json(body: Bytes) -> Response<Answer> {
     response
 }
 
-/// Answers in the map that held the headers of the request. hyper reads those of the next request into it again, so
-/// that a connection needs no new one; a large one is not kept.
+/// Builds the response in the header map of the request. hyper reuses that map for the next
+/// request, so that a connection needs no new one. A large map is not kept.
 fn json_in(mut headers: HeaderMap, body: Bytes) -> Response<Answer> {
     if headers.capacity() > KEPT_HEADERS {
         return json(body);
@@ -715,7 +717,7 @@ pub(crate) fn status(status: StatusCode) -> Response<Answer> {
     response
 }
 
-/// Turns a request away before its id is known.
+/// Rejects a request before its id is known.
 pub(crate) fn refuse(status: StatusCode, code: i64, message: &str) -> Response<Answer> {
     let error = ErrorObject::new(code, message);
     let mut response = json(encode::error(None, &error));

@@ -1,7 +1,7 @@
-//! The edges: where clients come in.
+//! The transports of clients.
 //!
-//! An edge reads messages, knows whom they come from, asks [`switchboard_core::dispatch`] and writes the
-//! answers. It decides nothing about servers.
+//! A transport reads messages, identifies their sender, calls [`switchboard_core::dispatch`] and
+//! writes the responses. It makes no decisions about servers.
 
 pub mod auth;
 pub(crate) mod body;
@@ -24,7 +24,7 @@ use switchboard_client::{ErrorObject, Id, Raw, Revision};
 use switchboard_core::{core::Core, dispatch, session::Session};
 use switchboard_wire::{Era, Name, Notification, code, encode, meta, method};
 
-/// The era of a request, which is the newer one if the request says its revision itself. Most do not,
+/// The era of a request: the newer one if the request states its revision itself. Most do not,
 /// which a search in the bytes shows.
 fn era_of(params: Option<&Raw>) -> Era {
     static VERSION: Name = Name::new(meta::PROTOCOL_VERSION);
@@ -36,7 +36,7 @@ fn era_of(params: Option<&Raw>) -> Era {
     }
 }
 
-/// What is wrong with what a request of 2026-07-28 says of itself, if something is.
+/// The error in the envelope of a request of 2026-07-28, if there is one.
 fn modern_fault(params: Option<&Raw>) -> Option<ErrorObject> {
     let missing = |name: &str| {
         let message = format!("`_meta` has to say `{name}`");
@@ -64,7 +64,7 @@ fn modern_fault(params: Option<&Raw>) -> Option<ErrorObject> {
     None
 }
 
-/// The request that a client withdraws, and why.
+/// The request that a client cancels, and the reason.
 fn withdrawn(notification: &Notification) -> Option<(Id, Option<String>)> {
     if notification.method != method::CANCELLED {
         return None;
@@ -74,7 +74,7 @@ fn withdrawn(notification: &Notification) -> Option<(Id, Option<String>)> {
     Some((id, params.member("reason").and_then(|why| why.to_text())))
 }
 
-/// What a client of an older revision says without being asked.
+/// Handles a notification of a client of an older revision.
 fn heed(core: &Arc<Core>, session: &Arc<Session>, notification: &Notification) {
     if let Some((id, why)) = withdrawn(notification) {
         session.withdraw(&id, why.as_deref());
@@ -82,7 +82,7 @@ fn heed(core: &Arc<Core>, session: &Arc<Session>, notification: &Notification) {
     }
     let roots = match &*notification.method {
         method::ROOTS_CHANGED => true,
-        // Servers that were running already have asked somebody else, or nobody.
+        // Servers that were running before have asked another client, or none.
         method::INITIALIZED => matches!(session.view, switchboard_base::view::View::Server(_)),
         _ => {
             let (view, caller) = (&session.view, &session.caller);
@@ -103,10 +103,10 @@ fn reply(id: &Id, answer: Result<Raw, ErrorObject>) -> Bytes {
 
 /// The most messages in one batch.
 const BATCH_MAX: usize = 128;
-/// The most bytes of the answers to one batch.
+/// The most bytes of the responses to one batch.
 const BATCH_BYTES: usize = 16 * 1024 * 1024;
 
-/// The answers to a batch, which 2025-03-26 has.
+/// The responses to a batch, which 2025-03-26 has.
 #[derive(Debug, Default)]
 struct BatchAnswers {
     answers: Vec<Bytes>,
@@ -114,7 +114,7 @@ struct BatchAnswers {
 }
 
 impl BatchAnswers {
-    /// Takes in the answer to this request. One that does not fit becomes an error.
+    /// Adds the response to this request. One that does not fit becomes an error.
     fn put(&mut self, id: &Id, answer: Bytes) {
         if self.bytes + answer.len() <= BATCH_BYTES {
             return self.push(answer);
@@ -126,7 +126,7 @@ impl BatchAnswers {
         self.refuse(Some(id), &error);
     }
 
-    /// Takes in an error of the request of this id, if that is known.
+    /// Adds an error for the request with this id, if known.
     fn refuse(&mut self, id: Option<&Id>, error: &ErrorObject) {
         self.push(encode::error(id, error));
     }
@@ -136,7 +136,7 @@ impl BatchAnswers {
         self.answers.push(answer);
     }
 
-    /// All of them in one message; `None` if there are none.
+    /// All responses in one message; `None` if there are none.
     fn into_message(self) -> Option<Bytes> {
         if self.answers.is_empty() {
             return None;
@@ -151,20 +151,20 @@ impl BatchAnswers {
     }
 }
 
-/// Draws a number that tells one client from another.
+/// A number that distinguishes one client from another.
 pub(crate) fn client_key() -> u64 {
     use std::sync::{
         LazyLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     };
-    // What an earlier run of the gateway knew a client by is nobody's now. The upper half leaves room to
-    // count, and what is kept for nobody is 0.
+    // A random start: the keys of an earlier run must match no client now. The upper half leaves
+    // room to count, and 0 stands for no client.
     static NEXT: LazyLock<AtomicU64> =
         LazyLock::new(|| AtomicU64::new((random::number() & 0x7fff_ffff_0000_0000) | 1));
     NEXT.fetch_add(1, Relaxed)
 }
 
-/// A client that has not said its name.
+/// The name of a client that has not given one.
 pub(crate) fn nameless() -> Arc<str> {
     "unknown".into()
 }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answer_beyond_the_batch_limit_becomes_an_error() {
+    fn response_beyond_batch_limit_becomes_error() {
         let mut answers = BatchAnswers::default();
         let long = Bytes::from(vec![b'1'; BATCH_BYTES - 10]);
         answers.put(&Id::from(1), long.clone());

@@ -1,6 +1,6 @@
-//! A client on a pipe: one message a line, as over stdio.
+//! A client on a pipe: one message per line, as over stdio.
 //!
-//! The same serves a client on this process's own standard input and output, and one that has joined
+//! It serves the client on this process's own standard input and output, and clients that connect
 //! over the gateway's socket.
 
 use std::{
@@ -26,11 +26,11 @@ use tokio::{
 
 use super::conversation::{Conversation, LAST_ANSWERS, LOOK, Source, Writer};
 
-/// With so many bytes waiting to be written, those who answer wait as well.
+/// The unwritten bytes beyond which responses wait.
 const ANSWERS_BYTES: usize = 4 * 1024 * 1024;
-/// With so many, what nobody waits for is dropped.
+/// The unwritten bytes beyond which notifications are dropped.
 const NEWS_BYTES: usize = 16 * 1024 * 1024;
-/// So much is written at a time.
+/// The bytes that are collected for one write.
 const WRITE_BYTES: usize = 64 * 1024;
 const READ_BYTES: usize = 16 * 1024;
 
@@ -43,8 +43,8 @@ pub(crate) async fn serve(
     writer: impl AsyncWrite + Unpin + Send + 'static,
     is_gone: impl Fn() -> bool + Send,
 ) -> io::Result<()> {
-    // Bounded by bytes in place of messages: news stop at `NEWS_BYTES`, and answers, one for each request in
-    // flight, wait at `ANSWERS_BYTES`. No message is empty.
+    // Bounded by bytes instead of messages: notifications stop at `NEWS_BYTES`, and responses, one
+    // for each request in flight, wait at `ANSWERS_BYTES`. No message is empty.
     let (messages, written) = mpsc::unbounded_channel();
     let waiting = Arc::new(Waiting::default());
     let writing = tokio::spawn(write(writer, written, Arc::clone(&waiting)));
@@ -55,22 +55,23 @@ pub(crate) async fn serve(
         broken: None,
         is_gone,
     };
-    // Whoever reaches a pipe is the user: it is the process's own, or that of its socket.
+    // A client that reaches a pipe is the user: the pipe is the process's own, or that of its
+    // socket.
     let conversation = Conversation::new(core, view, Principal::Owner, sink);
     let conversation = conversation.working_in(project);
     conversation.run(&mut lines).await;
-    // All senders are gone: what they left is written, if somebody reads it.
+    // All senders are gone. Give the client time to read the rest.
     let _ = timeout(LAST_ANSWERS, writing).await;
     lines.broken.map_or(Ok(()), Err)
 }
 
-/// The end of a connection in both directions, which the system tells however much was not read.
+/// Detects that a connection is closed in both directions, even if bytes are unread.
 #[derive(Debug)]
 pub(crate) struct Hangup(Option<OwnedFd>);
 
 impl Hangup {
     pub(crate) fn of(stream: &impl AsFd) -> Self {
-        // Without a descriptor of its own the end is noticed later, when it is read.
+        // Without a descriptor of its own, the end is noticed later, by a read.
         Self(stream.as_fd().try_clone_to_owned().ok())
     }
 
@@ -89,7 +90,7 @@ struct Lines<R, G> {
     reader: R,
     splitter: Splitter,
     broken: Option<io::Error>,
-    /// Tells whether the client has closed both ways.
+    /// Returns `true` if the client has closed both directions.
     is_gone: G,
 }
 
@@ -127,13 +128,13 @@ impl<R: AsyncRead + Unpin + Send, G: Fn() -> bool + Send> Source for &mut Lines<
     }
 }
 
-/// The way to the client's pipe.
+/// The writing half of the client's pipe.
 struct Outgoing {
     messages: mpsc::UnboundedSender<Bytes>,
     waiting: Arc<Waiting>,
 }
 
-/// What waits to be written.
+/// The bytes that wait to be written.
 #[derive(Default)]
 struct Waiting {
     bytes: AtomicUsize,
@@ -143,7 +144,7 @@ struct Waiting {
 impl Outgoing {
     fn send(&self, message: Bytes) -> bool {
         self.waiting.bytes.fetch_add(message.len(), Relaxed);
-        // An error means that the client does not read any more; its end is noticed elsewhere.
+        // An error means that the client has stopped reading; its end is noticed elsewhere.
         self.messages.send(message).is_ok()
     }
 }
@@ -166,7 +167,7 @@ impl Writer for Outgoing {
 
     async fn room(&self) {
         loop {
-            // Made before the look, so that what happens after it is noticed.
+            // Created before the check, so that a later change is not missed.
             let less = self.waiting.less.notified();
             if !self.is_full() {
                 return;
@@ -188,7 +189,7 @@ async fn write(
     while let Some(message) = messages.recv().await {
         let mut taken = message.len();
         put_line(&mut buffer, &message);
-        // What waits goes along: one write for many small answers.
+        // Waiting messages are added: one write for many small responses.
         while buffer.len() < WRITE_BYTES
             && let Ok(message) = messages.try_recv()
         {
@@ -214,12 +215,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn hangup_is_told_with_bytes_unread() {
+    async fn hangup_is_detected_with_unread_bytes() {
         let (near, mut far) = UnixStream::pair().unwrap();
         let hangup = Hangup::of(&near);
         far.write_all(b"unread").await.unwrap();
         assert!(!hangup.is_there());
-        // A client that has said everything may still wait for answers.
+        // A client that has closed its sending end may still wait for responses.
         far.shutdown().await.unwrap();
         assert!(!hangup.is_there());
         drop(far);

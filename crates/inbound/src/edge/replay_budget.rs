@@ -1,4 +1,5 @@
-//! The streams that can be played again, of all sessions of a principal: bounded in bytes, the oldest dropped first.
+//! The budget for streams that can be resumed, shared by all sessions of a principal: bounded in
+//! bytes, oldest dropped first.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -14,13 +15,13 @@ use tokio::time::Instant;
 
 use super::event_stream::EventStream;
 
-/// The most bytes on all streams of the owner together.
+/// The most bytes of all streams of the owner together.
 pub(super) const STOCK_BYTES: usize = 64 * 1024 * 1024;
-/// The bytes that a stream counts besides its events.
+/// The bytes that a stream counts in addition to its events.
 pub(super) const TAPE_BYTES: usize = 512;
-/// A stream that has ended and is not played is kept for this long.
+/// The time to keep a stream that has ended and is not being played.
 pub(super) const KEPT_FOR: Duration = Duration::from_mins(5);
-/// The fewest entries that are looked through for streams that are gone.
+/// The fewest entries at which dropped streams are removed.
 const PRUNE_MIN: usize = 64;
 
 /// The streams of all sessions of a principal.
@@ -33,9 +34,9 @@ pub(crate) struct Stock {
 
 #[derive(Debug, Default)]
 struct Streams {
-    /// The oldest first.
+    /// Oldest first.
     queue: VecDeque<Weak<EventStream>>,
-    /// With this many, those that are gone are left out.
+    /// The length at which dropped streams are removed.
     prune_at: usize,
 }
 
@@ -48,7 +49,7 @@ impl Stock {
         })
     }
 
-    /// Takes in a stream, whose bytes have been counted.
+    /// Adds a stream whose bytes have been counted.
     pub(super) fn put(&self, events: &Arc<EventStream>) {
         let mut streams = self.streams.lock();
         if streams.queue.len() >= streams.prune_at {
@@ -66,12 +67,13 @@ impl Stock {
         self.bytes.fetch_sub(bytes, Relaxed);
     }
 
-    /// Whether there is more than may be.
+    /// Returns `true` if the budget is exceeded.
     pub(super) fn is_over(&self) -> bool {
         self.bytes.load(Relaxed) > self.most
     }
 
-    /// Drops the oldest streams until the rest is no more than may be. Not to be called with a stream locked.
+    /// Drops the oldest streams until the budget is met. Must not be called while a stream is
+    /// locked.
     pub(super) fn make_room(&self) {
         while self.is_over() {
             let Some(oldest) = self.streams.lock().queue.pop_front() else {
@@ -83,7 +85,7 @@ impl Stock {
         }
     }
 
-    /// Drops the streams that ended a while before and are not played.
+    /// Drops the streams that ended some time ago and are not being played.
     pub(super) fn sweep(&self, now: Instant) {
         let mut over: Vec<_> = self
             .streams
@@ -115,7 +117,7 @@ mod tests {
     use crate::edge::event_stream::Replay;
 
     const LONG: usize = 3 * 1024;
-    /// Room for four of them.
+    /// Room for four long streams.
     const MOST: usize = 16 * 1024;
 
     fn kept(stock: &Arc<Stock>, number: u64) -> (Arc<EventStream>, Replay) {
@@ -125,7 +127,7 @@ mod tests {
         (events, replay)
     }
 
-    /// A stream with a long answer that was not read.
+    /// A stream with a long response that was not read.
     fn unread(stock: &Arc<Stock>, number: u64) -> Arc<EventStream> {
         let (events, replay) = kept(stock, number);
         events.finish(&vec![b'x'; LONG]);
@@ -142,13 +144,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn oldest_tape_makes_room_for_the_newest() {
+    async fn oldest_streams_are_dropped_for_new_ones() {
         let stock = Stock::new(MOST);
         let streams: Vec<_> = (1..=60).map(|number| unread(&stock, number)).collect();
         assert!(!stock.is_over());
         let bytes: usize = streams.iter().map(|events| events.bytes()).sum();
         assert!(bytes <= MOST, "{bytes}");
-        // What is still there can be played again, and the rest says that it is gone.
+        // The remaining streams can be resumed, and the others report that they are gone.
         for events in &streams[56..] {
             assert!(bytes_of(&mut events.replay(0).unwrap()).await >= LONG);
         }
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tape_that_is_played_is_played_to_its_end() {
+    async fn dropped_stream_is_played_to_its_end() {
         let stock = Stock::new(MOST);
         let (events, mut replay) = kept(&stock, 1);
         events.finish(&vec![b'x'; LONG]);
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn dropped_tape_takes_nothing_unless_played() {
+    async fn dropped_stream_takes_no_messages_unless_played() {
         let stock = Stock::new(1024);
         let (events, replay) = kept(&stock, 0);
         drop(replay);
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ended_tape_is_kept_for_minutes() {
+    async fn ended_stream_is_kept_for_minutes() {
         let stock = Stock::new(STOCK_BYTES);
         let ended = unread(&stock, 1);
         let (goes_on, replay) = kept(&stock, 2);
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tapes_that_are_gone_leave_no_entries() {
+    async fn dropped_streams_leave_no_entries() {
         let stock = Stock::new(STOCK_BYTES);
         for number in 0..1_000 {
             drop(unread(&stock, number));

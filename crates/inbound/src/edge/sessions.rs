@@ -1,5 +1,5 @@
-//! Sessions of the older revisions over HTTP: each is known by a secret, and its streams can be heard
-//! again.
+//! Sessions of older revisions over HTTP. Each is identified by a secret, and its streams can be
+//! resumed.
 
 use std::{
     cmp::Reverse,
@@ -33,34 +33,35 @@ use super::{
 pub(crate) struct HttpSession {
     pub(crate) id: Arc<str>,
     pub(crate) session: Arc<Session>,
-    /// What the client has been shown, which its stream goes by.
+    /// The lists that the client has seen, for change notifications on its stream.
     pub(crate) shown: Mutex<ListFingerprints>,
-    /// The stream of what belongs to no request. Its number is 0.
+    /// The stream of messages that belong to no request. Its number is 0.
     pub(crate) general: Arc<EventStream>,
-    /// The streams of the last requests, the oldest first.
+    /// The streams of the latest requests, oldest first.
     streams: Mutex<VecDeque<(u64, Arc<EventStream>)>>,
     stock: Arc<Stock>,
     last_stream: AtomicU64,
-    /// Milliseconds since the sessions began.
+    /// Milliseconds since the creation of [`Sessions`].
     last_seen: AtomicU64,
 }
 
-/// So many streams can be heard again, as long as they are not more than this.
+/// The most streams that can be resumed, and the most bytes of them.
 const STREAMS_MAX: usize = 32;
 const STREAMS_BYTES: usize = 16 * 1024 * 1024;
 
-/// The time without a request or a stream after which a client is no longer counted as connected. Its session stays.
+/// Time without a request or a stream after which a client no longer counts as connected. Its
+/// session stays.
 const SILENT_MS: u64 = 2 * 60 * 1000;
 
 impl HttpSession {
-    /// A stream for what is said ahead of the answer to a request.
+    /// A stream for the messages before the response to a request.
     pub(crate) fn events(&self) -> (u64, Arc<EventStream>) {
         let number = self.last_stream.fetch_add(1, Relaxed) + 1;
         let primes = self.session.about().revision.facts().priming_events;
         (number, EventStream::named(number, primes))
     }
 
-    /// The stream is being played, and may have to be played again.
+    /// Keeps a stream that is being played, so that it can be resumed.
     pub(crate) fn keep(&self, number: u64, events: Arc<EventStream>) {
         events.keep_in(&self.stock);
         let mut streams = self.streams.lock();
@@ -75,7 +76,7 @@ impl HttpSession {
         }
     }
 
-    /// The stream of this number.
+    /// The stream with this number.
     pub(crate) fn stream(&self, number: u64) -> Option<Arc<EventStream>> {
         if number == 0 {
             return Some(Arc::clone(&self.general));
@@ -85,7 +86,7 @@ impl HttpSession {
         found.map(|(_, events)| Arc::clone(events))
     }
 
-    /// The stream of what belongs to no request is being played.
+    /// Keeps the stream of messages that belong to no request, while it is being played.
     pub(crate) fn keep_general(&self) {
         self.general.keep_in(&self.stock);
     }
@@ -98,28 +99,29 @@ impl HttpSession {
 /// All sessions over HTTP.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    /// The ids are random and ours, so that nobody can choose them to collide.
+    /// The ids are random and made by the gateway, so clients cannot choose colliding ones.
     by_id: RwLock<FxHashMap<Arc<str>, Arc<HttpSession>>>,
-    /// The streams of the owner, and of others, which take no room of it.
+    /// The budgets of the owner's streams, and of the other clients' streams, which cannot use the
+    /// owner's.
     stock: Arc<Stock>,
     strangers: Arc<Stock>,
     began: Instant,
 }
 
-/// The most sessions of a principal at a time; beyond it one of the client that has the most ends, the one that has been
-/// silent the longest.
+/// The most sessions of a principal. Beyond that, the client with the most sessions loses the one
+/// that has been silent the longest.
 const SESSIONS_MAX: usize = 10_000;
-/// Likewise, the most bytes that the clients of a principal have said of themselves.
+/// Likewise, the most bytes that the clients of a principal have sent about themselves.
 const SAID_BYTES: usize = 32 * 1024 * 1024;
-/// A client that says no more of itself needs no room in that.
+/// Clients with no more bytes than this are exempt from that limit.
 const SHORT_BYTES: usize = 1024;
-/// So many fit into that in any case.
+/// The number of sessions that always fit into that.
 const SESSIONS_SURE: usize = SAID_BYTES / handshake::SAID_BYTES;
-/// How often idle sessions and ended streams are looked for, at least and at most.
+/// The longest and the shortest interval between sweeps for idle sessions and ended streams.
 const SWEEP_RARELY: Duration = Duration::from_mins(1);
 const SWEEP_OFTEN: Duration = Duration::from_secs(1);
 
-/// The pause between two looks for sessions that have been idle for this long.
+/// The interval between sweeps, for this idle time.
 pub(crate) fn sweep_pause(idle: Duration) -> Duration {
     (idle / 4).clamp(SWEEP_OFTEN, SWEEP_RARELY)
 }
@@ -134,7 +136,7 @@ impl Sessions {
         }
     }
 
-    /// Opens a session; `None` if there are too many, or no randomness for its name.
+    /// Opens a session; `None` if there are too many, or the system provides no random numbers.
     pub(crate) fn open(
         &self,
         session: Arc<Session>,
@@ -175,8 +177,9 @@ impl Sessions {
         has_room.then_some(session)
     }
 
-    /// Ends the sessions that have been idle for this long: without a request, under way or new, and without an open
-    /// stream. Drops streams that ended a while before. Returns how many sessions it has ended.
+    /// Ends the sessions that have been idle for this long: without a new request, a request in
+    /// flight or an open stream. Also drops streams that ended some time ago. Returns the number of
+    /// ended sessions.
     pub(crate) fn sweep(&self, idle: Duration) -> usize {
         for stock in [&self.stock, &self.strangers] {
             stock.sweep(Instant::now());
@@ -185,7 +188,7 @@ impl Sessions {
         let now = self.now();
         let stays = |session: &HttpSession| {
             if session.is_busy() {
-                // Idle from when it is busy no more, as far as sweeps can tell.
+                // The idle time starts with the last sweep that found the session busy.
                 session.last_seen.store(now, Relaxed);
             }
             now.saturating_sub(session.last_seen.load(Relaxed)) < idle
@@ -204,8 +207,8 @@ impl Sessions {
         ended.len()
     }
 
-    /// The session of this name in this view, if it is this principal's. Its client has given a sign
-    /// of life.
+    /// The session with this id, if it belongs to this view and principal. Counts as a sign of life
+    /// of its client.
     pub(crate) fn get(
         &self,
         id: &str,
@@ -220,7 +223,7 @@ impl Sessions {
         Some(Arc::clone(session))
     }
 
-    /// Ends the session, and with it what it has under way.
+    /// Ends the session and its requests.
     pub(crate) fn end(&self, id: &str) {
         let ended = {
             let mut by_id = self.by_id.write();
@@ -232,7 +235,7 @@ impl Sessions {
         }
     }
 
-    /// The sessions whose client may have left: over HTTP it need not say so.
+    /// The sessions whose client may have left: over HTTP, a client need not announce that.
     pub(crate) fn silent(&self) -> Vec<Arc<Session>> {
         let now = self.now();
         let is_silent = |session: &HttpSession| {
@@ -260,7 +263,7 @@ impl<'a> Crowd<'a> {
     fn of(by_id: &'a FxHashMap<Arc<str>, Arc<HttpSession>>, session: &HttpSession) -> Option<Self> {
         let bytes_of = |known: &HttpSession| known.session.about().bytes();
         let is_short = bytes_of(session) <= SHORT_BYTES;
-        // As few as these leave room, whatever their clients have said.
+        // So few sessions always fit, however long their clients' descriptions are.
         if by_id.len() < SESSIONS_SURE || (is_short && by_id.len() < SESSIONS_MAX) {
             return None;
         }
@@ -271,7 +274,8 @@ impl<'a> Crowd<'a> {
         (own.len() >= SESSIONS_MAX || is_over).then_some(Self(own))
     }
 
-    /// The session to end: of the client that has the most, the one that has been silent the longest.
+    /// The session to end: of the client with the most sessions, the one that has been silent the
+    /// longest.
     fn dispensable(&self) -> Option<Arc<str>> {
         let mut of_client = HashMap::<&str, usize>::new();
         for known in &self.0 {
@@ -317,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_known_in_its_own_view_to_its_own_principal_and_ends_for_good() {
+    fn session_is_bound_to_view_and_principal() {
         let sessions = Sessions::new();
         let session = open(&sessions).unwrap();
         let get = |view, principal| sessions.get(&session.id, &view, principal).is_some();
@@ -351,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn client_that_says_nothing_may_have_left() {
+    async fn silent_client_may_have_left() {
         let sessions = Sessions::new();
         let [silent, streaming, asking] = [(); 3].map(|()| open(&sessions).unwrap());
         let stream = streaming.general.play();
@@ -364,13 +368,13 @@ mod tests {
         assert!(Arc::ptr_eq(&left[0], &silent.session));
         drop(stream);
         assert_eq!(sessions.silent().len(), 2);
-        // It may come back.
+        // The client may come back.
         assert!(is_known(&sessions, &silent));
         assert_eq!(sessions.silent().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn session_is_idle_only_once_its_call_and_stream_ended() {
+    async fn busy_session_is_not_idle() {
         let sessions = Sessions::new();
         let [calling, streaming] = [(); 2].map(|()| open(&sessions).unwrap());
         let id = switchboard_client::Id::from(1);
@@ -396,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_silent_make_room_and_the_busy_stay() {
+    fn silent_sessions_make_room_and_busy_stay() {
         let sessions = Sessions::new();
         let busy = open(&sessions).unwrap();
         let _stream = Arc::clone(&busy.general);
@@ -412,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_bounded_by_what_clients_say() {
+    fn sessions_are_bounded_by_client_bytes() {
         let sessions = Sessions::new();
         let long = "x".repeat(handshake::SAID_BYTES - 100);
         for _ in 0..SESSIONS_SURE + 10 {
@@ -429,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_end_no_session_of_the_owner() {
+    fn strangers_cannot_end_owner_sessions() {
         let sessions = Sessions::new();
         let idle = open(&sessions).unwrap();
         for _ in 0..SESSIONS_MAX + 10 {
@@ -441,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn client_with_the_most_sessions_makes_room() {
+    fn client_with_most_sessions_makes_room() {
         let sessions = Sessions::new();
         let idle: Vec<_> = (0..2)
             .map(|_| open_as(&sessions, "few", OWNER).unwrap())
@@ -457,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_streams_can_be_heard_again() {
+    fn only_latest_streams_can_be_resumed() {
         let sessions = Sessions::new();
         let session = open(&sessions).unwrap();
         for _ in 0..=STREAMS_MAX {

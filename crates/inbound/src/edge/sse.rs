@@ -1,5 +1,5 @@
-//! HTTP+SSE, the transport of 2024-11-05: one stream for everything the client is told, which names the
-//! address that its messages go to.
+//! HTTP+SSE, the transport of 2024-11-05: one stream for all messages to the client, which also
+//! names the address for the client's messages.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,15 +19,16 @@ use super::{
 };
 use crate::inbound::Inbound;
 
-/// Messages go to this path with the name of the stream after it.
+/// The path for messages; the name of the stream follows it.
 pub(crate) const MESSAGES: &str = "/sse/messages/";
 
-/// Messages of one client that wait to be read; then it waits to send more. Each may be as long as a frame.
+/// The most unread messages of one client; beyond that, the client waits to send more. Each may be
+/// as long as a frame.
 const INBOX_DEPTH: usize = 4;
-/// The most streams of a principal at a time.
+/// The most streams of a principal.
 const STREAMS_MAX: usize = 4_096;
 
-/// The open streams, by their names.
+/// The open streams, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Streams(Mutex<HashMap<String, Inbox>>);
 
@@ -71,7 +72,7 @@ pub(crate) fn open(inbound: &Arc<Inbound>, view: View, principal: Principal) -> 
     event_stream(Answer::Events(replay))
 }
 
-/// Takes a message for the stream of this name.
+/// Handles a message for the stream with this name.
 pub(crate) async fn message(
     inbound: &Inbound,
     name: &str,
@@ -121,7 +122,7 @@ impl Streams {
     }
 }
 
-/// What the client has sent.
+/// The messages of the client.
 struct Messages {
     inbox: mpsc::Receiver<Bytes>,
     events: Arc<EventStream>,

@@ -1,4 +1,4 @@
-//! Readers that do not read: a connection on which nothing moves is closed after a while.
+//! Closes connections whose client does not read.
 
 use std::{
     io::{self, IoSlice},
@@ -17,15 +17,15 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// How long nothing may move while there is something to be read.
+/// The longest time without progress while there are bytes for the client to read.
 const STUCK: Duration = Duration::from_secs(30);
 
-/// Whether a connection is closed when nothing moves. All are, unless they are kept.
+/// The decision to close a stalled connection. Connections are closed unless they are kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StallPolicy(Arc<AtomicBool>);
 
 impl StallPolicy {
-    /// The connection is kept, however long nothing moves.
+    /// Keeps the connection open however long it stalls.
     pub(crate) fn keep(&self) {
         self.0.store(true, Relaxed);
     }
@@ -35,12 +35,12 @@ impl StallPolicy {
     }
 }
 
-/// A connection that is closed when there is something to be read and nothing moves.
+/// A connection that is closed when there are bytes for the client to read and none are read.
 #[derive(Debug)]
 pub(crate) struct StallGuard<S> {
     stream: S,
     patience: StallPolicy,
-    /// Runs while there is something to be read and the other side does not.
+    /// Runs while there are bytes to read and the other side does not read them.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,4 +1,4 @@
-//! The work on one request over HTTP, and the stream of what is said ahead of its answer.
+//! The work on one request over HTTP, and the stream of messages before its response.
 
 use std::{
     future::{Future, poll_fn},
@@ -24,10 +24,10 @@ use super::{
     sessions::HttpSession,
 };
 
-/// The stream of one request, if it comes to that.
+/// The stream of one request, if it needs one.
 pub(super) struct Stream {
     pub(super) events: Arc<EventStream>,
-    /// The session that can hear it again, and its number there.
+    /// The session that can resume it, and its number there.
     of: Option<(Arc<HttpSession>, u64)>,
 }
 
@@ -48,7 +48,7 @@ impl Stream {
         }
     }
 
-    /// Answers with the stream; the answer to the request ends it.
+    /// Answers with the stream, which ends with the response to the request.
     pub(super) fn play(self, id: Id, mut work: Unhurried) -> Response<Answer> {
         let Self { events, of } = self;
         if let Some((session, number)) = of {
@@ -59,7 +59,7 @@ impl Stream {
             let answer = if work.stays {
                 (&mut work).await
             } else {
-                // A client that hangs up and cannot come back has left.
+                // A client that disconnects and cannot come back has left.
                 tokio::select! {
                     answer = &mut work => answer,
                     () = events.abandoned() => None,
@@ -74,7 +74,7 @@ impl Stream {
     }
 }
 
-/// Waits until the stream is to begin.
+/// Waits until the stream begins.
 pub(super) async fn begun(stream: Option<&Stream>) {
     match stream {
         Some(stream) => poll_fn(|cx| stream.events.poll_begun(cx)).await,
@@ -82,11 +82,11 @@ pub(super) async fn begun(stream: Option<&Stream>) {
     }
 }
 
-/// A request that has been taken in, and is let go when it ends.
+/// A registered request, which is removed when it ends.
 pub(super) struct Ongoing {
     session: Option<(Arc<Session>, Id)>,
     cancelled: Option<Cancelled>,
-    /// Why it is withdrawn, once it is.
+    /// The reason for its cancellation.
     pub(super) reason: Reason,
 }
 
@@ -120,7 +120,7 @@ impl Drop for Ongoing {
     }
 }
 
-/// The answer to a request; `None` if the client withdrew it.
+/// The response to a request; `None` if the client cancelled it.
 pub(super) async fn work(
     core: Arc<Core>,
     view: View,
@@ -128,14 +128,14 @@ pub(super) async fn work(
     incoming: ClientRequest,
     mut ongoing: Ongoing,
 ) -> Option<Result<Raw, ErrorObject>> {
-    // Pinned where it is made: it is large, and each move of it would be a copy.
+    // Pinned where it is created: it is large, and each move would be a copy.
     let mut answer = pin!(dispatch::answer(&core, &view, &caller, incoming));
     match ongoing.cancelled.take() {
         None => Some(answer.await),
         Some(cancelled) => tokio::select! {
             biased;
             answer = &mut answer => Some(answer),
-            // Its session has ended, or the client withdrew it.
+            // Its session has ended, or the client cancelled it.
             _ = cancelled => None,
         },
     }
@@ -143,8 +143,8 @@ pub(super) async fn work(
 
 type Work = Pin<Box<dyn Future<Output = Option<Result<Raw, ErrorObject>>> + Send>>;
 
-/// Work that, in a session, goes on when nobody waits for it any more: to lose a connection is not to withdraw what
-/// was asked over it. A client without a session cannot come back for the answer, so its work ends.
+/// Work that, in a session, continues when its connection is lost, because that does not cancel the
+/// request. A client without a session cannot come back for the response, so its work ends.
 pub(super) struct Unhurried {
     work: Option<Work>,
     stays: bool,

@@ -1,5 +1,5 @@
-//! How a call without an answer, or a change that was not made, looks over HTTP. The one place where
-//! such an end becomes a status.
+//! Converts failed calls and failed changes to HTTP responses. The only place where such an error
+//! becomes a status.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use switchboard_store::StoreError;
 
 use super::Problem;
 
-/// What is tried again soon.
+/// Delay before a retry that may soon succeed.
 const SOON: Duration = Duration::from_secs(1);
 
 impl From<Error> for Problem {
@@ -65,7 +65,7 @@ impl From<ChangeError> for Problem {
     fn from(error: ChangeError) -> Self {
         match error {
             ChangeError::Edit(error) => error.into(),
-            // The file was wrong before, or the change would make it so: what is there stays.
+            // The file was invalid before, or the change would make it so. The file stays as it is.
             ChangeError::Config(error) => configuration(StatusCode::CONFLICT, &error),
             ChangeError::Audit => NoRoom.into(),
             other => Self::new(StatusCode::INTERNAL_SERVER_ERROR, other.to_string())
@@ -113,8 +113,7 @@ impl From<StoreError> for Problem {
     }
 }
 
-/// A configuration that is not applied, with everything that is wrong with it.
-/// A configuration that cannot be read, or is wrong.
+/// A configuration that cannot be read or is invalid, with all its problems.
 pub fn configuration(status: StatusCode, error: &ConfigError) -> Problem {
     let problem = match error {
         ConfigError::Invalid { problems } => Problem::new(status, error.to_string())
@@ -143,7 +142,7 @@ fn list(problems: &[Diagnostic]) -> Raw {
     raw(&problems)
 }
 
-/// Nothing is changed any more while the gateway stops.
+/// Rejects changes while the gateway stops.
 pub fn refuse_if_stopping(core: &Core) -> Result<(), Problem> {
     if core.lifecycle.is_stopping() {
         let detail = "the gateway is stopping and changes nothing any more";
@@ -155,6 +154,6 @@ pub fn refuse_if_stopping(core: &Core) -> Result<(), Problem> {
 }
 
 fn raw(value: &impl serde::Serialize) -> Raw {
-    // Numbers, texts and lists of them have a spelling in JSON.
+    // Numbers, strings and lists of them always serialize.
     Raw::from_value(value).unwrap_or_else(|_| Raw::empty_object())
 }

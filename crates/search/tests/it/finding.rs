@@ -1,4 +1,4 @@
-//! What is found, and what is not.
+//! Searches: tools that are found, and tools that are not.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn index() -> Index {
 }
 
 #[test]
-fn tools_are_found_by_names_forms_and_other_words() {
+fn tools_are_found_by_names_and_synonyms() {
     let index = index();
     let table = [
         ("read file", "readFile"),
@@ -42,7 +42,7 @@ fn tools_are_found_by_names_forms_and_other_words() {
 }
 
 #[test]
-fn a_question_in_another_script_finds_english_tools() {
+fn queries_in_other_scripts_find_english_tools() {
     let english = Index::default().with("some", Some(segment("some", &some()[..3])));
     for query in ["巴黎的天气", "東京の天気は？", "🌦"] {
         let found = ask(&english, query, Filter::default());
@@ -51,7 +51,7 @@ fn a_question_in_another_script_finds_english_tools() {
 }
 
 #[test]
-fn what_means_nothing_finds_nothing() {
+fn meaningless_query_finds_nothing() {
     let index = index();
     let long = "zzqx ".repeat(200_000);
     for query in ["", "   ", "the of and", "\u{0}\u{1}", "¡¿", &long] {
@@ -60,7 +60,7 @@ fn what_means_nothing_finds_nothing() {
 }
 
 #[test]
-fn a_long_question_is_asked_by_its_rarest_words() {
+fn long_query_is_searched_by_rarest_words() {
     let filler = "please could you tell me something about the thing that they want ".repeat(60);
     let long = format!("{filler} weather forecast {}", filler.repeat(25));
     assert!(long.len() > 100_000);
@@ -69,7 +69,7 @@ fn a_long_question_is_asked_by_its_rarest_words() {
 }
 
 #[test]
-fn an_explanation_names_the_words_and_where_they_stand() {
+fn explanation_names_words_and_fields() {
     let found = ask(&index(), "weather forecast", Filter::default());
     let why = found.hits[0].why.as_ref().unwrap();
     let matched: Vec<_> = why.matches.iter().map(|one| one.word.as_str()).collect();
@@ -107,14 +107,14 @@ fn meaning_finds_what_words_do_not() {
     let found = with(Some(meaning(&vector)));
     assert!(found.by_meaning);
     assert_eq!(names(&found).first(), Some(&"alpha"));
-    // Vectors of one model say nothing to another.
+    // Vectors of different models are never compared.
     let mut other = meaning(&vector);
     other.model = "another";
     assert!(!with(Some(other)).by_meaning);
 }
 
 #[test]
-fn vectors_of_a_segment_that_was_replaced_are_for_nothing() {
+fn vectors_of_replaced_segment_are_dropped() {
     let old = segment("s", &some());
     let index = Index::default().with("s", Some(Arc::clone(&old)));
     let next = index.with("s", Some(segment("s", &some()[..1])));
@@ -132,7 +132,7 @@ fn text() -> impl Strategy<Value = String> {
     vec(select(&WORDS[..]), 1..6).prop_map(|words| words.join(" "))
 }
 
-/// Servers with their tools: a name, what is said, and two marks.
+/// Servers with their tools: a name, a description, read-only, trusted.
 fn servers() -> impl Strategy<Value = Vec<Vec<(String, String, bool, bool)>>> {
     vec(
         vec((text(), text(), any::<bool>(), any::<bool>()), 0..6),
@@ -169,7 +169,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn an_index_that_grew_answers_like_one_that_was_made(servers in servers(), query in text(), gone in 0_usize..5) {
+    fn incremental_index_equals_rebuilt_index(servers in servers(), query in text(), gone in 0_usize..5) {
         let segments = build(&servers);
         let mut grown = Index::default();
         for segment in segments.iter().rev() {
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn filters_hold_for_every_answer_and_cost_none_that_fits(servers in servers(), query in text(), read_only: bool, trusted: bool) {
+    fn filters_keep_exactly_the_matching_tools(servers in servers(), query in text(), read_only: bool, trusted: bool) {
         let made = Index::from_segments(build(&servers));
         let filter = Filter { server: Some("server0"), read_only, trusted };
         let found = ask(&made, &query, filter);
@@ -202,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_asked_or_said_breaks_it(name in ".{0,30}", says in ".{0,200}", query in ".{0,200}") {
+    fn arbitrary_text_has_finite_scores(name in ".{0,30}", says in ".{0,200}", query in ".{0,200}") {
         let made = Index::default().with("s", Some(segment("s", &[definition(&name, &says)])));
         let found = ask(&made, &query, Filter::default());
         prop_assert!(found.hits.iter().all(|hit| hit.score.is_finite()));

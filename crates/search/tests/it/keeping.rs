@@ -1,4 +1,4 @@
-//! What is kept: lessons, and vectors that took long.
+//! Stored data: lessons, and vectors of slow models.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use switchboard_search::{Cache, Filter, Index, Language, Learnt, Vectors};
 use crate::{definition, names, search, segment, tools};
 
 #[test]
-fn what_was_called_after_a_question_comes_first_after_the_next_like_it() {
+fn called_tool_ranks_first_for_similar_queries() {
     let definitions = [
         definition("file_search", "Search files"),
         definition("web_search", "Search the web"),
@@ -29,7 +29,7 @@ fn what_was_called_after_a_question_comes_first_after_the_next_like_it() {
         );
     }
     assert_eq!(ask(&learnt, "search the quarterly numbers"), "web_search");
-    // What has nothing to do with it is as it was.
+    // Unrelated queries are not affected.
     assert_eq!(ask(&learnt, "search files of my project"), "file_search");
 
     let again = Learnt::decode(&learnt.encode()).unwrap();
@@ -38,7 +38,7 @@ fn what_was_called_after_a_question_comes_first_after_the_next_like_it() {
 }
 
 #[test]
-fn lessons_are_bounded_and_the_latest_stay() {
+fn lessons_are_limited_and_latest_are_kept() {
     let language = Language::built_in();
     let mut learnt = Learnt::default();
     for n in 0..6_000 {
@@ -54,7 +54,7 @@ fn lessons_are_bounded_and_the_latest_stay() {
 }
 
 #[test]
-fn a_damaged_file_of_lessons_is_an_error() {
+fn damaged_lessons_are_an_error() {
     let mut learnt = Learnt::default();
     learnt.learn(&Language::built_in(), "weather", "s", "t");
     let file = learnt.encode();
@@ -63,7 +63,7 @@ fn a_damaged_file_of_lessons_is_an_error() {
     }
 }
 
-/// Counts what it is asked.
+/// Counts the texts that it embeds.
 struct Counting(std::sync::atomic::AtomicUsize);
 
 impl Embedder for Counting {
@@ -91,7 +91,7 @@ impl Embedder for Counting {
 }
 
 #[test]
-fn a_model_is_asked_once_for_each_text() {
+fn each_text_is_embedded_once() {
     let definitions: Vec<_> = (0..40)
         .map(|n| definition(&format!("tool_{n}"), &format!("Reads file number {n}")))
         .collect();
@@ -110,7 +110,7 @@ fn a_model_is_asked_once_for_each_text() {
     assert!(!again.is_changed());
     let vectors = make(&mut again);
     assert_eq!(asked(), 80);
-    // What comes from the cache finds the same.
+    // Cached vectors give the same result.
     let part = segment("s", &definitions);
     let index = Index::default()
         .with("s", Some(Arc::clone(&part)))
@@ -135,7 +135,7 @@ fn a_model_is_asked_once_for_each_text() {
 }
 
 #[test]
-fn work_that_is_called_off_has_no_result_and_damage_is_told() {
+fn cancelled_work_and_damaged_cache_give_none() {
     let definitions = [definition("a", "b")];
     let table = StaticTable::built_in();
     let vectors = Vectors::new(&tools(&definitions), table, &mut Cache::none(), &|| false);

@@ -1,4 +1,4 @@
-//! The crate from outside.
+//! Tests of the public interface of the crate.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod finding;
@@ -13,7 +13,7 @@ use switchboard_search::{
 };
 use switchboard_wire::Raw;
 
-/// A tool with what is said of it.
+/// A tool with a description.
 fn definition(name: &str, says: &str) -> (String, Raw) {
     let raw = serde_json::json!({ "name": name, "description": says });
     (name.to_owned(), Raw::from_value(&raw).unwrap())
