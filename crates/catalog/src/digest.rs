@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_meaning_is_the_same_in_every_version() {
+    fn digests_stay_stable_across_versions() {
         // Snapshots on disk contain these values.
         assert_eq!(Digest::of(b""), 8_448_768_946_128_473_187);
         assert_eq!(

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_checksum_over_wrong_content_helps_nobody() {
+    fn wrong_content_fails_despite_correct_checksum() {
         let good = sealed(&format!("{}\n[1]\n]}}\n", head("[3]")));
         assert_eq!(
             Snapshot::decode(good).unwrap().offers.tools[0].as_str(),

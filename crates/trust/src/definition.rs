@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_meaning_is_the_same_in_every_version() {
+    fn fingerprints_stay_stable_across_versions() {
         // Pins on disk contain these values.
         let raw = Raw::parse(
             r#"{"name":"add","icons":[],"inputSchema":{"type":"object","minimum":1.0}}"#,

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_checksum_over_wrong_content_helps_nobody() {
+    fn wrong_content_fails_despite_correct_checksum() {
         assert_eq!(
             Pins::decode(&with_tools("{}")).unwrap(),
             Pins::new("s", "x")

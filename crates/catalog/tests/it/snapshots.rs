@@ -55,7 +55,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(server in any::<String>(), fingerprint in any::<String>(), offers in offers()) {
+    fn written_snapshot_is_read_back(server in any::<String>(), fingerprint in any::<String>(), offers in offers()) {
         let written = Snapshot { server, fingerprint, offers: Arc::new(offers), held: Held::default() };
         let file = written.encode();
         prop_assert_eq!(&Snapshot::decode(file.clone()).unwrap(), &written);

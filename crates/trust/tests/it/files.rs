@@ -19,7 +19,7 @@ fn pins(server: &str) -> Pins {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_pins_are_read_back() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("trust");
     assert!(folder::load(&dir, "math").unwrap().is_none());
