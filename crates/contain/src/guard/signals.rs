@@ -97,7 +97,7 @@ extern "C" fn on_child(_signal: libc::c_int) {
 
 extern "C" fn on_other(_signal: libc::c_int) {}
 
-/// Makes `command` start with default signal dispositions, regardless of those that this process
+/// Makes `command` start with default signal dispositions, regardless of the ones that this process
 /// inherited, and die together with this process.
 pub(crate) fn start_clean(command: &mut Command) {
     #[cfg(target_os = "linux")]
