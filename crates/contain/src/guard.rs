@@ -97,7 +97,7 @@ struct Helper {
     until: Instant,
 }
 
-/// Tells if the guard still has children.
+/// The presence of children.
 #[derive(PartialEq, Eq)]
 enum Family {
     Some,
@@ -116,8 +116,7 @@ impl Guard {
         self.report(&Report::Gone { rung, took });
     }
 
-    /// Processes all events and carries out what follows from them. Returns `true` when nothing is left to
-    /// do.
+    /// Processes all pending events, and acts on them. Returns `true` when nothing is left to do.
     fn step(&mut self) -> bool {
         let family = self.reap();
         self.read_orders();

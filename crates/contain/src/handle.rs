@@ -37,7 +37,7 @@ pub struct Contained {
 /// Owns a running server.
 ///
 /// Dropping it stops the server in the background without blocking, with the [`Ladder`] that it was launched
-/// with; close its standard input before, or the first rung waits in vain. [`Tree`] reports when the server
+/// with; close its standard input first, or the first rung waits in vain. [`Tree`] reports when the server
 /// is gone. If the runtime shuts down first, the server's guard treats that as the death of the gateway:
 /// SIGTERM, 300 ms, SIGKILL.
 pub struct Handle {

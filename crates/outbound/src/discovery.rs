@@ -252,7 +252,7 @@ impl Learnt {
         self.tools.is_some()
     }
 
-    /// Replaces the fetched lists in what was known before.
+    /// Merges the fetched lists into the known offers.
     pub(crate) fn merge(self, known: Offers) -> Offers {
         Offers {
             unlisted: self.tools.is_none() && known.unlisted,

@@ -93,7 +93,8 @@ mod tests {
 
     proptest! {
         /// Compared with a simple model: every item comes out once unless it was removed, each key in
-        /// its own order, and no key is served twice while another one waits.
+        /// its own order, and no key is served twice while another one that has waited all along is
+        /// not served.
         #[test]
         fn every_item_comes_out_once_in_turn(steps in proptest::collection::vec((0_u8..4, 0_u64..5), 0..200)) {
             let mut queue = FairQueue::new();

@@ -174,7 +174,7 @@ pub(crate) fn identity(server: &Server) -> String {
         .iter()
         .filter(|field| field.part == Part::Surroundings);
     let surroundings: BTreeMap<_, _> = surroundings.map(|field| (field.key, field.value)).collect();
-    // Pins of servers without surroundings were written before surroundings were part of the identity.
+    // Left out if empty, so that pins from before surroundings were part of the identity stay valid.
     if !surroundings.is_empty() {
         pieces.push(Piece::Surroundings(surroundings));
     }

@@ -445,7 +445,8 @@ impl Drop for Guarded {
     }
 }
 
-/// `true` if a server has ever responded. A server that has not needs no time to clean up before it exits.
+/// `true` if a server has ever responded. A server that never responded needs no time to clean up before it
+/// exits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answers(Arc<AtomicBool>);
 

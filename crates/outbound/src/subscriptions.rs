@@ -1,5 +1,5 @@
-//! Resources that clients subscribed to: each has one subscription at its server, regardless of the
-//! number of subscribers, which is renewed on every new connection.
+//! Subscriptions of clients to resources. A server has one subscription per resource, regardless of
+//! the number of clients, and receives it again on every new connection.
 
 use std::{
     collections::BTreeMap,

@@ -282,8 +282,8 @@ impl Upstream {
         self.settings.load().request_timeout
     }
 
-    /// Waits until then for a connection other than the lost one. Starts the server if necessary, in this era
-    /// if it supports it. A failed start ends the wait.
+    /// Waits for a connection other than the lost one, up to the deadline. Starts the server if necessary, in
+    /// this era if it supports it. A failed start ends the wait.
     pub async fn ready(
         &self,
         until: Instant,
@@ -319,8 +319,8 @@ impl Upstream {
         }
     }
 
-    /// Waits until then for the server's offers. A list that is empty only because it was never fetched would
-    /// mislead.
+    /// Waits for the server's offers, up to the deadline. A list that is empty only because it was never
+    /// fetched would mislead.
     pub async fn offered(
         &self,
         until: Instant,

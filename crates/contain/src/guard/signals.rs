@@ -1,7 +1,7 @@
 //! Signals of a guard: the exit of a child wakes it, and signals from a terminal do not end it.
 //!
-//! The signals are handled rather than ignored or blocked, because the server would inherit the latter two
-//! but not handlers.
+//! The signals are handled rather than ignored or blocked, because the server would inherit ignored and
+//! blocked signals, but not handlers.
 
 #![expect(unsafe_code, reason = "there is no other way to handle a signal")]
 

@@ -75,8 +75,8 @@ impl Upstream {
         }
     }
 
-    /// Records which of these lists could not be fetched, and reports the news: a list that keeps failing for
-    /// the same reason is reported once.
+    /// Records which of these lists could not be fetched, and reports new failures: a list that keeps failing
+    /// for the same reason is reported once.
     pub(super) fn note_lists(&self, lists: Lists, missing: &Missing) {
         let news = {
             let mut known = self.missing.lock();
