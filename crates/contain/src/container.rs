@@ -1,8 +1,8 @@
 //! Servers in containers, through the command line of docker or podman.
 //!
-//! The engine's command, `ENGINE run -i --rm …`, is the contained process; the container itself is the
-//! engine's child and not ours. So it has a name that says whose it is, and labels, and is stopped, killed
-//! and removed by that name through the engine.
+//! The engine's command, `ENGINE run -i --rm …`, is the contained process; the container itself is a child of
+//! the engine and not of the guard. So the container gets a name that identifies its gateway and server, and
+//! labels, and is stopped, killed and removed by that name through the engine.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -19,12 +19,12 @@ use crate::{
     program::find_program,
 };
 
-/// The label that names the instance of the gateway that a container belongs to.
+/// The label that names the gateway instance that a container belongs to.
 pub(crate) const INSTANCE_LABEL: &str = "switchboard.instance";
 /// The label that names the server that a container runs.
 const SERVER_LABEL: &str = "switchboard.server";
 
-/// A container engine: the words that its commands start with, and their environment.
+/// A container engine: the first words of its commands, and their environment.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Engine {
     command: Vec<String>,
@@ -32,8 +32,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine by its command, such as `podman`, and what is to come before every subcommand, such
-    /// as `--cgroup-manager=cgroupfs`.
+    /// An engine with this command, such as `podman`, and options that precede every subcommand, such as
+    /// `--cgroup-manager=cgroupfs`.
     pub fn new(
         program: impl Into<String>,
         options: impl IntoIterator<Item = impl Into<String>>,
@@ -46,7 +46,7 @@ impl Engine {
         }
     }
 
-    /// Takes from these variables the ones that engines need. An engine inherits no others.
+    /// Takes the variables that engines need from these. An engine inherits no others.
     #[must_use]
     pub fn inherit(mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let variables = variables.into_iter();
@@ -54,16 +54,16 @@ impl Engine {
         self
     }
 
-    /// The engine that is installed: `docker` or else `podman`, as found in this search path. Relative
-    /// directories do not count.
+    /// Finds the installed engine: `docker`, or else `podman`, in this search path. Relative directories are
+    /// ignored.
     pub fn detect(path: &OsStr) -> Option<Self> {
         let find = |program: &str| find_program(program.as_ref(), Some(path));
         let file = ["docker", "podman"].into_iter().find_map(find)?;
         Some(Self::new(file.to_str()?, [""; 0]))
     }
 
-    /// The same engine by the file of its command, if there is one: its commands then run that file, whatever is put
-    /// into the search path later.
+    /// The same engine with its command resolved to a file, if there is one. Its commands then run that file,
+    /// regardless of later changes to the search path.
     #[must_use]
     pub fn located(mut self) -> Self {
         let file = self
@@ -75,7 +75,7 @@ impl Engine {
         self
     }
 
-    /// The engine's name, for people.
+    /// The engine's name, for display.
     pub fn name(&self) -> &str {
         let program = self.command.first().map_or("", String::as_str);
         program.rsplit('/').next().unwrap_or(program)
@@ -85,7 +85,7 @@ impl Engine {
         &self.command
     }
 
-    /// The file of its command, as far as there is one.
+    /// The file of its command, if it is found.
     pub fn file(&self) -> Option<PathBuf> {
         let path = self.env.iter().find(|(name, _)| name == "PATH");
         find_program(
@@ -94,7 +94,7 @@ impl Engine {
         )
     }
 
-    /// The variables that it inherits.
+    /// The variables that the engine inherits.
     pub fn variables(&self) -> &[(OsString, OsString)] {
         &self.env
     }
@@ -107,8 +107,8 @@ impl Engine {
         self.env.push(variable);
     }
 
-    /// A command of the engine, such as `["rm", "-f", "NAME"]`, with the engine's environment and no other, in
-    /// a directory that holds nothing of others. None if the engine is not there.
+    /// A command of the engine, such as `["rm", "-f", "NAME"]`, with only the engine's environment, in a
+    /// directory that other users cannot write to. `None` if the engine is not found.
     pub(crate) fn run(&self, words: &[&str]) -> Option<Command> {
         let (program, options) = self.command.split_first()?;
         let mut command = Command::new(self.file()?);
@@ -123,7 +123,7 @@ impl Engine {
     }
 }
 
-/// Values may be secrets.
+/// Omits the environment, because values may be secrets.
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
@@ -132,21 +132,21 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// A directory or file of this machine that a container sees.
+/// A directory or file of the host that is mounted into a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Where it is here. An absolute path.
+    /// Path on the host. It is absolute.
     pub source: PathBuf,
-    /// Where it is to be seen in the container.
+    /// Path in the container.
     pub target: PathBuf,
-    /// Whether it may be changed from inside.
+    /// The container may write to it.
     pub writable: bool,
 }
 
-/// What to run in a container, and what it may do.
+/// A container to run, and its permissions.
 ///
 /// By default it has no network, no capabilities, no way to gain privileges, 1 GiB of memory and 256
-/// processes. What it writes is not kept in the engine's logs.
+/// processes. The engine does not log its output.
 #[derive(Clone)]
 pub struct Container {
     pub(crate) image: String,
@@ -162,8 +162,7 @@ pub struct Container {
 }
 
 impl Container {
-    /// Runs `image`, with the command that it names itself unless there are
-    /// [`args`](crate::Launch::args).
+    /// Runs `image`, with the image's own command unless there are [`args`](crate::Launch::args).
     pub fn new(image: impl Into<String>) -> Self {
         Self {
             image: image.into(),
@@ -179,8 +178,8 @@ impl Container {
         }
     }
 
-    /// Sets an environment variable inside. Its value does not show in the command line, unless the name is one
-    /// that the engine's own command heeds, such as `PATH` or `DOCKER_HOST`.
+    /// Sets an environment variable in the container. Its value does not appear in the command line, unless
+    /// the engine's own command uses a variable of that name, such as `PATH` or `DOCKER_HOST`.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env
@@ -188,56 +187,56 @@ impl Container {
         self
     }
 
-    /// The most memory, as the engine writes it: `512m`. None: no limit.
+    /// Limits the memory, in the engine's notation: `512m`. `None`: no limit.
     #[must_use]
     pub fn memory(mut self, memory: Option<String>) -> Self {
         self.memory = memory;
         self
     }
 
-    /// The most processor time, as the engine writes it: `1.5`. None: no limit.
+    /// Limits the processor time, in the engine's notation: `1.5`. `None`: no limit.
     #[must_use]
     pub fn cpus(mut self, cpus: Option<String>) -> Self {
         self.cpus = cpus;
         self
     }
 
-    /// The most processes. None: no limit.
+    /// Limits the number of processes. `None`: no limit.
     #[must_use]
     pub fn pids(mut self, pids: Option<u32>) -> Self {
         self.pids = pids;
         self
     }
 
-    /// The engine's network to join, such as `bridge`. None: the one that the engine takes by itself.
+    /// Selects the engine's network to join, such as `bridge`. `None`: the engine's default.
     #[must_use]
     pub fn network(mut self, network: Option<String>) -> Self {
         self.network = network;
         self
     }
 
-    /// Lets it see a part of this machine.
+    /// Mounts a part of the host's file system.
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
         self.mounts.push(mount);
         self
     }
 
-    /// Makes its own file system one that cannot be written to.
+    /// Makes the container's own file system read-only.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// Adds an argument for the engine's `run`. It comes after ours, and may undo them.
+    /// Adds an argument for the engine's `run`. It follows the gateway's arguments, and may override them.
     #[must_use]
     pub fn run_arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.run_args.push(arg.as_ref().to_owned());
         self
     }
 
-    /// What is to be run on this machine.
+    /// The engine's command that runs this container.
     pub(crate) fn command(
         &self,
         engine: &Engine,
@@ -275,7 +274,7 @@ impl Container {
         }
         option("--cap-drop", "ALL");
         option("--security-opt", "no-new-privileges");
-        // The protocol's messages are not the engine's to keep on disk.
+        // The engine must not store the protocol's messages on disk.
         option("--log-driver", "none");
         if self.read_only {
             words.push("--read-only".into());
@@ -311,7 +310,7 @@ impl fmt::Debug for Container {
 }
 
 impl Mount {
-    /// As the engines read it: values between commas, quoted as in a table.
+    /// The mount in the engines' notation: comma-separated fields, quoted as in CSV.
     fn words(&self) -> OsString {
         let mut words = OsString::from("type=bind");
         for (name, path) in [("source", &self.source), ("target", &self.target)] {
@@ -334,19 +333,19 @@ impl Mount {
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) words: Vec<OsString>,
-    /// For the command, which passes it on.
+    /// Environment of the command, which passes it on.
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) named: Named,
 }
 
-/// A container that runs, or ran.
+/// A container that runs or ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) engine: Engine,
     pub(crate) name: String,
 }
 
-/// How long the engine may take to kill a container, and again to remove it.
+/// The time for the engine to kill a container, and again to remove it.
 pub(crate) const ENGINE_TIME: Duration = Duration::from_secs(3);
 
 impl Named {
@@ -366,7 +365,7 @@ impl Named {
     }
 }
 
-/// A server's name as part of a container's.
+/// A server's name as a part of a container's name.
 fn plain(name: &str) -> String {
     name.chars()
         .take(40)
@@ -385,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_cannot_break_out_of_a_name() {
+    fn server_cannot_inject_into_the_container_name() {
         let run = Container::new("img").command(
             &Engine::new("docker", [""; 0]),
             &"main".parse().unwrap(),
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_none_unless_one_is_named_or_left_to_the_engine() {
+    fn network_defaults_to_none() {
         let networks = |container: Container| {
             let run = container.command(
                 &Engine::new("docker", [""; 0]),
@@ -418,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_has_whole_seconds_and_never_none() {
+    fn stop_time_is_at_least_one_second() {
         let named = Named {
             engine: Engine::new("/bin/sh", [""; 0]),
             name: "x".into(),
@@ -438,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_holds_any_path() {
+    fn mount_accepts_any_path() {
         let mount = Mount {
             source: "/a,b \"c\"".into(),
             target: "/data".into(),

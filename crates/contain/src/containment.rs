@@ -1,4 +1,4 @@
-//! Starting servers from the gateway: the guard, its socket and the server's pipes.
+//! Starts servers from the gateway: the guard, its socket and the server's pipes.
 
 use std::{
     fmt,
@@ -33,7 +33,7 @@ use crate::{
     report::Step,
 };
 
-/// Starts servers so that nothing of them stays behind. A clone is the same.
+/// Starts servers so that nothing of them stays behind. Clones share their state.
 #[derive(Clone)]
 pub struct Containment {
     guard_program: PathBuf,
@@ -46,14 +46,15 @@ pub struct Containment {
 pub(crate) type OnStep = Arc<dyn Fn(&str, &Step) + Send + Sync>;
 
 struct Shared {
-    /// How many servers are not gone.
+    /// The number of servers that are not gone.
     live: watch::Sender<usize>,
-    /// How often all were to be killed.
+    /// The number of calls of `kill_all`.
     kills: watch::Sender<usize>,
 }
 
 impl Containment {
-    /// For one instance of the gateway, with its records in the directory `records`, which is created if it does not exist.
+    /// Creates a containment for one gateway instance, with its records in the directory `records`, which is
+    /// created if it does not exist.
     pub fn new(records: impl Into<PathBuf>, instance: Instance) -> io::Result<Self> {
         let records = path::absolute(records.into())?;
         records::create(&records)?;
@@ -69,7 +70,7 @@ impl Containment {
         })
     }
 
-    /// The program to run as a guard, which is this one by default. It has to call
+    /// Sets the program to run as a guard, which is this one by default. It has to call
     /// [`guard_main`](crate::guard_main).
     #[must_use]
     pub fn guard_program(mut self, program: impl Into<PathBuf>) -> Self {
@@ -77,16 +78,16 @@ impl Containment {
         self
     }
 
-    /// Is told each step of each server, by the server's name. It must not block.
+    /// Sets a callback for each step of each server. It receives the server's name and must not block.
     #[must_use]
     pub fn on_step(mut self, on_step: impl Fn(&str, &Step) + Send + Sync + 'static) -> Self {
         self.on_step = Arc::new(on_step);
         self
     }
 
-    /// Starts a server, and waits until it has started or could not be.
+    /// Starts a server, and waits until it has started or failed to start.
     ///
-    /// Should this be dropped while it waits, then what was started is stopped.
+    /// If the future is dropped while it waits, the server is stopped.
     pub async fn launch(&self, launch: &Launch) -> Result<Contained, LaunchError> {
         let program = || launch.describe();
         let commission = self.commission(launch);
@@ -102,8 +103,8 @@ impl Containment {
         let guard = self.guard(&launch.name, &commission.marker);
         let (pipes, child, control) = guard.map_err(guard_failed)?;
 
-        // Unbounded, because `Drop` sends here and cannot wait. Only the gateway's own code gives orders, a
-        // few for each server, and the monitor reads them for as long as the server runs.
+        // Unbounded, because `Drop` sends here and cannot wait. Only the gateway's own code sends orders, a
+        // few for each server, and the monitor reads them while the server runs.
         let (orders, receiver) = mpsc::unbounded_channel();
         let (state, watched) = watch::channel(State::default());
         let (started, starting) = oneshot::channel();
@@ -130,7 +131,7 @@ impl Containment {
         };
         tokio::spawn(monitor.run(bytes));
 
-        // Without an answer when the guard was killed, perhaps because it took too long.
+        // The channel closes if the guard was killed, perhaps because it took too long.
         let answer = starting.await;
         match answer.map_err(|_| guard_failed(io::ErrorKind::UnexpectedEof.into()))? {
             Ok(()) => Ok(Contained {
@@ -153,15 +154,15 @@ impl Containment {
         }
     }
 
-    /// Ends everything at once, with SIGKILL: what was launched so far.
+    /// Kills all servers that were launched so far, with SIGKILL.
     pub fn kill_all(&self) {
         self.shared.kills.send_modify(|kills| *kills += 1);
     }
 
-    /// Waits until nothing is left of all that was launched. They are not stopped by this.
+    /// Waits until nothing is left of the servers that were launched. Does not stop them.
     pub async fn all_gone(&self) {
         let mut live = self.shared.live.subscribe();
-        // The sender is here.
+        // The sender is in `self`, so this cannot fail.
         let _ = live.wait_for(|live| *live == 0).await;
     }
 
@@ -207,8 +208,8 @@ impl Containment {
         })
     }
 
-    /// Starts a guard, with the server's ends of the pipes on their way to it. It has no variable but the
-    /// marker: the server may read the environment of its parent.
+    /// Starts a guard and sends it the server's ends of the pipes. The marker is its only variable, because
+    /// the server may read the environment of its parent.
     fn guard(&self, name: &str, marker: &Marker) -> io::Result<(Pipes, Child, UnixStream)> {
         let (ours, theirs) = StdUnixStream::pair()?;
         let (stdin, server_stdin) = pipe::pipe()?;
@@ -248,16 +249,16 @@ impl fmt::Debug for Containment {
     }
 }
 
-/// How long those may stay that a server leaves behind, before they are asked to leave.
+/// Time for which processes that a server leaves behind may stay before they are sent SIGTERM.
 const LEFTOVERS: Duration = Duration::from_millis(500);
-/// The same for a container, of which the engine has to clean up.
+/// The same for a container, after which the engine has to clean up.
 const CONTAINER_LEFTOVERS: Duration = Duration::from_secs(5);
-/// And at most after they were asked.
+/// Time between their SIGTERM and SIGKILL.
 const LEFTOVERS_TERM: Duration = Duration::from_secs(2);
 
 type Pipes = (pipe::Sender, pipe::Receiver, pipe::Receiver);
 
-/// This very program, even if its file has been replaced since.
+/// This program, even if its file has been replaced since.
 #[cfg(target_os = "linux")]
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
 fn own_program() -> io::Result<PathBuf> {
@@ -287,7 +288,7 @@ fn pid(id: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(id).ok()?)
 }
 
-/// One server that is not gone.
+/// Counts one server that is not gone.
 pub(crate) struct Counted(Arc<Shared>);
 
 impl Counted {

@@ -1,9 +1,8 @@
-//! What the gateway and a guard say to each other over their socket.
+//! The protocol between the gateway and a guard.
 //!
-//! First the gateway sends one byte with the server's three pipes, then the [`Commission`]: fields that
-//! end with a zero byte, which no argument and no path can hold, and an empty field at the end. From
-//! then on both send lines, [`Order`]s and [`Report`]s. The socket's end is news too: whoever sees it
-//! knows that the other has died.
+//! First the gateway sends one byte with the server's three pipes, then the [`Commission`]: fields that end
+//! with a zero byte, which no argument or path can contain, and an empty field at the end. From then on both
+//! sides send lines, [`Order`]s and [`Report`]s. When the socket closes, the other side has died.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -22,18 +21,18 @@ use crate::{
     report::Rung,
 };
 
-/// The most that a commission may take. The system refuses arguments and environments far below.
+/// The largest commission, in bytes. The system's own limits on arguments and environments are far lower.
 pub(crate) const COMMISSION_BYTES: usize = 8 * 1024 * 1024;
-/// The longest line.
+/// The longest line, in bytes.
 pub(crate) const LINE_BYTES: usize = 4 * 1024;
 
-/// What a guard is to start and how.
+/// The server that a guard has to start, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Commission {
     pub(crate) name: String,
-    /// The program as it is to see itself.
+    /// The program, as its `argv[0]`.
     pub(crate) program: OsString,
-    /// The file to start, unless it is to be looked up.
+    /// The file to start, if it has already been looked up.
     pub(crate) file: Option<PathBuf>,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -41,13 +40,13 @@ pub(crate) struct Commission {
     pub(crate) marker: Marker,
     /// The directory of records.
     pub(crate) records: PathBuf,
-    /// How long those may stay that a server leaves behind, before and after they are asked.
+    /// Times for which processes that the server leaves behind may stay, before and after SIGTERM.
     pub(crate) leftovers: Ladder,
     pub(crate) container: Option<Named>,
 }
 
 impl Commission {
-    /// As bytes; or what cannot be said, because no program can be given it either.
+    /// Encodes the commission. Fails for values that cannot be passed to a program either.
     pub(crate) fn encode(&self) -> io::Result<Vec<u8>> {
         let mut out = Fields(Vec::new());
         out.field(b'n', self.name.as_bytes())?;
@@ -77,7 +76,7 @@ impl Commission {
         Ok(out.0)
     }
 
-    /// Reads what [`encode`](Self::encode) wrote, without the empty field at its end.
+    /// Decodes the output of [`encode`](Self::encode), without the empty field at its end.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut name = None;
         let mut program = None;
@@ -177,7 +176,7 @@ fn text(bytes: &[u8]) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
 }
 
-/// From the gateway to the guard.
+/// A message from the gateway to the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Stop(Ladder),
@@ -201,25 +200,25 @@ impl Order {
     }
 }
 
-/// Why a server did not start.
+/// The reason why a server did not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotStarted {
     pub(crate) failure: StartFailure,
     pub(crate) errno: i32,
-    /// The interpreter that was not found, for people.
+    /// The interpreter that was not found, for display.
     pub(crate) interpreter: Option<String>,
 }
 
-/// From the guard to the gateway.
+/// A message from the guard to the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// With when it started, where that can be known.
+    /// `leader` has the start time, on systems where that is known.
     Started {
         pid: u32,
         leader: Option<Identity>,
     },
     Failed(NotStarted),
-    /// With the status as the system gave it.
+    /// The exit status, as reported by the system.
     Exited(i32),
     SentTerm(usize),
     SentKill(usize),
@@ -298,7 +297,7 @@ impl Report {
     }
 }
 
-/// A text for people, so that it fits on a line.
+/// Makes a text for display fit on one line.
 fn clean(text: &str) -> String {
     let printable = text
         .chars()
@@ -319,10 +318,10 @@ fn parse_ladder(words: &str) -> Option<Ladder> {
     })
 }
 
-/// No rung takes longer than a day, so that no sum of times overflows.
+/// The longest time of a rung: one day, so that no sum of times overflows.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// Cuts what was read into lines. A line that is too long is thrown away.
+/// Splits input into lines. A line that is too long is discarded.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     buffer: Vec<u8>,
@@ -346,8 +345,8 @@ impl Lines {
     }
 }
 
-/// Reads bytes as everything that goes over the socket, in both directions, for the fuzz target. What can be
-/// read and sent says the same once more.
+/// Parses bytes as every message of the protocol, in both directions, for the fuzz target. A message that
+/// parses must survive another round trip.
 #[doc(hidden)]
 #[allow(clippy::missing_panics_doc, reason = "to panic is what a check is for")]
 pub fn check_control(bytes: &[u8]) {
@@ -362,7 +361,7 @@ pub fn check_control(bytes: &[u8]) {
             assert_eq!(Order::parse(order.line().trim_end()), Some(order));
         }
         match Report::parse(&line) {
-            // A text for people, which is cut and cleaned when it is sent.
+            // Text for display, which is shortened and cleaned when it is sent.
             Some(report @ (Report::Unrecorded(_) | Report::Failed(_))) => {
                 assert!(report.line().len() <= LINE_BYTES);
             }
@@ -409,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commission_arrives_as_it_was_sent() {
+    fn commission_survives_a_round_trip() {
         let sent = commission();
         let bytes = sent.encode().unwrap();
         assert!(bytes.ends_with(&[0, 0]));
@@ -417,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_program_can_be_given_is_refused() {
+    fn values_that_no_program_accepts_are_refused() {
         let zero = Commission {
             args: vec!["a\0b".into()],
             ..commission()
@@ -435,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_back_as_they_were() {
+    fn orders_and_reports_survive_a_round_trip() {
         for order in [Order::Stop(Ladder::PROCESS), Order::Kill] {
             assert_eq!(Order::parse(order.line().trim_end()), Some(order));
         }

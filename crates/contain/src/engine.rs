@@ -1,4 +1,4 @@
-//! Running a command, such as that of a container engine, for a bounded time.
+//! Runs a command, such as that of a container engine, for a bounded time.
 
 use std::{
     io::Read,
@@ -10,19 +10,21 @@ use std::{
 
 use crate::container::{ENGINE_TIME, Named};
 
-/// Kills and removes a container, as far as the engine can be reached. Whether it said that it did.
+/// Kills and removes a container, if the engine can be reached. Returns `true` if the engine reported
+/// the removal.
 pub(crate) fn end_container(container: &Named) -> bool {
-    // One that does not run cannot be killed, so that only the removal counts.
+    // A container that does not run cannot be killed, so only the removal counts.
     let _ = run(container.kill(), ENGINE_TIME);
     run(container.remove(), ENGINE_TIME).is_some()
 }
 
-/// Runs a command of an engine for at most `time`, and gives what it wrote if it went well. Blocks.
+/// Runs a command of an engine for at most `time`, and returns its output if it succeeds. Blocks.
 pub(crate) fn run(command: Option<Command>, time: Duration) -> Option<String> {
     output_within(&mut command?, time, OUTPUT_BYTES)
 }
 
-/// Runs a command for at most `time`, and gives up to `most` bytes of its output if it succeeds. Blocks.
+/// Runs a command for at most `time`, and returns up to `most` bytes of its output if it succeeds.
+/// Blocks.
 pub fn output_within(command: &mut Command, time: Duration, most: u64) -> Option<String> {
     let until = Instant::now() + time;
     let mut child = command
@@ -43,15 +45,15 @@ pub fn output_within(command: &mut Command, time: Duration, most: u64) -> Option
             }
         }
     };
-    // What it started may hold its output open for longer than it is there itself.
+    // A child of the command may keep its output open after the command has exited.
     let left = until.saturating_duration_since(Instant::now());
     let output = output?.recv_timeout(left).ok()?;
     status.success().then_some(output)
 }
 
-/// The most that is read of what an engine says.
+/// The most bytes that are read of an engine's output.
 const OUTPUT_BYTES: u64 = 1024 * 1024;
-/// How often to look whether a command is done.
+/// Interval between checks for the end of a command.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 fn read(stdout: ChildStdout, most: u64) -> mpsc::Receiver<String> {
@@ -59,7 +61,7 @@ fn read(stdout: ChildStdout, most: u64) -> mpsc::Receiver<String> {
     thread::spawn(move || {
         let mut output = Vec::new();
         let _ = stdout.take(most).read_to_end(&mut output);
-        // Nobody waits any more if it took too long.
+        // If the command took too long, the receiver is gone.
         let _ = sender.send(String::from_utf8_lossy(&output).into_owned());
     });
     receiver

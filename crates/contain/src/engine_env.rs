@@ -1,11 +1,11 @@
-//! The environment variables that an engine's command heeds itself, and those that it is given.
+//! The environment variables that an engine's command uses itself, and the ones that it inherits.
 
 use std::ffi::OsStr;
 
-/// The variables that the engine's command heeds and needs: to find its programs, its configuration, its
+/// The variables that the engine's command uses and needs: to find its programs, its configuration, its
 /// daemon, a registry.
 const HEEDED_AND_NEEDED: [&str; 4] = [
-    // The system, and what podman starts.
+    // The system, and the programs that podman starts.
     "PATH HOME USER TMPDIR SSH_AUTH_SOCK DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR",
     // Go, in which both engines are written.
     "SSL_CERT_DIR SSL_CERT_FILE",
@@ -18,40 +18,40 @@ const HEEDED_AND_NEEDED: [&str; 4] = [
      PODMAN_CONNECTIONS_CONF PODMAN_USERNS REGISTRY_AUTH_FILE STORAGE_DRIVER STORAGE_OPTS",
 ];
 
-/// The variables that the engine's command heeds and is not given.
+/// The variables that the engine's command uses and does not inherit.
 const HEEDED: [&str; 4] = [
-    // The system, and what podman starts.
+    // The system, and the programs that podman starts.
     "SHELL PWD NOTIFY_SOCKET DBUS_SYSTEM_BUS_ADDRESS XDG_CACHE_HOME XDG_CONFIG_DIRS XDG_DATA_DIRS",
-    // The loader, with which others share their beginning.
+    // The loader. Full names, because other variables share the prefix.
     "GLIBC_TUNABLES LD_AUDIT LD_BIND_NOT LD_BIND_NOW LD_DEBUG LD_DEBUG_OUTPUT LD_DYNAMIC_WEAK LD_HWCAP_MASK \
      LD_LIBRARY_PATH LD_ORIGIN_PATH LD_PRELOAD LD_PROFILE LD_PROFILE_OUTPUT LD_SHOW_AUXV LD_TRACE_LOADED_OBJECTS",
     // Go, in which both engines are written.
     "GODEBUG GOGC GOMAXPROCS GOMEMLIMIT GOTRACEBACK",
-    // Ours.
+    // The gateway's marker.
     crate::instance::MARKER,
 ];
 
-/// The variables that the engine's command needs and a server may have values of its own for.
+/// The variables that the engine's command needs, and for which a server may have its own values.
 const NEEDED: [&str; 1] =
     ["ALL_PROXY HTTPS_PROXY HTTP_PROXY NO_PROXY http_proxy https_proxy no_proxy LANG"];
 
-/// Tests if an environment variable means something to the engine's command itself, or to the loader that
-/// starts it, so that it cannot be handed on through its environment.
+/// Tests if an environment variable has a meaning to the engine's command itself, or to the loader that
+/// starts it, so that it cannot be passed on through its environment.
 ///
-/// By whole names, since a value that is not handed on so is seen by all in the list of processes: many a key
-/// starts like one of these. Those of the engines' own variables that hold secrets are left out for that
-/// reason, such as `DOCKER_AUTH_CONFIG`. At worst the engine fetches an image with them.
+/// Full names are compared, because a value that cannot be passed on that way is visible to all in the
+/// process list, and many keys share a prefix with these. For the same reason, engine variables that hold
+/// secrets are left out, such as `DOCKER_AUTH_CONFIG`. At worst, the engine uses them to pull an image.
 pub(crate) fn is_engine_env(name: &OsStr) -> bool {
     let has_prefix = |prefix: &str| name.as_encoded_bytes().starts_with(prefix.as_bytes());
     is_listed(&HEEDED_AND_NEEDED, name)
         || is_listed(&HEEDED, name)
-        // Podman's with itself, and those of the loader of macOS: nobody else names anything so.
+        // Podman's internal variables, and those of the macOS loader; no other program uses these prefixes.
         || has_prefix("_CONTAINERS_")
         || has_prefix("DYLD_")
 }
 
-/// Reports whether the engine's command needs this variable of the gateway's environment. Those of the loader
-/// and of Go, which change how a program runs, are not among them.
+/// Tests if the engine's command needs this variable of the gateway's environment. Variables of the loader
+/// and of Go, which change the way a program runs, do not count.
 pub(crate) fn is_needed(name: &OsStr) -> bool {
     is_listed(&HEEDED_AND_NEEDED, name) || is_listed(&NEEDED, name)
 }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_not_shown_for_how_it_begins() {
+    fn keys_with_a_shared_prefix_stay_hidden() {
         for name in [
             "GOOGLE_API_KEY",
             "GOPATH_TOKEN",

@@ -1,4 +1,4 @@
-//! Why a server could not be started.
+//! Errors of starting a server.
 
 use std::{
     borrow::Cow,
@@ -9,7 +9,7 @@ use std::{
 const INVALID: &str = "its arguments or its environment are not valid";
 const GUARD_FAILED: &str = "the guard that looks after it failed";
 
-/// Why a server could not be started.
+/// The reason why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -20,45 +20,45 @@ pub enum LaunchError {
         program: String,
         /// Its working directory.
         cwd: PathBuf,
-        /// What was wrong.
+        /// The kind of failure.
         failure: StartFailure,
         /// The interpreter that its first line names, if that was not found.
         interpreter: Option<String>,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// What was asked for can be given to no program.
+    /// The settings cannot be passed to any program.
     #[error("cannot start `{program}`: {INVALID}")]
     Invalid {
         /// The program.
         program: String,
-        /// What is wrong with it.
+        /// The problem with the settings.
         #[source]
         source: io::Error,
     },
-    /// The process that was to look after it did not start, or was killed, so that it was not started or has been ended.
+    /// The guard did not start or was killed, so the server was not started or has been ended.
     #[error("cannot start `{program}`: {GUARD_FAILED}")]
     Guard {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
 }
 
-/// What was wrong with a program that did not start.
+/// The reason why a program did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartFailure {
-    /// There is no such command.
+    /// The command does not exist.
     NotFound,
-    /// The file is there, but not the interpreter that it names.
+    /// The file exists, but not the interpreter that it names.
     Interpreter,
-    /// It may not be executed.
+    /// The file may not be executed.
     PermissionDenied,
-    /// It is not a program. Many systems take such a file for a shell script, and start it.
+    /// The file is not a program. Many systems run such a file as a shell script.
     NotExecutable,
     /// The working directory is missing, or may not be entered.
     WorkingDirectory,
@@ -127,7 +127,7 @@ impl StartFailure {
 }
 
 impl LaunchError {
-    /// The message without the program, and without anything that its file says.
+    /// The message without the program and without any text from its file.
     pub fn reason(&self) -> Cow<'_, str> {
         match self {
             Self::Start { failure, cwd, .. } => failure.reason(cwd, None),
@@ -136,8 +136,8 @@ impl LaunchError {
         }
     }
 
-    /// The interpreter that the first line of the program names, if that was not found. The file may be anyone's, so this
-    /// is for people only.
+    /// The interpreter that the program's first line names, if that was not found. The content of the file is
+    /// not trusted, so show this only to users, not to agents.
     pub fn interpreter(&self) -> Option<&str> {
         match self {
             Self::Start { interpreter, .. } => interpreter.as_deref(),
@@ -159,7 +159,7 @@ impl LaunchError {
         })
     }
 
-    /// Whether trying again is of no use until a person has changed something.
+    /// Tests if retrying is useless until a user has changed something.
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Start { failure, .. } => *failure != StartFailure::Other,
@@ -169,18 +169,18 @@ impl LaunchError {
     }
 }
 
-/// Programs that start others. A name of which one is the beginning may have been taken for a path, for the sake of a
-/// slash in an argument.
+/// Programs that start others. If a missing program's name begins with one of these and a space, the command
+/// line was probably taken for a path because an argument contains a slash.
 const LAUNCHERS: [&str; 14] = [
     "bun", "bunx", "deno", "docker", "node", "npm", "npx", "pipx", "pnpm", "podman", "python",
     "python3", "uv", "uvx",
 ];
 
-/// Advice for a program that was not found, if its arguments seem to stand in its name.
+/// Advice for a program that was not found, if its name seems to include arguments.
 pub fn split_advice(program: &str) -> Option<String> {
     let (path, rest) = program.split_once(' ')?;
     let name = path.rsplit('/').next().unwrap_or(path);
-    // Else it may be a path with a space in it.
+    // Otherwise it may be a path that contains a space.
     (name == path || LAUNCHERS.contains(&name)).then(|| {
         format!(
             "keep `{name}` in `command`, and move `{}` to `args`, each word on its own",
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn command_with_its_arguments_is_told_apart() {
+    fn command_that_includes_arguments_is_recognised() {
         let hint = |program: &str| {
             let error = LaunchError::Start {
                 program: program.to_owned(),
@@ -228,7 +228,7 @@ mod tests {
         for program in ["npx", "/opt/My Tools/server"] {
             assert_eq!(hint(program), "check the spelling and PATH");
         }
-        // A path was made of it, for the slash in its argument.
+        // It was resolved as a path, because its argument contains a slash.
         assert!(hint("/opt/ada/npx -y @scope/server").starts_with("keep `npx` in `command`"));
         assert_eq!(
             hint("npx -y foo"),

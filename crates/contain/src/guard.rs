@@ -1,11 +1,11 @@
-//! The guard: one small process per server, its parent and the one that its orphans fall to.
+//! The guard: one small process per server, which is the parent of the server and of its orphans.
 //!
-//! It stands outside the data path, for the server has the gateway's pipes themselves. It waits for three
-//! things: an order from the gateway, the end of a child, and time to pass. The server's tree is gone when
-//! the guard has no children left: whoever loses its parent becomes a child of the guard, however
-//! it was started, so that no descendant is ever out of reach.
+//! It is outside the data path, because the server holds the gateway's pipes itself. It waits for three
+//! things: an order from the gateway, the exit of a child, and a timeout. The server's tree is gone when the
+//! guard has no children left: a process that loses its parent becomes a child of the guard, however it was
+//! started, so no descendant is ever out of reach.
 //!
-//! There is no runtime here and no thread.
+//! There is no runtime here and no second thread.
 
 mod rungs;
 mod signals;
@@ -37,15 +37,15 @@ use self::{
     signals::Children,
 };
 
-/// The first argument of a process that is to be a guard.
+/// The first argument of a guard process.
 ///
 /// A program that uses this crate calls [`guard_main`] if its first argument is this one, before it does
 /// anything else: no runtime, no thread, no file.
 pub const GUARD_ARGUMENT: &str = "__guard";
 
-/// Is a guard until nothing of its server is left. `args` are those of the program, with the program's name.
+/// Runs as a guard until nothing of its server is left. `args` are those of the program, including its name.
 pub fn guard_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    // The name of the server is there for people who look at the list of processes.
+    // The name of the server is only there to be seen in the process list.
     drop(args);
     signals::close_inherited();
     let guard = match start::prepare() {
@@ -57,37 +57,37 @@ pub fn guard_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             );
             return ExitCode::from(2);
         }
-        // The gateway sees the end of the socket, and why if there was anything to tell.
+        // The gateway sees the socket close, after a report of the reason if there was one.
         Err(start::NotStarted::Failed) => return ExitCode::FAILURE,
     };
     guard.run();
     ExitCode::SUCCESS
 }
 
-/// How often to look again for those that do not die at once, and when nothing tells of an end.
+/// Interval of checks for processes that do not die at once, or whose exit is not signalled.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// And for those that do not die for a while: a process may hang in the kernel.
+/// Interval of checks for processes that stay for longer: a process may hang in the kernel.
 const LOOK_AGAIN_LATE: Duration = Duration::from_secs(1);
-/// When that begins.
+/// Time after which the longer interval is used.
 const LATE: Duration = Duration::from_secs(2);
 
 struct Guard {
-    /// None when the gateway has died.
+    /// `None` if the gateway has died.
     control: Option<UnixStream>,
     lines: Lines,
     children: Children,
     rungs: Rungs,
     leader: Pid,
     leader_left: bool,
-    /// The record on disk, and where.
+    /// The directory of records, and the record of this server.
     records: PathBuf,
     record: Option<Record>,
     container: Option<Named>,
-    /// A command of the engine at work.
+    /// A running command of the engine.
     helper: Option<Helper>,
-    /// The container was removed, as far as that can be done.
+    /// The removal of the container was attempted.
     removed: bool,
-    /// Since when all are being killed.
+    /// Time since which all processes are being killed.
     insisting_since: Option<Instant>,
     killed: usize,
 }
@@ -97,7 +97,7 @@ struct Helper {
     until: Instant,
 }
 
-/// Whether there is still a child.
+/// The presence of children.
 #[derive(PartialEq, Eq)]
 enum Family {
     Some,
@@ -116,7 +116,7 @@ impl Guard {
         self.report(&Report::Gone { rung, took });
     }
 
-    /// Takes note of all that has happened, and does what is to be done. Whether that was all.
+    /// Processes all pending events, and acts on them. Returns `true` when nothing is left to do.
     fn step(&mut self) -> bool {
         let family = self.reap();
         self.read_orders();
@@ -132,7 +132,7 @@ impl Guard {
             self.end_helper();
         }
         self.handle(Event::Tick);
-        // What the engine's last command leaves behind has no reason to stay.
+        // Processes that the engine's last command leaves behind have no reason to stay.
         if (self.rungs.is_insisting() || self.removed) && self.helper.is_none() {
             self.insisting_since.get_or_insert(now);
             self.kill_all();
@@ -140,7 +140,8 @@ impl Guard {
         false
     }
 
-    /// The tree is gone. What is left is the container, if there is one.
+    /// The process tree is gone. Removes the container, if there is one. Returns `true` when nothing is left
+    /// to do.
     fn nobody_left(&mut self) -> bool {
         if let Some(container) = self.container.clone()
             && !self.removed
@@ -152,7 +153,7 @@ impl Guard {
     }
 
     fn handle(&mut self, event: Event) {
-        // The last command is at work. It has its own bound, and nothing may cut in.
+        // The removal is running. It has its own time limit and must not be interrupted.
         if self.removed {
             return;
         }
@@ -163,7 +164,7 @@ impl Guard {
         }
     }
 
-    /// SIGTERM to all; a container is asked through its engine.
+    /// Sends SIGTERM to all processes; a container is stopped through its engine.
     fn ask(&mut self, time: Duration) {
         if let Some(container) = self.container.clone()
             && self.engine(container.stop(time), time)
@@ -174,7 +175,8 @@ impl Guard {
         let family = family();
         let group = self.signal_group(Signal::TERM);
         for stat in &family {
-            // Nobody is asked twice: to many, the second time means to drop everything.
+            // No process receives SIGTERM twice: many programs take the second one as a demand to quit at
+            // once.
             if Some(stat.group) != group
                 && let Some(held) = Held::take(stat.identity())
             {
@@ -184,9 +186,9 @@ impl Guard {
         self.report(&Report::SentTerm(count_living(&family)));
     }
 
-    /// Signals the server's group in one go, so that none of it who is just being started is missed, and
-    /// gives its number. There is none when the leader has been looked after: from then on its number may
-    /// be another's.
+    /// Signals the server's process group as a whole, so that no process that is just being forked is missed,
+    /// and returns the group's ID. `None` after the leader has been reaped: from then on the ID may belong to
+    /// another group.
     fn signal_group(&self, signal: Signal) -> Option<i32> {
         let pinned = !self.leader_left || cfg!(not(target_os = "linux"));
         pinned.then(|| {
@@ -195,7 +197,7 @@ impl Guard {
         })
     }
 
-    /// SIGKILL to all, now and until none is left. A container is killed through its engine first.
+    /// Sends SIGKILL to all processes until none is left. A container is killed through its engine first.
     fn insist(&mut self) {
         self.end_helper();
         if let Some(container) = self.container.clone()
@@ -216,8 +218,9 @@ impl Guard {
             .collect();
         groups.sort_unstable();
         groups.dedup();
-        // One that forks and leaves, over and over, is caught only in one go with its group. A child of this guard,
-        // even a dead one, keeps its group's number until it is looked after, which is not now.
+        // A process that keeps forking and exiting is caught only by signalling its group as a whole. A child
+        // of this guard, even a zombie, reserves the ID of its group until it is reaped, which does not
+        // happen here.
         for group in groups.into_iter().filter_map(Pid::from_raw) {
             if Ok(group) != rustix::process::getpgid(None) {
                 let _ = rustix::process::kill_process_group(group, Signal::KILL);
@@ -235,7 +238,7 @@ impl Guard {
         }
     }
 
-    /// Looks after every child that has ended.
+    /// Reaps every child that has exited.
     #[cfg(target_os = "linux")]
     fn reap(&mut self) -> Family {
         use rustix::{io::Errno, process::wait};
@@ -256,8 +259,8 @@ impl Guard {
         }
     }
 
-    /// Where orphans do not fall to the guard only the group is known. The leader is looked after last, that is
-    /// never: until this guard ends, no other group can have its number.
+    /// Where orphans do not become children of the guard, only the group is known. The leader is never
+    /// reaped, so that no other group can get its ID before this guard exits.
     #[cfg(not(target_os = "linux"))]
     fn reap(&mut self) -> Family {
         use rustix::process::{WaitId, WaitIdOptions, test_kill_process_group, waitid, waitpid};
@@ -315,14 +318,14 @@ impl Guard {
         self.handle(Event::GatewayLost);
     }
 
-    /// Tells the gateway. If it is too busy to listen, or gone, then so be it.
+    /// Reports to the gateway. A report is lost if the gateway is too busy to read it, or gone.
     fn report(&mut self, report: &Report) {
         if let Some(control) = &mut self.control {
             let _ = control.write_all(report.line().as_bytes());
         }
     }
 
-    /// Starts a command of the engine. Whether it started.
+    /// Starts a command of the engine. Returns `true` if it started.
     fn engine(&mut self, command: Option<Command>, time: Duration) -> bool {
         self.end_helper();
         let Some(mut command) = command else {
@@ -346,14 +349,14 @@ impl Guard {
         true
     }
 
-    /// Ends the command at work. It is a child that was not looked after, so that its pid is its own.
+    /// Kills the running command. It is a child that has not been reaped, so its PID is still its own.
     fn end_helper(&mut self) {
         if let Some(helper) = self.helper.take() {
             let _ = rustix::process::kill_process(helper.pid, Signal::KILL);
         }
     }
 
-    /// Sleeps until there is news, or until it is time for something.
+    /// Sleeps until an event arrives or a deadline passes.
     fn sleep(&self) {
         let now = Instant::now();
         let look_again = self.insisting_since.map(|since| {
@@ -363,7 +366,7 @@ impl Guard {
                 LOOK_AGAIN_LATE
             }
         });
-        // Elsewhere an orphan's end wakes nobody up.
+        // On other systems the exit of an orphan does not wake this process.
         let unseen = (!cfg!(target_os = "linux") && self.leader_left).then(|| now + LOOK_AGAIN);
         let helper = self.helper.as_ref().map(|helper| helper.until);
         let until = [self.rungs.deadline(), look_again, unseen, helper]
@@ -377,13 +380,13 @@ impl Guard {
                 .as_ref()
                 .map(|control| PollFd::new(control, PollFlags::IN)),
         );
-        // A signal ends it too. Whatever it was, the next step looks at everything.
+        // A signal also ends the wait. The next step checks everything anyway.
         let _ = poll(&mut fds, timeout.as_ref());
     }
 }
 
-/// All that descend from this guard, which are the server's. No pid of theirs can have become another's while they
-/// are read: the system would have to go through all its numbers in a few milliseconds.
+/// All descendants of this guard, which are the server's processes. No PID of theirs can be reused while they
+/// are read: the system would have to go through all PIDs within a few milliseconds.
 fn family() -> Vec<Stat> {
     descendants(&all(), getpid().as_raw_nonzero().get())
 }

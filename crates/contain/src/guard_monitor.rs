@@ -1,4 +1,4 @@
-//! The task in the gateway that listens to one guard, and does its work should it be killed.
+//! The gateway's task that listens to one guard, and takes over its work if it is killed.
 
 use std::{
     os::unix::process::ExitStatusExt,
@@ -33,29 +33,29 @@ pub(crate) struct GuardMonitor {
     pub(crate) name: String,
     pub(crate) control: UnixStream,
     pub(crate) child: Child,
-    /// None when nobody is left to give any.
+    /// `None` when all senders are gone.
     pub(crate) orders: Option<mpsc::UnboundedReceiver<Order>>,
     pub(crate) kills: watch::Receiver<usize>,
     pub(crate) state: watch::Sender<State>,
     pub(crate) started: Option<oneshot::Sender<Result<(), NotStarted>>>,
     pub(crate) on_step: OnStep,
-    /// Whether it was told to stop.
+    /// The guard was ordered to stop the server.
     pub(crate) stopping: bool,
-    /// When the guard has to have done what it was last told. One that has not is stopped itself, or worse.
+    /// Deadline for the guard to carry out its last order. After that, the guard is killed.
     pub(crate) patience: Option<Instant>,
     pub(crate) guard: Option<Identity>,
     pub(crate) leader: Option<Identity>,
     pub(crate) records: PathBuf,
     pub(crate) marker: Marker,
     pub(crate) container: Option<Named>,
-    /// Counts it among those that are not gone.
+    /// Counts the server as not gone.
     pub(crate) _counted: Counted,
 }
 
 impl GuardMonitor {
     pub(crate) async fn run(mut self, commission: Vec<u8>) {
         self.patience = Some(Instant::now() + START_TIME);
-        // If the guard has died the end of the socket tells. If it does not listen it is of no use.
+        // If the guard has died, the socket closes. If it does not read, it is useless and is killed.
         if timeout(START_TIME, self.control.write_all(&commission))
             .await
             .is_err()
@@ -91,7 +91,7 @@ impl GuardMonitor {
                     Some(order) => self.order(order).await,
                     None => self.orders = None,
                 },
-                // The sender lives as long as this task, which counts among its servers.
+                // The sender outlives this task, which counts as one of its servers.
                 _ = self.kills.changed() => self.order(Order::Kill).await,
                 () = impatient => {
                     self.patience = None;
@@ -102,7 +102,7 @@ impl GuardMonitor {
         if self.state.borrow().ended.is_none() {
             self.guard_lost().await;
         }
-        // It has said good-bye and is about to end.
+        // The guard has sent its last report and is about to exit.
         if timeout(GUARD_EXIT, self.child.wait()).await.is_err() {
             let _ = self.child.kill().await;
         }
@@ -152,7 +152,7 @@ impl GuardMonitor {
             Report::KillingContainer => self.step(&Step::KillingContainer),
             Report::Unrecorded(why) => self.step(&Step::Unrecorded(why)),
             Report::Gone { rung, took } => {
-                // It may leave at the sight of its closed input before the guard reads the order.
+                // The server may exit because its input was closed, before the guard reads the order.
                 let rung = match rung {
                     Rung::Own if self.stopping => Rung::Close,
                     rung => rung,
@@ -175,7 +175,7 @@ impl GuardMonitor {
         });
     }
 
-    /// The guard was killed. What is left of the server is ended here.
+    /// Ends the rest of the server after the guard was killed.
     async fn guard_lost(&mut self) {
         let since = Instant::now();
         self.step(&Step::GuardLost);
@@ -221,13 +221,13 @@ impl GuardMonitor {
     }
 }
 
-/// How long a guard may take beyond what the ladder allows.
+/// Time that a guard may take beyond the time of the ladder.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// No order takes longer, so that no sum of times overflows.
+/// The longest time for an order, so that no sum of times overflows.
 const LONGEST: Duration = Duration::from_hours(48);
-/// How long a guard may take to end after its last word.
+/// Time for a guard to exit after its last report.
 const GUARD_EXIT: Duration = Duration::from_secs(1);
-/// How long a guard may take to start a server. On a machine that swaps this is not long.
+/// Time for a guard to start a server. It is generous for the sake of machines that swap.
 const START_TIME: Duration = Duration::from_secs(30);
-/// How long the remains of a server may take to die before they are looked for anew.
+/// Time for the remaining processes of a server to die before they are searched for again.
 const ORPHANS_TIME: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! A server that was started: its pipes, and the handle to its end.
+//! A started server: its pipes, and the handle that stops it.
 
 use std::{
     fmt,
@@ -21,25 +21,25 @@ use crate::{
     report::{Ended, Rung},
 };
 
-/// A server that was started.
+/// A started server.
 #[derive(Debug)]
 pub struct Contained {
-    /// Its standard input. Dropping it closes it, which asks the server to leave.
+    /// Its standard input. Dropping it closes the pipe, which asks the server to exit.
     pub stdin: pipe::Sender,
     /// Its standard output.
     pub stdout: pipe::Receiver,
     /// Its standard error.
     pub stderr: pipe::Receiver,
-    /// Its end.
+    /// The handle that stops it.
     pub handle: Handle,
 }
 
-/// Owns the end of a server.
+/// Owns a running server.
 ///
-/// Dropping it stops the server, with the [`Ladder`] it was launched with, in the background and without
-/// blocking; its standard input should be closed by then, or the first rung waits in vain.
-/// [`Tree`] tells when it is gone. Should the runtime end first, then the server's guard takes that for the death
-/// of the gateway: SIGTERM, 300 ms, SIGKILL.
+/// Dropping it stops the server in the background without blocking, with the [`Ladder`] that it was launched
+/// with; close its standard input first, or the first rung waits in vain. [`Tree`] reports when the server
+/// is gone. If the runtime shuts down first, the server's guard treats that as the death of the gateway:
+/// SIGTERM, 300 ms, SIGKILL.
 pub struct Handle {
     tree: Tree,
     ladder: Ladder,
@@ -57,17 +57,17 @@ impl Handle {
         }
     }
 
-    /// The server's processes, to be watched and ended from elsewhere.
+    /// The server's processes, which other code can watch and end.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// Its first process.
+    /// PID of its first process.
     pub fn pid(&self) -> u32 {
         self.tree.pid()
     }
 
-    /// Ready when its first process has ended.
+    /// Ready when its first process has exited.
     pub fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<ExitStatus> {
         let tree = &self.tree;
         let exiting = self.exiting.get_or_insert_with(|| {
@@ -89,7 +89,7 @@ impl Handle {
         self.tree.stop(ladder);
     }
 
-    /// Has it ended by this ladder when the handle is dropped.
+    /// Sets the ladder that is used when the handle is dropped.
     pub fn set_ladder(&mut self, ladder: Ladder) {
         self.ladder = ladder;
     }
@@ -117,7 +117,7 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// All processes of a server. A clone is of the same.
+/// All processes of a server. Clones refer to the same server.
 #[derive(Clone)]
 pub struct Tree {
     shared: Arc<Shared>,
@@ -129,7 +129,7 @@ struct Shared {
     state: watch::Receiver<State>,
 }
 
-/// What is known of a server.
+/// The state of a server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct State {
     pub(crate) pid: u32,
@@ -157,31 +157,32 @@ impl Tree {
         &self.shared.name
     }
 
-    /// Its first process.
+    /// PID of its first process.
     pub fn pid(&self) -> u32 {
         self.shared.state.borrow().pid
     }
 
-    /// Ends it by the ladder. Its standard input should have been closed just before. Again and again is the
-    /// same as once, or sooner if the times are shorter.
+    /// Stops the server by the ladder. Close its standard input just before. Further calls have no effect,
+    /// unless their times are shorter.
     pub fn stop(&self, ladder: Ladder) {
-        // When nobody listens there is nothing left to stop.
+        // If the receiver is gone, nothing is left to stop.
         let _ = self.shared.orders.send(Order::Stop(ladder));
     }
 
-    /// Ends it at once, with SIGKILL, also when it is being stopped.
+    /// Kills the server at once, with SIGKILL, even while it is being stopped.
     pub fn kill(&self) {
         let _ = self.shared.orders.send(Order::Kill);
     }
 
-    /// Waits until its first process has ended. Others of it may live, for the moment that they are given.
+    /// Waits until its first process has exited. Others of it may live on for the time that the ladder
+    /// allows.
     pub async fn exited(&self) -> ExitStatus {
         let exit = self.wait(|state| state.exit).await;
         exit.unwrap_or_else(killed)
     }
 
-    /// Waits until nothing of it is left. How long that may take is for the one who stops it to say; but a
-    /// process that hangs in the kernel does not end, so that this wait should be bounded.
+    /// Waits until nothing of the server is left. The ladder bounds the time, but a process that hangs in the
+    /// kernel does not exit, so use a timeout.
     pub async fn gone(&self) -> Ended {
         let ended = self.wait(|state| state.ended).await;
         ended.unwrap_or(Ended {
@@ -190,12 +191,12 @@ impl Tree {
         })
     }
 
-    /// Whether nothing of it is left.
+    /// Tests if nothing of the server is left.
     pub fn is_gone(&self) -> bool {
         self.shared.state.borrow().ended.is_some()
     }
 
-    /// None when the runtime that looked after it has ended, and the guard with it.
+    /// Returns `None` if the runtime of the monitor has shut down, and the guard with it.
     async fn wait<T>(&self, known: impl Fn(&State) -> Option<T>) -> Option<T> {
         let mut state = self.shared.state.clone();
         let state = state.wait_for(|state| known(state).is_some()).await;
@@ -212,7 +213,7 @@ impl fmt::Debug for Tree {
     }
 }
 
-/// The status of a process of which nothing else is known but that it died with its guard.
+/// The status of a process that died with its guard, so that its real status is unknown.
 pub(crate) fn killed() -> ExitStatus {
     use std::os::unix::process::ExitStatusExt;
     ExitStatus::from_raw(libc::SIGKILL)

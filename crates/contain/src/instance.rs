@@ -1,11 +1,11 @@
-//! Who started a process: an instance of the gateway, and a token for every start.
+//! The origin of a process: a gateway instance, and a token for every start.
 
 use std::{fmt, fs::File, io, io::Read, str::FromStr};
 
 /// The environment variable that every contained process carries.
 pub const MARKER: &str = "SWITCHBOARD_CONTAINED";
 
-/// The name of one instance of the gateway, the same each time that instance runs and of no other.
+/// The name of one gateway instance, stable across its runs and unique.
 ///
 /// It becomes part of container names and labels, so it is 1 to 64 letters, digits, `_`, `.` and `-`, and
 /// starts with a letter or a digit.
@@ -44,7 +44,7 @@ impl fmt::Display for Instance {
     }
 }
 
-/// A name that no instance can have.
+/// A name that is not valid for an instance.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
     "`{name}` cannot be the name of an instance: use 1 to 64 letters, digits, `_`, `.` and `-`, a letter or a digit first"
@@ -53,7 +53,7 @@ pub struct InvalidInstance {
     name: String,
 }
 
-/// What tells one start from all others: 32 hexadecimal digits.
+/// The unique ID of a start: 32 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token(String);
 
@@ -93,7 +93,7 @@ impl Marker {
         })
     }
 
-    /// As it stands in an environment.
+    /// The marker as an entry of an environment.
     pub(crate) fn entry(&self) -> String {
         format!("{MARKER}={self}")
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instance_has_a_name_that_every_engine_takes() {
+    fn instance_names_are_valid_for_every_engine() {
         for good in ["a", "7", "main", "a-b_c.d", &"x".repeat(64)] {
             assert_eq!(good.parse::<Instance>().unwrap().as_str(), good);
         }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_comes_back_as_it_was() {
+    fn marker_survives_a_round_trip() {
         let marker = Marker {
             instance: "main".parse().unwrap(),
             token: Token::random().unwrap(),

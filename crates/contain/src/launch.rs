@@ -1,4 +1,4 @@
-//! What to start, and how it is to be ended.
+//! A server to start, and the way it is ended.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,13 +9,13 @@ use std::{
 
 use crate::container::{Container, Engine};
 
-/// How a server is ended: its standard input is closed, then it is asked with SIGTERM, then it is
-/// ended with SIGKILL.
+/// The steps by which a server is ended: its standard input is closed, then it receives SIGTERM, then
+/// SIGKILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ladder {
-    /// How long it may take to leave once its standard input is closed.
+    /// Time to exit after its standard input is closed.
     pub close: Duration,
-    /// How long it may take to leave once it was asked.
+    /// Time to exit after SIGTERM.
     pub term: Duration,
 }
 
@@ -26,8 +26,7 @@ impl Ladder {
         term: Duration::from_secs(9),
     };
 
-    /// For a container: 10 s and 14 s. With what the engine may take to kill and to remove it
-    /// there are 30 s in all.
+    /// For a container: 10 s and 14 s. With the time for the engine to kill and remove it, 30 s in all.
     pub(crate) const CONTAINER: Self = Self {
         close: Duration::from_secs(10),
         term: Duration::from_secs(14),
@@ -40,11 +39,11 @@ impl Default for Ladder {
     }
 }
 
-/// A server to start, as often as wanted.
+/// A server to start, any number of times.
 ///
-/// Its standard input, output and error are pipes. It inherits neither environment nor working directory:
-/// it gets the variables of [`env`](Self::env) and `SWITCHBOARD_CONTAINED`, by which it and all that it
-/// starts are known, and runs in [`cwd`](Self::cwd).
+/// Its standard input, output and error are pipes. It inherits neither the environment nor the working
+/// directory: it gets the variables of [`env`](Self::env) and `SWITCHBOARD_CONTAINED`, which identifies it
+/// and all its descendants, and runs in [`cwd`](Self::cwd).
 #[derive(Clone)]
 pub struct Launch {
     pub(crate) name: String,
@@ -68,9 +67,9 @@ pub(crate) enum What {
 }
 
 impl Launch {
-    /// A program. A bare name is looked up in the absolute directories of the `PATH` of [`env`](Self::env), or in the
-    /// system's default directories if there is none. The first file found is started or fails: no later one takes
-    /// its place. `name` is the server's, for people.
+    /// A program. A bare name is looked up in the absolute directories of the `PATH` of [`env`](Self::env),
+    /// or in the system's default directories if there is none. The first file found is started or fails: no
+    /// later one takes its place. `name` is the server's name, for display.
     pub fn program(name: impl Into<String>, program: impl Into<OsString>) -> Self {
         Self::new(
             name.into(),
@@ -82,8 +81,8 @@ impl Launch {
         )
     }
 
-    /// A container. [`env`](Self::env) and [`cwd`](Self::cwd) apply to the engine's command, not to the program
-    /// inside: for that see [`Container`].
+    /// A container. [`env`](Self::env) and [`cwd`](Self::cwd) apply to the engine's command, not to the
+    /// program inside; see [`Container`] for the latter.
     pub fn container(name: impl Into<String>, engine: Engine, container: Container) -> Self {
         Self::new(
             name.into(),
@@ -106,7 +105,7 @@ impl Launch {
         }
     }
 
-    /// Adds an argument: to the program, or to what runs in the container.
+    /// Adds an argument: to the program, or to the command in the container.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         match &mut self.what {
@@ -137,15 +136,15 @@ impl Launch {
         self
     }
 
-    /// Starts this file, an absolute path, instead of looking the program up. The program sees its name as it was
-    /// given.
+    /// Starts this file, an absolute path, instead of looking the program up. `argv[0]` is still the
+    /// program's name as given.
     #[must_use]
     pub fn file(mut self, file: impl Into<PathBuf>) -> Self {
         self.file = Some(file.into());
         self
     }
 
-    /// How it is ended when its handle is dropped.
+    /// Sets the ladder that is used when the handle is dropped.
     #[must_use]
     pub fn ladder(mut self, ladder: Ladder) -> Self {
         self.ladder = ladder;
@@ -157,7 +156,7 @@ impl Launch {
         &self.name
     }
 
-    /// What is started, for logs: the program or the image. Arguments may hold secrets.
+    /// The program or the image, for logs. Arguments are left out because they may contain secrets.
     pub fn describe(&self) -> String {
         match &self.what {
             What::Program { program, .. } => program.to_string_lossy().into_owned(),

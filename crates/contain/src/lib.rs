@@ -1,20 +1,20 @@
-//! Starting, containing and ending process trees and containers, so that nothing is left behind,
-//! whatever dies.
+//! Starts, contains and ends process trees and containers, so that nothing is left behind when the server,
+//! its guard or the gateway dies.
 //!
-//! Every server has a guard: this very program, run again with [`GUARD_ARGUMENT`], which starts the server,
-//! is told when to end it, and ends it by itself when the gateway has died.
+//! Every server has a guard: this program, run again with [`GUARD_ARGUMENT`]. The guard starts the server,
+//! ends it when the gateway says so, and ends it by itself when the gateway has died.
 //!
 //! | who dies | what happens |
 //! |---|---|
-//! | the server, leaving children | the guard gives them a moment, then ends them |
-//! | the gateway | the guard sees the socket's end: SIGTERM, 300 ms, SIGKILL |
-//! | the guard | the server dies with it; the gateway ends what else there was |
+//! | the server, leaving children | the guard waits briefly, then ends them |
+//! | the gateway | the guard sees the socket close: SIGTERM, 300 ms, SIGKILL |
+//! | the guard | the server dies with it; the gateway ends the rest of the tree |
 //! | both | the next gateway finds the rest by its records, see [`Sweep`] |
 //!
-//! While its guard lives, no descendant of a server can hide: whoever loses its parent falls to the guard. Once
-//! the guard has been killed, one thing is out of sight: a daemon in a session of its own that has also thrown away its
-//! environment. Elsewhere than on Linux a guard knows the server's group only, and there is nothing to
-//! find after its death.
+//! While its guard lives, no descendant of a server can hide: a process that loses its parent becomes a child
+//! of the guard. Once the guard has been killed, one kind of process is out of sight: a daemon in its own
+//! session that has also discarded its environment. On systems other than Linux, a guard knows only the
+//! server's process group, and nothing can be found after its death.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -78,8 +78,8 @@ pub use program::find_program;
 pub use report::{Ended, Rung, Step};
 pub use sweep::{Sweep, SweepReport, Swept};
 
-/// Makes this process the parent of whatever its descendants leave behind, so that nothing of a guard that
-/// is killed gets out of sight. To be called once, early. Does nothing where there is no such thing.
+/// Makes this process the parent of the processes that its descendants leave behind, so that no child of a
+/// killed guard escapes. Call it once, early. Does nothing on systems without subreapers.
 pub fn become_subreaper() -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;

@@ -1,7 +1,7 @@
-//! Tells the processes of servers from all others, for the doors of the gateway.
+//! Distinguishes the processes of servers from all others, so that the gateway can check its peers.
 //!
 //! A process belongs to a server if it descends from this process, which starts nothing but guards and adopts
-//! what a dead guard leaves behind, or if it or an ancestor was started with this instance's marker.
+//! the orphans of a dead guard, or if it or an ancestor was started with this instance's marker.
 
 use std::{fs, path::PathBuf};
 
@@ -16,35 +16,35 @@ use crate::{
 /// A process at the other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// Its PID.
     pub pid: u32,
-    /// Its program, if it can be read.
+    /// Its executable, if that can be read.
     pub program: Option<PathBuf>,
 }
 
 /// The relation of a process to the servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lineage {
-    /// It belongs to none of them.
+    /// It belongs to no server.
     Outside(Process),
-    /// It belongs to one of them.
+    /// It belongs to a server.
     Server(Process),
-    /// It has ended, hides, or changed too fast to be sure.
+    /// It has exited, is hidden, or changed too fast to be sure.
     Unknown,
 }
 
 /// The longest chain of ancestors that is followed.
 const ANCESTORS_MAX: usize = 256;
-/// A chain that changes while it is read is read again, this often at most.
+/// The most attempts to read a chain that changes meanwhile.
 const TRIES: usize = 8;
 /// The most passes over all processes for one socket.
 const PASSES: usize = 2;
 
 impl Containment {
-    /// Tells whether the process that had this number at that time belongs to one of the servers. Reads `/proc`, so
-    /// it may block.
+    /// Determines if the process that had this PID at that time belongs to a server. Reads `/proc`, so it may
+    /// block.
     ///
-    /// A process that started later only got the number of the one that is meant, which has ended.
+    /// If a process with this PID started later, the PID was reused, and the original process has exited.
     pub fn lineage(&self, pid: u32, at: Ticks) -> Lineage {
         let Ok(number) = i32::try_from(pid) else {
             return Lineage::Unknown;
@@ -67,7 +67,7 @@ impl Containment {
             };
             let descends = chain.iter().skip(1).any(|stat| stat.pid == own);
             let belongs = descends || (number != own && marked());
-            // Only a chain that is the same after all this was one chain at one time.
+            // Only a chain that is unchanged after all these reads existed as a whole at one time.
             if !holds(&chain, Stat::read) {
                 continue;
             }
@@ -84,14 +84,15 @@ impl Containment {
         Lineage::Unknown
     }
 
-    /// Finds a process that has the socket with this inode open, and its relation to the servers. Reads `/proc`, so
-    /// it may block.
+    /// Finds a process that has the socket with this inode open, and its relation to the servers. Reads
+    /// `/proc`, so it may block.
     ///
-    /// A socket that no process of a server is seen to have may be a server's all the same: a descriptor on its way
-    /// through another socket is in no table, and neither is one that moves on while the tables are read. So only a
-    /// process outside of the servers that is seen to have the socket settles the matter. The tables of servers are
-    /// read first; one that cannot be read proves no more than a descriptor on its way, and is passed over. What this
-    /// process has itself, a child of it has too until it runs its own program: that makes it no server's.
+    /// A socket may belong to a server even if no server process is seen to have it: a descriptor in transit
+    /// through another socket is in no table, and neither is one that moves on while the tables are read. So
+    /// only a process outside the servers that is seen to have the socket gives a definite answer. The tables
+    /// of servers are read first; a table that cannot be read proves no more than a descriptor in transit,
+    /// and is skipped. A child of this process shares its descriptors until it executes its own program, so a
+    /// socket that this process has too is not attributed to a server.
     pub fn lineage_of_socket(&self, inode: u64) -> Lineage {
         let wanted = format!("socket:[{inode}]");
         for _ in 0..PASSES {
@@ -110,7 +111,7 @@ impl Containment {
                 });
             }
             let others = || table.iter().filter(|stat| !servers.contains(stat));
-            // A thread with a table of its own is rare, so all processes come before all threads.
+            // A thread with its own table is rare, so all processes are checked before all threads.
             let holder = others()
                 .find(|stat| process_has_open(stat.pid, &wanted))
                 .or_else(|| others().find(|stat| thread_has_open(stat.pid, &wanted)));
@@ -132,9 +133,9 @@ enum Chain {
     Gone,
 }
 
-/// Follows a process to its first ancestor, or to the first one of another user that cannot be read: where `/proc`
-/// hides the processes of others, chains end there. A process of this user that hides is not passed over, since it may
-/// be a server's.
+/// Follows a process to its first ancestor, or to the first one of another user that cannot be read: where
+/// `/proc` hides the processes of other users, chains end there. A hidden process of this user is not
+/// skipped, since it may belong to a server.
 fn chain(pid: i32, read: impl Fn(i32) -> Option<Stat>, is_foreign: impl Fn(i32) -> bool) -> Chain {
     let Some(first) = read(pid).filter(|stat| !stat.zombie) else {
         return Chain::Gone;
@@ -146,7 +147,7 @@ fn chain(pid: i32, read: impl Fn(i32) -> Option<Stat>, is_foreign: impl Fn(i32) 
             return Chain::Changed;
         }
         match read(child.parent) {
-            // A parent that is younger than its child got the number of the real one.
+            // A parent that is younger than its child has a reused PID.
             Some(parent) if parent.started <= child.started => {
                 chain.push(parent);
                 child = parent;
@@ -158,7 +159,7 @@ fn chain(pid: i32, read: impl Fn(i32) -> Option<Stat>, is_foreign: impl Fn(i32) 
     Chain::Whole(chain)
 }
 
-/// Whether each process still is what it was, and still has the same parent.
+/// Tests if each process is still the same and still has the same parent.
 fn holds(chain: &[Stat], read: impl Fn(i32) -> Option<Stat>) -> bool {
     chain.iter().all(|was| {
         read(was.pid).is_some_and(|now| {
@@ -171,13 +172,14 @@ fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
-/// Whether a process is there and belongs to another user. It may be signalled by its own user even while it hides.
+/// Tests if a process exists and belongs to another user. A process of this user can be signalled even while
+/// it is hidden.
 fn is_foreign(pid: i32) -> bool {
     Pid::from_raw(pid)
         .is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(Errno::PERM))
 }
 
-/// Whether a process was started with the marker of this instance.
+/// Tests if a process was started with the marker of this instance.
 fn is_marked(pid: i32, instance: &Instance) -> bool {
     let entry = format!("{MARKER}={instance}:");
     fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
@@ -190,7 +192,7 @@ fn program_of(pid: i32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
-/// Whether a table of open files, such as `/proc/7/fd`, can be read and has this one.
+/// Tests if a table of open files, such as `/proc/7/fd`, is readable and contains this one.
 fn has_open(table: &str, wanted: &str) -> bool {
     let Ok(entries) = fs::read_dir(table) else {
         return false;
@@ -204,7 +206,7 @@ fn process_has_open(pid: i32, wanted: &str) -> bool {
     has_open(&format!("/proc/{pid}/fd"), wanted)
 }
 
-/// Whether a thread of a process has the file open, in a table of its own or after the first thread has ended.
+/// Tests if a thread of a process has the file open, in its own table or after the first thread has exited.
 fn thread_has_open(pid: i32, wanted: &str) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return false;
@@ -251,7 +253,7 @@ mod tests {
 
     #[test]
     fn recycled_parent_is_not_followed() {
-        // 4 ended, and its number went to a process that started later than its child.
+        // Process 4 exited, and its PID was reused by a process that started later than its child.
         let table = HashMap::from([(9, stat(9, 4, 30)), (4, stat(4, 1, 31)), (1, stat(1, 0, 0))]);
         let found = chain(9, |pid| table.get(&pid).copied(), nobody);
         assert!(matches!(found, Chain::Changed));
@@ -269,7 +271,7 @@ mod tests {
         };
         assert_eq!(found, [stat(9, 4, 30), stat(4, 2, 20)]);
         assert!(holds(&found, read));
-        // The hidden parent ended, and its child got another.
+        // The hidden parent exited, and its child got another one.
         assert!(!holds(&found, |pid| {
             read(pid).map(|found| Stat {
                 parent: if found.parent == 2 { 1 } else { found.parent },
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_process_of_this_user_settles_nothing() {
+    fn hidden_process_of_this_user_is_inconclusive() {
         let table = HashMap::from([(9, stat(9, 4, 30)), (1, stat(1, 0, 0))]);
         let found = chain(9, |pid| table.get(&pid).copied(), |pid| pid == 1);
         assert!(matches!(found, Chain::Changed));
@@ -296,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn chain_that_changed_meanwhile_does_not_hold() {
+    fn changed_chain_does_not_hold() {
         let chain = [stat(9, 4, 30), stat(4, 1, 20), stat(1, 0, 0)];
         let changed = |other: Stat| {
             let table = RefCell::new(HashMap::from(chain.map(|stat| (stat.pid, stat))));
@@ -304,7 +306,7 @@ mod tests {
             holds(&chain, |pid| table.borrow().get(&pid).copied())
         };
         assert!(changed(chain[0]));
-        // Another process under the number, another parent, an end.
+        // A reused PID, another parent, an exit.
         assert!(!changed(stat(4, 1, 21)));
         assert!(!changed(stat(9, 7, 30)));
         let ended = Stat {

@@ -1,10 +1,9 @@
-//! What is left of a server whose guard is dead: finding it and ending it.
+//! Finds and ends the remaining processes of a server whose guard is dead.
 //!
-//! A process is taken for the server's if it is the leader that started when the record says; if it is in the
-//! leader's group and the guard's session, and neither of those numbers has been given to another
-//! process since; if it carries the server's marker; if it watches over the server's container; or if it
-//! descends from such a process. While a
-//! group or a session has members the kernel gives its number to nobody else.
+//! A process belongs to the server if it is the leader with the start time of the record; if it is in the
+//! leader's group and the guard's session, and neither ID has been reused since; if it carries the server's
+//! marker; if it monitors the server's container; or if it descends from such a process. While a group or a
+//! session has members, the kernel does not reuse its ID.
 
 use std::time::{Duration, Instant};
 
@@ -27,23 +26,23 @@ pub(crate) struct Orphans {
     pub(crate) container: Option<String>,
 }
 
-/// What became of them.
+/// The result of ending orphans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// How many were ended.
+    /// The number of processes that were ended.
     pub(crate) ended: usize,
-    /// How many did not die in time.
+    /// The number of processes that did not die in time.
     pub(crate) left: usize,
 }
 
 impl Orphans {
-    /// Kills all, the container first, and waits until they are gone, for at most `within`.
+    /// Kills all processes, the container first, and waits until they are gone, for at most `within`.
     pub(crate) fn end(&self, container: Option<&Named>, within: Duration) -> Outcome {
         let mut ended: Vec<Identity> = Vec::new();
         if let Some(container) = container {
             let found = self.find(&all());
             engine::end_container(container);
-            // The engine's own processes leave by themselves then.
+            // After that, the engine's own processes exit by themselves.
             for held in found.iter().filter(|held| held.wait(PATIENCE)) {
                 ended.push(held.identity());
                 reap(held.identity());
@@ -53,7 +52,7 @@ impl Orphans {
         loop {
             let found = self.find(&all());
             if found.is_empty() {
-                // Only now: some may have ended between the two looks, and not by our hand.
+                // Reap only now: some may have exited by themselves between the two scans.
                 self.reap(&all());
                 return Outcome {
                     ended: ended.len(),
@@ -101,7 +100,8 @@ impl Orphans {
                         .as_ref()
                         .is_some_and(|container| is_monitor(stat.pid, container))
             };
-            // If it has not ended when that was read, then it was about this process.
+            // If it still runs after these reads, they were about this process and not about one with a
+            // reused PID.
             if certain || (tells() && !held.has_ended()) {
                 found.push(held);
             }
@@ -116,7 +116,7 @@ impl Orphans {
         found
     }
 
-    /// Whether it is in the leader's group, within the guard's session.
+    /// Tests if a process is in the leader's group, within the guard's session.
     fn is_member(&self, table: &[Stat], stat: &Stat) -> bool {
         let Some(leader) = self.leader else {
             return false;
@@ -133,7 +133,7 @@ impl Orphans {
             && !recycled(self.guard)
     }
 
-    /// Looks after those that have fallen to this process and ended by themselves.
+    /// Reaps the processes that became children of this one and exited by themselves.
     fn reap(&self, table: &[Stat]) {
         for stat in table.iter().filter(|stat| stat.zombie) {
             if Some(stat.identity()) == self.leader || self.is_member(table, stat) {
@@ -143,11 +143,11 @@ impl Orphans {
     }
 }
 
-/// How long to wait for one before looking at all of them again.
+/// Time to wait for one process before all are scanned again.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Looks after a process that has ended, if it fell to this one. No other child is touched: others may be
-/// waiting for those.
+/// Reaps a process that has exited, if it became a child of this one. Other children are left alone, because
+/// other code may be waiting for them.
 fn reap(identity: Identity) {
     let me = getpid().as_raw_nonzero().get();
     if let Some(stat) = Stat::read(identity.pid)

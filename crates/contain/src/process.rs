@@ -1,8 +1,8 @@
-//! Processes that may be signalled: held by a pidfd where there are any, told apart by when they
-//! started, found through `/proc`.
+//! Processes that may be signalled: held by a pidfd where available, identified by their start time, found
+//! through `/proc`.
 //!
-//! A pid alone is never trusted. Between reading a number and using it the process may have ended
-//! and the number may be somebody else's.
+//! A PID alone is never trusted. Between reading and using it, the process may have exited and the PID may
+//! have been reused.
 
 use std::{fs, time::Duration};
 
@@ -13,44 +13,44 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A process for good: no other process of this boot has the same two numbers.
+/// A unique process: no other process of this boot has the same PID and start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) pid: i32,
-    /// When it started, in ticks since the boot.
+    /// Start time, in ticks since the boot.
     pub(crate) started: u64,
 }
 
 impl Identity {
-    /// The process that has this pid now.
+    /// The process that has this PID now.
     pub(crate) fn of(pid: Pid) -> Option<Self> {
         Some(Stat::read(pid.as_raw_nonzero().get())?.identity())
     }
 }
 
-/// A time since the boot, in ticks of the clock.
+/// A time since the boot, in clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks(pub(crate) u64);
 
 impl Ticks {
-    /// The present. What runs now started no later.
+    /// The current time. Every running process started at or before it.
     #[cfg(target_os = "linux")]
     pub fn now() -> Self {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let (seconds, rest) = (now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs());
-        // 100, and never zero.
+        // Usually 100; `max` guards against zero.
         let rate = rustix::param::clock_ticks_per_second().max(1);
         Self(seconds * rate + rest / (1_000_000_000 / rate))
     }
 
-    /// The present. No process is seen to start.
+    /// Zero, because start times are not known on this system.
     #[cfg(not(target_os = "linux"))]
     pub fn now() -> Self {
         Self(0)
     }
 }
 
-/// What the kernel says about a process.
+/// The kernel's information about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: i32,
@@ -58,7 +58,7 @@ pub(crate) struct Stat {
     pub(crate) group: i32,
     pub(crate) session: i32,
     pub(crate) started: u64,
-    /// It has ended, and its parent has not looked yet.
+    /// It has exited but has not been reaped.
     pub(crate) zombie: bool,
 }
 
@@ -75,13 +75,14 @@ impl Stat {
         Self::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// Without `/proc` there is no way to tell a process from a later one, so there is none to see.
+    /// Without `/proc`, a process cannot be distinguished from a later one with the same PID, so none is
+    /// returned.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn read(_pid: i32) -> Option<Self> {
         None
     }
 
-    /// `PID (NAME) STATE PPID PGRP SESSION …`, where the name may hold anything, even `) `.
+    /// Parses `PID (NAME) STATE PPID PGRP SESSION …`, where the name may contain any text, even `) `.
     #[cfg(any(target_os = "linux", test))]
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let name_end = stat.iter().rposition(|&byte| byte == b')')?;
@@ -93,14 +94,14 @@ impl Stat {
             parent: fields.next()?.parse().ok()?,
             group: fields.next()?.parse().ok()?,
             session: fields.next()?.parse().ok()?,
-            // Field 22 of the line; 3 to 6 have been taken.
+            // Field 22 of the line; fields 3 to 6 are already read.
             started: fields.nth(15)?.parse().ok()?,
             zombie: matches!(state, "Z" | "X"),
         })
     }
 }
 
-/// Every process that can be seen.
+/// All visible processes.
 pub(crate) fn all() -> Vec<Stat> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -111,13 +112,13 @@ pub(crate) fn all() -> Vec<Stat> {
         .collect()
 }
 
-/// Those of `table` that descend from `root`, which is not among them.
+/// The processes in `table` that descend from `root`, without `root` itself.
 pub(crate) fn descendants(table: &[Stat], root: i32) -> Vec<Stat> {
     let mut found: Vec<Stat> = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
         for stat in table.iter().filter(|stat| stat.parent == parent) {
-            // The table was not read in one moment, so that it may even hold a circle.
+            // The table is not an atomic snapshot, so it may even contain a cycle.
             if stat.pid != root && !found.iter().any(|seen| seen.pid == stat.pid) {
                 found.push(*stat);
                 parents.push(stat.pid);
@@ -127,14 +128,14 @@ pub(crate) fn descendants(table: &[Stat], root: i32) -> Vec<Stat> {
     found
 }
 
-/// Whether a process was started with `entry`, such as `NAME=value`, in its environment.
+/// Tests if a process was started with `entry`, such as `NAME=value`, in its environment.
 pub(crate) fn has_environment(pid: i32, entry: &[u8]) -> bool {
     fs::read(format!("/proc/{pid}/environ"))
         .is_ok_and(|environ| environ.split(|&byte| byte == 0).any(|found| found == entry))
 }
 
-/// Whether a process is the one by which podman watches over the container of this name. It throws away its
-/// environment and belongs to no group of ours.
+/// Tests if a process is podman's monitor of the container of this name. The monitor discards its
+/// environment and is not in the server's group.
 pub(crate) fn is_monitor(pid: i32, container: &str) -> bool {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut words = words.split(|&byte| byte == 0);
@@ -144,23 +145,23 @@ pub(crate) fn is_monitor(pid: i32, container: &str) -> bool {
         && words.any(|word| word == container.as_bytes())
 }
 
-/// A process that can be signalled and waited for without mistaking another for it.
+/// A process that can be signalled and waited for without confusing it with another one.
 #[derive(Debug)]
 pub(crate) struct Held {
     identity: Identity,
-    /// None where the kernel has no pidfds: then the start time is looked at each time.
+    /// `None` if the kernel has no pidfds: then the start time is checked each time.
     pidfd: Option<OwnedFd>,
 }
 
 impl Held {
-    /// Takes hold of a process, if it is still the one that is meant.
+    /// Takes hold of a process, if the PID still belongs to it.
     pub(crate) fn take(identity: Identity) -> Option<Self> {
         let held = Self {
             identity,
             pidfd: open(Pid::from_raw(identity.pid)?),
         };
-        // Read after the pidfd was opened. If the process has not ended even now, then the pid
-        // was its own all the while, and what was read is about it.
+        // Read after the pidfd was opened. If the process has not exited even now, the PID was its own all
+        // the while, and the information is about it.
         let stat = Stat::read(identity.pid)?;
         (stat.started == identity.started && !held.has_ended()).then_some(held)
     }
@@ -169,7 +170,7 @@ impl Held {
         self.identity
     }
 
-    /// Whether it has ended, looked after or not.
+    /// Tests if it has exited, reaped or not.
     pub(crate) fn has_ended(&self) -> bool {
         match &self.pidfd {
             Some(pidfd) => poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&NO_TIME)) != Ok(0),
@@ -178,7 +179,7 @@ impl Held {
         }
     }
 
-    /// Signals it. Whether that reached it is not told: it may end at any time anyway.
+    /// Sends a signal. Delivery is not reported, because the process may exit at any time anyway.
     pub(crate) fn signal(&self, signal: Signal) {
         match &self.pidfd {
             Some(pidfd) => send(pidfd, signal),
@@ -191,7 +192,7 @@ impl Held {
         }
     }
 
-    /// Waits until it has ended, for at most `wait`, and says whether it has.
+    /// Waits until it has exited, for at most `wait`. Returns `true` if it has.
     pub(crate) fn wait(&self, wait: Duration) -> bool {
         if let Some(pidfd) = &self.pidfd {
             let _ = poll(
@@ -209,7 +210,7 @@ const NO_TIME: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
-/// How often to look where nothing tells.
+/// Polling interval where no event is available.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 pub(crate) fn timespec(duration: Duration) -> Timespec {
@@ -219,7 +220,8 @@ pub(crate) fn timespec(duration: Duration) -> Timespec {
     }
 }
 
-/// None where there are no pidfds: an old kernel, a filter that does not know the call, too many open files.
+/// Returns `None` where pidfds are not available: an old kernel, a seccomp filter without the call, too many
+/// open files.
 #[cfg(target_os = "linux")]
 fn open(pid: Pid) -> Option<OwnedFd> {
     rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
@@ -243,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn process_name_may_contain_any_text() {
         let line = b"17 (a) S 1 (b) R 4 5 6 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
         let stat = Stat::parse(17, line).unwrap();
         assert_eq!(
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_is_found_and_a_circle_ends() {
+    fn descendants_are_found_despite_a_cycle() {
         let stat = |pid, parent| Stat {
             pid,
             parent,
@@ -281,7 +283,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_process_is_held_with_and_without_a_pidfd() {
+    fn process_is_held_with_or_without_pidfd() {
         for with in [true, false] {
             let mut child = std::process::Command::new("sleep")
                 .arg("1000")
@@ -293,7 +295,7 @@ mod tests {
             held.pidfd = held.pidfd.filter(|_| with);
             assert!(!held.has_ended());
             assert!(!held.wait(Duration::from_millis(1)));
-            // Not the one that is meant: it must not be reached.
+            // Another process with the same PID must not be signalled.
             let other = Held {
                 identity: Identity {
                     started: held.identity.started + 1,

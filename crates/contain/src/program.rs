@@ -1,4 +1,4 @@
-//! The file of a program, as the operating system looks it up.
+//! Looks up the file of a program as the operating system does.
 
 use std::{
     env,
@@ -14,8 +14,8 @@ use rustix::fs::{Access, access};
 /// The search path of a process that has none.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The file that a command leads to: an absolute path, or a name to look up in the absolute directories of a search
-/// path. This is the file that a [`Launch`](crate::Launch) starts.
+/// Resolves a command to a file: an absolute path, or a name to look up in the absolute directories of a
+/// search path. This is the file that a [`Launch`](crate::Launch) starts.
 pub fn find_program(command: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
     let is_program = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     if command.is_absolute() {
@@ -24,7 +24,8 @@ pub fn find_program(command: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
     candidates(command, path).find(is_program)
 }
 
-/// The file to start for a command in a working directory, also one that cannot be executed: the system then says why.
+/// The file to start for a command in a working directory. It need not be executable: the system then reports
+/// the reason.
 pub(crate) fn file_to_start(command: &Path, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
     if has_slash(command) {
         return Some(cwd.join(command));
@@ -33,7 +34,7 @@ pub(crate) fn file_to_start(command: &Path, path: Option<&OsStr>, cwd: &Path) ->
     find_program(command, path).or_else(there)
 }
 
-/// The places where a name may be found.
+/// The candidate files for a name.
 fn candidates<'a>(name: &'a Path, path: Option<&'a OsStr>) -> impl Iterator<Item = PathBuf> + 'a {
     let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
     env::split_paths(path)
@@ -45,7 +46,7 @@ fn has_slash(command: &Path) -> bool {
     command.as_os_str().as_bytes().contains(&b'/')
 }
 
-/// The interpreter that the first line of a script names, for people: other characters than printable ones are escaped.
+/// The interpreter that the first line of a script names, for display: non-printable characters are escaped.
 pub(crate) fn interpreter(script: &Path) -> Option<String> {
     let mut first = Vec::new();
     let file = File::open(script).ok()?;
@@ -59,5 +60,5 @@ pub(crate) fn interpreter(script: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(word).escape_debug().to_string())
 }
 
-/// As much of a first line as the system reads.
+/// The length of a first line that the system reads, in bytes.
 const FIRST_LINE_BYTES: u64 = 256;

@@ -1,8 +1,8 @@
-//! The servers that live, on disk: one small record each, so that a later gateway can find what
-//! is left should this one and a guard be killed.
+//! Records of the running servers on disk, so that a later gateway can find the processes that are left
+//! if this one and a guard are killed.
 //!
-//! A record says nothing that needs to be trusted: it is believed only about processes that started
-//! when it says, and it names no command to run.
+//! A record does not need to be trusted: it is believed only about processes that have the recorded
+//! start times, and it names no command to run.
 
 use std::{
     fs,
@@ -18,21 +18,21 @@ use crate::{
     process::Identity,
 };
 
-/// One live server.
+/// One running server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) name: String,
     pub(crate) marker: Marker,
-    /// Where pids mean what they mean here.
+    /// The boot and PID namespace in which the PIDs are valid.
     pub(crate) boot: String,
     pub(crate) guard: Identity,
-    /// The server's first process, which leads its group. None for the moment before it starts.
+    /// The server's first process, which leads its group. `None` until it starts.
     pub(crate) leader: Option<Identity>,
     /// The container's name, if it runs in one.
     pub(crate) container: Option<String>,
 }
 
-/// A record as it stands in its file.
+/// A record in its file format.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -46,21 +46,21 @@ struct Written {
 }
 
 const VERSION: u32 = 1;
-/// A record is far smaller.
+/// The largest file that is read. A record is far smaller.
 const RECORD_BYTES: u64 = 64 * 1024;
-/// More files than these are not looked at: no machine runs as many servers.
+/// The most files that are examined. No machine runs as many servers.
 const RECORDS: usize = 10_000;
 
-/// What was found in a directory of records.
+/// The content of a directory of records.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) records: Vec<Record>,
-    /// Files that are no records.
+    /// Files that are not valid records.
     pub(crate) damaged: Vec<PathBuf>,
 }
 
 impl Record {
-    /// Writes it, in place of what was there.
+    /// Writes the record, replacing an earlier version.
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         let written = Written {
             version: VERSION,
@@ -75,13 +75,13 @@ impl Record {
         let path = path(dir, &self.marker.token);
         let mut draft = Draft::beside(&path)?;
         draft.write_all(&text)?;
-        // It need not survive a power cut: after one, no process of it does either.
+        // The record need not survive a power failure, because no process of the server does either.
         draft.place(Durability::Eventual)
     }
 
-    /// Reads one, if its file is what it should be.
+    /// Reads a record, if its file is valid.
     fn read(file: &Path) -> Option<Self> {
-        // Neither a link nor a pipe that would keep us waiting.
+        // Symbolic links are refused, and so are pipes, which would block.
         let text = switchboard_files::read(file, RECORD_BYTES, Links::Refuse).ok()?;
         let written: Written = serde_json::from_slice(&text).ok()?;
         let marker = Marker::parse(&written.marker)?;
@@ -106,12 +106,12 @@ impl Record {
     }
 }
 
-/// Makes the directory, for this user alone.
+/// Creates the directory, accessible to this user only.
 pub(crate) fn create(dir: &Path) -> io::Result<()> {
     switchboard_files::create_dir(dir)
 }
 
-/// Removes a record, if it is there.
+/// Removes a record, if it exists.
 pub(crate) fn remove(dir: &Path, token: &Token) {
     let _ = fs::remove_file(path(dir, token));
 }
@@ -131,7 +131,7 @@ pub(crate) fn read(dir: &Path) -> io::Result<Found> {
     };
     for entry in entries.take(RECORDS) {
         let file = entry?.path();
-        // The directory may hold other things, and drafts of guards at work.
+        // The directory may contain other files, and drafts of running guards.
         if file.extension().is_none_or(|kind| kind != "json") || file.is_dir() {
             continue;
         }
@@ -147,8 +147,8 @@ fn path(dir: &Path, token: &Token) -> PathBuf {
     dir.join(format!("{}.json", token.as_str()))
 }
 
-/// This boot, and within it this namespace of pids: a container that is started again sees the
-/// same boot but other processes.
+/// Identifies this boot and, within it, this PID namespace: a restarted container has the same boot but
+/// other processes.
 #[cfg(target_os = "linux")]
 pub(crate) fn boot() -> io::Result<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
@@ -156,8 +156,7 @@ pub(crate) fn boot() -> io::Result<String> {
     Ok(format!("{} {}", boot.trim(), pids.display()))
 }
 
-/// Where start times cannot be read no process is ever believed to be one of a record, so that the boot
-/// does not matter.
+/// Where start times cannot be read, no process ever matches a record, so the boot does not matter.
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it is read")]
 pub(crate) fn boot() -> io::Result<String> {
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_comes_back_as_it_was() {
+    fn record_survives_a_round_trip() {
         let dir = tempfile::tempdir().unwrap();
         let records = dir.path().join("run/groups");
         assert!(read(&records).unwrap().records.is_empty());
@@ -214,13 +213,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_damaged() {
+    fn invalid_records_count_as_damaged() {
         let dir = tempfile::tempdir().unwrap();
         let records = dir.path();
         let good = record();
         good.write(records).unwrap();
         let text = fs::read_to_string(path(records, &good.marker.token)).unwrap();
-        // A good record under another name, in another shape, through a link, of all processes.
+        // A valid record under another name, in another format, through a link, for all processes.
         let other = Token::random().unwrap();
         fs::write(path(records, &other), &text).unwrap();
         let other = record();

@@ -1,17 +1,17 @@
-//! What is told about a server: each step of its life, and how it ended.
+//! Reports about a server: each step of its life, and its end.
 
 use std::{fmt, process::ExitStatus, time::Duration};
 
-/// What it took to end a server.
+/// The last step that was needed to end a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
-    /// It left by itself, and nothing stayed behind.
+    /// It exited by itself, and left nothing behind.
     Own,
-    /// It left when its standard input was closed.
+    /// It exited when its standard input was closed.
     Close,
-    /// It, or something it had started, had to be asked with SIGTERM.
+    /// It, or a descendant, had to be sent SIGTERM.
     Term,
-    /// It, or something it had started, was ended with SIGKILL.
+    /// It, or a descendant, was killed with SIGKILL.
     Kill,
 }
 
@@ -36,34 +36,34 @@ impl Rung {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// It was started, as this process.
+    /// It was started with this PID.
     Started(u32),
-    /// It was told to stop: its standard input is closed, or about to be.
+    /// It is being stopped: its standard input is closed, or about to be.
     Stopping,
-    /// Its first process has ended. Others of it may live.
+    /// Its first process has exited. Others of it may be running.
     Exited(ExitStatus),
     /// SIGTERM was sent to this many processes.
     SentTerm(usize),
     /// SIGKILL was sent to this many processes.
     SentKill(usize),
-    /// The engine was told to stop the container.
+    /// The engine was asked to stop the container.
     StoppingContainer,
-    /// The engine was told to kill the container.
+    /// The engine was asked to kill the container.
     KillingContainer,
-    /// Its record could not be written: should its guard be killed, less is known to find the rest.
+    /// Its record could not be written: if its guard is killed, its processes are harder to find.
     Unrecorded(String),
-    /// Its guard was killed; this program ends what is left itself.
+    /// Its guard was killed; the gateway ends the remaining processes itself.
     GuardLost,
     /// Nothing of it is left.
     Gone(Ended),
 }
 
-/// How it came to its end, and nothing was left.
+/// The end of a server of which nothing is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// What it took.
+    /// The last step that was needed.
     pub rung: Rung,
-    /// How long it took, from the order to stop, or from its own exit, until nothing was left.
+    /// Time from the order to stop, or from its own exit, until nothing was left.
     pub took: Duration,
 }
 

@@ -1,4 +1,5 @@
-//! At the start of a gateway: ending what an earlier one left behind, when it and a guard were killed.
+//! Cleanup at the start of a gateway: ends the servers that an earlier gateway left behind when it and a
+//! guard were killed.
 
 use std::{
     fs, io,
@@ -15,40 +16,40 @@ use crate::{
     records::{self, Record},
 };
 
-/// Looks through the records of servers, and ends those that nobody guards.
+/// Searches the records of servers, and ends the servers that have no guard.
 ///
-/// To be run once when a gateway starts, with no other gateway running as the same instance. What
-/// this one launches meanwhile is left alone. It blocks, for some seconds at worst.
+/// Run it once when a gateway starts, while no other gateway runs as the same instance. Servers that this
+/// gateway launches meanwhile are left alone. It blocks, for several seconds in the worst case.
 ///
-/// A guard that lives is left alone. One of this instance has lost its gateway and is at work: it is given a
-/// moment. Records of another boot, and what is no record, are removed, and nothing is done to
-/// any process they name.
+/// A living guard is left alone. A living guard of this instance has lost its gateway and is ending its
+/// server, so the sweep waits for it briefly. Records of another boot and invalid records are removed, and
+/// the processes that they name are left alone.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     records: PathBuf,
     instance: Instance,
     engines: Vec<Engine>,
-    /// Engines of servers that are not to run, by their names.
+    /// Engines of servers that are no longer to run, by server name.
     retired: Vec<(String, Engine)>,
     patience: Duration,
 }
 
-/// What a sweep found and did.
+/// The outcome of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SweepReport {
     /// The servers that were left behind.
     pub swept: Vec<Swept>,
-    /// The names of servers whose guards live.
+    /// The names of servers whose guards are alive.
     pub guarded: Vec<String>,
-    /// How many records of another boot were removed.
+    /// The number of records of another boot that were removed.
     pub stale: usize,
-    /// How many files were no records and were removed.
+    /// The number of invalid files that were removed.
     pub damaged: usize,
     /// The containers of this instance that were removed.
     pub containers: Vec<String>,
     /// The containers of this instance that could not be removed.
     pub containers_left: Vec<String>,
-    /// The engines that did not answer, so that nobody knows what they run.
+    /// The engines that did not respond, so that their containers are unknown.
     pub silent_engines: Vec<String>,
 }
 
@@ -57,14 +58,14 @@ pub struct SweepReport {
 pub struct Swept {
     /// Its name.
     pub name: String,
-    /// How many of its processes were ended.
+    /// The number of its processes that were ended.
     pub ended: usize,
-    /// How many could not be, because they hang in the system. Its record is kept.
+    /// The number that could not be ended, because they hang in the kernel. The record is kept.
     pub left: usize,
 }
 
 impl Sweep {
-    /// Of the records in the directory `records`, by this instance.
+    /// Sweeps the records in the directory `records`, on behalf of this instance.
     pub fn new(records: impl Into<PathBuf>, instance: Instance) -> Self {
         Self {
             records: records.into(),
@@ -75,7 +76,7 @@ impl Sweep {
         }
     }
 
-    /// Removes this instance's containers too, as far as this engine has them.
+    /// Also removes this instance's containers on this engine.
     #[must_use]
     pub fn engine(mut self, engine: Engine) -> Self {
         if !self.engines.contains(&engine) {
@@ -84,23 +85,23 @@ impl Sweep {
         self
     }
 
-    /// The same for the engine of a server that is not to run any more: it is asked only if there is a record of a
-    /// container of that server.
+    /// Does the same for the engine of a server that is no longer to run. The engine is queried only if there
+    /// is a record of a container of that server.
     #[must_use]
     pub fn engine_of(mut self, server: impl Into<String>, engine: Engine) -> Self {
         self.retired.push((server.into(), engine));
         self
     }
 
-    /// How long to wait for guards of this instance that are at work, and for the processes of each server to die. 3 s by
-    /// default.
+    /// Sets the time to wait for guards of this instance that are still working, and for the processes of
+    /// each server to die. 3 s by default.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Does it.
+    /// Runs the sweep.
     pub fn run(&self) -> io::Result<SweepReport> {
         let mut report = SweepReport::default();
         let boot = records::boot()?;
@@ -124,7 +125,7 @@ impl Sweep {
             .into_iter()
             .partition(|record| self.is_guarded(record, until));
         report.guarded = guarded.into_iter().map(|record| record.name).collect();
-        // First, while the engine's own processes live: they know best how to clean up.
+        // Containers first, while the engine's own processes are alive: they clean up best.
         for engine in engines {
             self.end_containers(engine, &boot, &mut report);
         }
@@ -135,7 +136,7 @@ impl Sweep {
         Ok(report)
     }
 
-    /// The engines to be asked, each once.
+    /// The engines to query, without duplicates.
     fn engines_for(&self, records: &[Record]) -> Vec<&Engine> {
         let has_record = |server: &str| {
             let mut records = records.iter();
@@ -172,7 +173,8 @@ impl Sweep {
         }
     }
 
-    /// Ends what is left of a server. None if its guard has just seen to that.
+    /// Ends the remaining processes of a server. `None` if there were none, because its guard has just
+    /// finished.
     fn end(&self, record: Record) -> Option<Swept> {
         let orphans = Orphans {
             marker: record.marker,
@@ -191,8 +193,8 @@ impl Sweep {
         })
     }
 
-    /// Whether a guard looks after the container of this name. A record is there before its container
-    /// is, so that this is known even of one that was launched since the records were read.
+    /// Tests if a guard is responsible for the container of this name. A record is written before its
+    /// container is created, so this also covers containers that were launched after the records were read.
     fn has_guard(&self, container: &str, boot: &str) -> bool {
         let token = container.rsplit('-').next().and_then(Token::parse);
         token
@@ -204,7 +206,8 @@ impl Sweep {
             })
     }
 
-    /// Containers are found by their label, which names the instance and cannot be mistaken for another's.
+    /// Ends the containers of this instance. They are found by their label, which names the instance and is
+    /// unambiguous.
     fn end_containers(&self, engine: &Engine, boot: &str, report: &mut SweepReport) {
         let filter = format!("label={INSTANCE_LABEL}={}", self.instance);
         let list = engine.run(&["ps", "-a", "--filter", &filter, "--format", "{{.Names}}"]);
@@ -230,5 +233,5 @@ impl Sweep {
     }
 }
 
-/// How long an engine may take to list its containers.
+/// Time for an engine to list its containers.
 const ENGINE_LIST: Duration = Duration::from_secs(10);

@@ -1,17 +1,17 @@
-//! What the gateway itself offers beside its servers.
+//! The gateway's own tools.
 
 use std::sync::Arc;
 
 use switchboard_catalog::{Offers, ServerPart};
 use switchboard_client::Raw;
 
-/// Under this name the gateway's own tools are listed.
+/// The server name under which the gateway's own tools are listed.
 pub const SERVER: &str = "switchboard";
-/// Tells how the gateway and its servers are.
+/// Reports the status of the gateway and its servers.
 pub const GET_STATUS: &str = "get_status";
-/// Reads on in a result that was cut.
+/// Reads the rest of a result that was cut.
 pub const READ_RESULT: &str = "read_result";
-/// The same among the tools of all servers.
+/// The name of [`READ_RESULT`] among the tools of all servers.
 pub const READ_RESULT_EXPOSED: &str = "switchboard__read_result";
 
 /// The gateway's own tools.
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tools_are_some() {
+    fn own_tools_are_in_the_catalogue() {
         let part = part();
         for name in [GET_STATUS, READ_RESULT] {
             assert!(part.find(Kind::Tool, name).is_some(), "{name}");

@@ -1,5 +1,4 @@
-//! What servers of 2026-07-28 let the gateway keep: how fresh their lists are, and resources that have
-//! been read.
+//! Cached data of 2026-07-28 servers: the freshness of their lists, and resources that were read.
 
 use std::{
     collections::HashMap,
@@ -17,22 +16,22 @@ use switchboard_client::{CacheHints, Raw};
 
 use crate::subscriptions::covers;
 
-/// How fresh the lists of one server are.
+/// The freshness of the lists of one server.
 #[derive(Debug, Default)]
 pub struct Freshness(Mutex<[Option<Fresh>; Kind::ALL.len()]>);
 
-/// How fresh a list is.
+/// The freshness of one list.
 #[derive(Debug, Clone, Copy)]
 pub struct Fresh {
     at: Instant,
     hints: CacheHints,
 }
 
-/// However short a time a server gives its lists, it is not asked for them more often than this.
+/// The least time between two fetches of a list, even if the server gives a shorter lifetime.
 const LEAST: Duration = Duration::from_secs(1);
 
 impl Freshness {
-    /// A list has been had, with these hints.
+    /// Records that a list was fetched, with these hints.
     pub(crate) fn set(&self, kind: Kind, hints: Option<CacheHints>) {
         let fresh = hints.map(|hints| Fresh {
             at: Instant::now(),
@@ -41,27 +40,28 @@ impl Freshness {
         self.0.lock()[kind as usize] = fresh;
     }
 
-    /// How fresh the list is, if its server said how long it stays so.
+    /// The freshness of the list, if its server gave a lifetime.
     pub fn of(&self, kind: Kind) -> Option<Fresh> {
         self.0.lock()[kind as usize]
     }
 }
 
 impl Fresh {
-    /// Whether the list is to be asked for anew. `told` if the server tells when it changes.
+    /// Tests if the list has to be fetched again. `told` is `true` if the server reports changes of
+    /// the list.
     pub(crate) fn is_over(&self, told: bool) -> bool {
         let ttl = self.hints.ttl;
         !(told && ttl.is_zero()) && self.at.elapsed() > ttl.max(LEAST)
     }
 
-    /// What a client may be told of it now.
+    /// The remaining lifetime and scope to give to a client now.
     pub fn hints(&self) -> (Duration, bool) {
         let left = self.hints.ttl.saturating_sub(self.at.elapsed());
         (left, self.hints.public)
     }
 }
 
-/// Resources that have been read, and may be kept.
+/// Resources that were read and may be cached.
 #[derive(Debug, Default)]
 pub struct Reads(Mutex<Entries>, AtomicU64);
 
@@ -75,7 +75,7 @@ struct Entries {
 struct Key {
     server: Arc<str>,
     uri: Arc<str>,
-    /// Whose it is, if not everybody's.
+    /// The principal that the entry belongs to; `None` if it is public.
     principal: Option<Principal>,
 }
 
@@ -85,13 +85,13 @@ struct Read {
     until: Instant,
 }
 
-/// The most that is kept of one resource, of all, and how many.
+/// The most bytes of one resource, the most bytes of all, and the most entries.
 const READ_BYTES: usize = 1024 * 1024;
 const READS_BYTES: usize = 16 * 1024 * 1024;
 const READS_MAX: usize = 1_024;
 
 impl Reads {
-    /// What was read, if it may still be used by this principal, and for how long.
+    /// The cached result, if this principal may still use it, and its remaining lifetime.
     pub fn get(
         &self,
         server: &Arc<str>,
@@ -114,12 +114,12 @@ impl Reads {
         })
     }
 
-    /// Tells what was asked for before a change from what was asked for after it.
+    /// A counter that changes with every invalidation, to distinguish reads from before and after it.
     pub fn generation(&self) -> u64 {
         self.1.load(Relaxed)
     }
 
-    /// Keeps what was read, if its server allows it and nothing has changed since it was asked for.
+    /// Caches a result, if its server allows it and nothing was invalidated since the request.
     pub fn put(
         &self,
         generation: u64,
@@ -152,7 +152,7 @@ impl Reads {
             principal: (!hints.public).then_some(principal),
         };
         let read = Read {
-            // A copy of its own: the bytes of a frame would keep the buffer that they came in.
+            // A copy, because the bytes of a frame would keep the whole receive buffer alive.
             result: result.detached(),
             until: now + hints.ttl,
         };
@@ -162,7 +162,7 @@ impl Reads {
         }
     }
 
-    /// A resource has changed, or a part of it.
+    /// Invalidates a resource and its parts.
     pub(crate) fn changed(&self, server: &str, uri: &str) {
         let mut entries = self.0.lock();
         self.1.fetch_add(1, Relaxed);
@@ -171,7 +171,7 @@ impl Reads {
         });
     }
 
-    /// Nothing that is known of this server holds any more.
+    /// Invalidates all entries of this server.
     pub(crate) fn forget(&self, server: &str) {
         let mut entries = self.0.lock();
         self.1.fetch_add(1, Relaxed);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_private_is_kept_for_who_read_it_and_what_is_public_for_all() {
+    fn private_results_are_cached_per_principal() {
         let reads = Reads::default();
         let (server, mine, ours): (Arc<str>, Arc<str>, Arc<str>) =
             ("s".into(), "x:mine".into(), "x:ours".into());
@@ -236,7 +236,7 @@ mod tests {
         reads.forget("s");
         assert!(!has(&mine, OWNER));
         assert_eq!(reads.0.lock().bytes, 0);
-        // What was asked for before the change may be from before it.
+        // A result of a request from before the change may be outdated.
         let before = reads.generation();
         reads.changed("s", "x:mine");
         reads.put(before, &server, &mine, OWNER, &result("private", 60_000));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_kept_is_not() {
+    fn uncacheable_results_are_not_cached() {
         let reads = Reads::default();
         let (server, uri): (Arc<str>, Arc<str>) = ("s".into(), "x:y".into());
         for result in [result("public", 0), Raw::empty_object()] {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_what_is_kept() {
+    fn cache_size_is_bounded() {
         let reads = Reads::default();
         let server: Arc<str> = "s".into();
         for n in 0..READS_MAX * 2 {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_asked_for_anew_when_its_time_is_over() {
+    fn expired_list_is_fetched_again() {
         let freshness = Freshness::default();
         assert!(freshness.of(Kind::Tool).is_none());
         let hints = CacheHints::of(&result("public", 60_000));
@@ -291,7 +291,7 @@ mod tests {
             hints: CacheHints::of(&result("private", 0)).unwrap(),
         };
         assert!(old.is_over(false));
-        // The server says when it changes, and has nothing against its being kept until then.
+        // The server reports changes, and allows the list to be kept until then.
         assert!(!old.is_over(true));
     }
 }

@@ -1,4 +1,4 @@
-//! Changes of the configuration, as the audit log tells them: names of servers and keys, never values.
+//! Changes of the configuration for the audit log: names of servers and keys, never values.
 
 use std::{collections::BTreeSet, mem::discriminant, sync::Arc};
 
@@ -8,7 +8,7 @@ use switchboard_config::{Approvals, Config, Server, Transport};
 
 use crate::identity::{Field, Value, fields};
 
-/// The events of what differs between two configurations.
+/// The events for the differences between two configurations.
 pub(crate) fn events(old: &Config, new: &Config, actor: Option<&Actor>) -> Vec<Event> {
     let mut events = Vec::new();
     let mut record = |what, subject: Arc<str>, details| {
@@ -61,12 +61,12 @@ pub(crate) fn events(old: &Config, new: &Config, actor: Option<&Actor>) -> Vec<E
     events
 }
 
-/// Rules that are named in one entry.
+/// The most rules that are named in one entry.
 const RULES_MAX: usize = 50;
 
-/// The keys beside servers and rules that differ.
+/// The keys that differ, other than servers and rules.
 fn config_keys(old: &Config, new: &Config) -> Vec<&'static str> {
-    // Named one by one, so that a new field has to be judged here.
+    // Destructured, so that a new field has to be considered here.
     let Config {
         listen: _,
         view,
@@ -101,7 +101,7 @@ fn config_keys(old: &Config, new: &Config) -> Vec<&'static str> {
 
 /// The keys of an entry that differ.
 fn changed_keys(old: &Server, new: &Server) -> Vec<&'static str> {
-    // Named one by one, so that a new field has to be judged here.
+    // Destructured, so that a new field has to be considered here.
     let Server {
         enabled,
         transport,
@@ -149,7 +149,7 @@ fn changed_keys(old: &Server, new: &Server) -> Vec<&'static str> {
     keys
 }
 
-/// The keys that say how a server is reached and differ; `transport` if it is reached in another way.
+/// The keys of a server's transport that differ; `transport` if its kind differs.
 fn transport_keys(old: &Transport, new: &Transport) -> Vec<&'static str> {
     if discriminant(old) != discriminant(new) {
         return vec!["transport"];
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_entry_is_told_by_its_keys() {
+    fn changed_entry_is_recorded_by_its_keys() {
         let old = server(r#"{"command": "a", "env": {"KEY": "one"}}"#);
         let new = server(r#"{"command": "a", "env": {"KEY": "two"}, "trust": "ask"}"#);
         assert_eq!(changed_keys(&old, &new), ["env", "trust"]);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_isolation_is_told_by_its_keys() {
+    fn changed_isolation_is_recorded_by_its_keys() {
         let old = server(r#"{"image": "i"}"#);
         let new = server(
             r#"{"image": "i", "isolation": {"engine": "x", "network": true, "mounts": ["/:/a"], "runArgs": ["-q"]}}"#,

@@ -1,4 +1,5 @@
-//! The servers' side of the gateway: what all connections share, and the layer above that handles what servers say.
+//! Dependencies that all connections to servers share, and the interface to the layer above, which handles
+//! requests and notifications of servers.
 
 use std::{
     fmt::Debug,
@@ -24,14 +25,14 @@ use crate::{
     subscriptions::{self, Subscriptions},
 };
 
-/// The dependencies of connections to servers, made once and shared.
+/// The dependencies of connections to servers, created once and shared.
 #[derive(Debug)]
 pub struct Deps {
     /// The folders of this gateway.
     pub home: Arc<Home>,
     /// The environment of this process, of which servers get a part.
     pub environment: Arc<Environment>,
-    /// Looks after the processes of servers.
+    /// Contains the processes of servers.
     pub containment: Containment,
     /// The logs of servers.
     pub logs: Arc<Logs>,
@@ -41,32 +42,33 @@ pub struct Deps {
     pub events: Events,
     /// The audit log.
     pub audit: Arc<Audit>,
-    /// When servers start that no call waits for.
+    /// Schedules the starts of servers that no call waits for.
     pub start_throttle: StartThrottle,
-    /// Servers that have never been learnt.
+    /// Servers that have never been listed.
     pub first_contact: Arc<FirstContact>,
-    /// The catalogue of what the servers offer.
+    /// The catalogue of the items that servers offer.
     pub live_catalog: Arc<LiveCatalog>,
-    /// Resources that were read, and may be kept.
+    /// Resources that were read and may be cached.
     pub reads: Reads,
-    /// The room for the resources that clients watch.
+    /// The budget for subscriptions of clients.
     pub subscription_budget: Arc<subscriptions::Budget>,
     /// The built-in memory; `None` in a build without it.
     pub memory: Option<Host>,
-    /// The configuration that holds.
+    /// The current configuration.
     pub config: Arc<ArcSwap<Config>>,
     /// The layer above.
     pub handler: HandlerSlot,
 }
 
-/// The place for the handler, which the layer above fills once.
+/// The slot for the handler, which the layer above fills once.
 #[derive(Debug, Default)]
 pub struct HandlerSlot(OnceLock<Weak<dyn Handler>>);
 
 impl Deps {
-    /// Has the layer above handle what servers do unasked. Until then, and when that layer is gone, nothing of it is.
+    /// Sets the handler of unsolicited messages. Until then, and after that layer is gone, such messages are
+    /// ignored.
     pub fn set_handler(&self, handler: Weak<dyn Handler>) {
-        // It is set once, by that layer.
+        // That layer sets it once.
         let _ = self.handler.0.set(handler);
     }
 
@@ -74,36 +76,36 @@ impl Deps {
         self.handler.0.get()?.upgrade()
     }
 
-    /// How long a call waits for a part that is not ready.
+    /// Time for which a call waits for a server or list that is not ready.
     pub(crate) fn wait(&self) -> Duration {
         self.config.load().wait
     }
 }
 
-/// The server that something comes from.
+/// The server that a message comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// Its name.
     pub server: &'a Arc<str>,
-    /// Its calls under way.
+    /// Its calls in flight.
     pub questions: &'a Arc<Questions>,
-    /// What clients watch of it.
+    /// Its resources that clients subscribed to.
     pub watched: &'a Subscriptions,
 }
 
-/// The answer to a request of a server, under way.
+/// The pending response to a request of a server.
 pub type Answering = Pin<Box<dyn Future<Output = Result<Raw, ErrorObject>> + Send>>;
 
-/// Handles what servers do unasked. The layer above implements it, so that this one need not know clients, rules or
-/// people.
+/// Handles unsolicited messages of servers. The layer above implements it, so that this one does not need to
+/// know clients, rules or people.
 pub trait Handler: Debug + Send + Sync {
-    /// A new configuration holds, and no server has been started under it yet.
+    /// Called when a new configuration is in effect and no server has been started under it yet.
     fn configured(&self, config: &Config);
 
-    /// Answers a request of a server, with the calls that were under way when it was read. Dropping the future takes
-    /// the request back.
+    /// Answers a request of a server, given the calls that were in flight when it was read. Dropping the
+    /// future withdraws the request.
     fn answer(self: Arc<Self>, from: Source<'_>, asked: Asked, under_way: UnderWay) -> Answering;
 
-    /// Hands on a notification that is no part of a call, and that the server may send.
+    /// Forwards a notification that belongs to no call and that the server is allowed to send.
     fn notified(&self, from: Source<'_>, method: &str, params: Option<&Raw>);
 }

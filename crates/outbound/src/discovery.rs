@@ -1,4 +1,4 @@
-//! Asking a server what it offers, and when to ask again.
+//! Fetches the lists of a server, and decides when to fetch them again.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use switchboard_catalog::{Kind, Offers};
 use switchboard_client::{self as client, CacheHints, Client, Lossless, Pages, Raw, model};
 use switchboard_wire::{code, meta, method};
 
-/// A set of lists, by the kind of what they hold.
+/// A set of lists, by the kind of their items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lists(u8);
 
 impl Lists {
     pub(crate) const NONE: Self = Self(0);
 
-    /// The lists that a notification says have changed.
+    /// The lists that a notification reports as changed.
     pub(crate) fn changed(method: &str) -> Option<Self> {
         match method {
             "notifications/tools/list_changed" => Some(Self::of(Kind::Tool)),
@@ -26,17 +26,17 @@ impl Lists {
         }
     }
 
-    /// The list that holds things of this kind.
+    /// The list of items of this kind.
     pub(crate) const fn of(kind: Kind) -> Self {
         Self(1 << kind as u8)
     }
 
-    /// Whether the list of this kind is one of them.
+    /// Tests if the list of this kind is in the set.
     pub(crate) const fn has(self, kind: Kind) -> bool {
         self.0 & Self::of(kind).0 != 0
     }
 
-    /// The kinds that they hold, tools first.
+    /// The kinds of the lists, tools first.
     pub(crate) fn kinds(self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |kind| self.has(*kind))
     }
@@ -45,7 +45,7 @@ impl Lists {
         Self(self.0 | other.0)
     }
 
-    /// Those of them that are in `other`, too.
+    /// The intersection of two sets.
     pub(crate) const fn within(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
@@ -62,39 +62,40 @@ impl FromIterator<Kind> for Lists {
     }
 }
 
-/// When to ask for which list: for each once at a time, and for one that changes without end less and less
-/// often. A list that takes long does not hold up the others.
+/// Decides when to fetch which list: each is fetched once at a time, and a list that changes constantly is
+/// fetched less and less often. A slow list does not delay the others.
 #[derive(Debug)]
 pub(crate) struct Curiosity([Turn; Kind::ALL.len()]);
 
-/// When to ask for one list.
+/// The schedule of one list.
 #[derive(Debug)]
 struct Turn {
     wanted: bool,
     asking: bool,
-    /// Somebody waits for the answer to the next question.
+    /// A caller waits for the result of the next fetch.
     hurried: bool,
-    /// Not before this.
+    /// The earliest time of the next fetch.
     from: Instant,
-    /// How often in a row it was asked for without a quiet time in between.
+    /// The number of fetches in a row without a quiet period in between.
     restless: u32,
-    /// When to ask again for a list that could not be had.
+    /// Time of the retry of a failed fetch.
     retry: Option<Instant>,
-    /// How often in a row it could not be had.
+    /// The number of failed fetches in a row.
     failures: u32,
 }
 
-/// This many questions in a row are asked without a pause, so that a client whose calls change a list sees it at once.
+/// The number of fetches in a row without a pause, so that a client whose calls change a list sees the change
+/// at once.
 const EAGER: u32 = 8;
-/// The first pause after those; it doubles with each question.
+/// The first pause after those; it doubles with each fetch.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// After so long without a change the next one is asked for at once.
+/// Time without a change after which the next change is fetched at once.
 const QUIET: Duration = Duration::from_secs(10);
-/// The longest pause before a list that could not be had is asked for again. The first is [`FIRST_PAUSE`]; it doubles
-/// with each failure.
+/// The longest pause before a failed fetch is retried. The first is [`FIRST_PAUSE`]; it doubles with each
+/// failure.
 const LONGEST_RETRY: Duration = Duration::from_mins(10);
-/// The pause before that if somebody waits for it.
+/// The pause before a retry if a caller waits for the list.
 pub(crate) const HURRIED_RETRY: Duration = Duration::from_secs(1);
 
 impl Curiosity {
@@ -114,12 +115,12 @@ impl Curiosity {
         self.each(lists, |turn| turn.wanted = true);
     }
 
-    /// When to ask next, if there is something to ask.
+    /// Time of the next fetch, if there is one to make.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.0.iter().filter_map(Turn::due).min()
     }
 
-    /// The lists to ask for now.
+    /// The lists to fetch now.
     pub(crate) fn ask(&mut self, now: Instant) -> Option<Lists> {
         let turns = Kind::ALL.into_iter().zip(&mut self.0);
         let asked = turns.filter_map(|(kind, turn)| turn.ask(now).then_some(kind));
@@ -127,7 +128,8 @@ impl Curiosity {
         (asked != Lists::NONE).then_some(asked)
     }
 
-    /// Somebody waits for these lists: they are asked for without a pause, or soon if they could not be had.
+    /// Speeds up these lists because a caller waits for them: they are fetched without a pause, or soon if
+    /// the last fetch failed.
     pub(crate) fn hurry(&mut self, lists: Lists, now: Instant) {
         self.each(lists, |turn| {
             turn.from = turn.from.min(now);
@@ -136,7 +138,7 @@ impl Curiosity {
         });
     }
 
-    /// The question for these lists has been answered, but for those that are missing.
+    /// Records that the fetch of these lists is complete. The lists in `missing` failed.
     pub(crate) fn answered(&mut self, lists: Lists, missing: Lists, now: Instant) {
         self.each(lists, |turn| turn.answered(now));
         for kind in lists.kinds() {
@@ -166,7 +168,7 @@ impl Turn {
         due.filter(|_| !self.asking)
     }
 
-    /// Whether to ask now. If so, it is being asked.
+    /// Returns `true`, and marks the list as being fetched, if it is to be fetched now.
     fn ask(&mut self, now: Instant) -> bool {
         if self.due().is_none_or(|due| due > now) {
             return false;
@@ -197,17 +199,17 @@ impl Turn {
     }
 }
 
-/// The first pause, doubled so often, and no longer than the longest.
+/// The first pause, doubled `doubled` times, and at most `longest`.
 fn pause(first: Duration, doubled: u32, longest: Duration) -> Duration {
     first
         .saturating_mul(2_u32.saturating_pow(doubled))
         .min(longest)
 }
 
-/// The lists that could not be had and may be had later, each with the reason.
+/// The lists that could not be fetched but may be later, each with the reason.
 pub(crate) type Missing = Vec<(Kind, Reason)>;
 
-/// The request that asks for the list of a kind.
+/// The request that fetches the list of a kind.
 pub const fn list_method(kind: Kind) -> &'static str {
     match kind {
         Kind::Tool => method::TOOLS_LIST,
@@ -217,7 +219,7 @@ pub const fn list_method(kind: Kind) -> &'static str {
     }
 }
 
-/// What a server said it offers: the lists that were asked for and could be had.
+/// The lists that were requested and could be fetched.
 #[derive(Debug)]
 pub(crate) struct Learnt {
     tools: Option<Listed>,
@@ -228,11 +230,11 @@ pub(crate) struct Learnt {
     pub(crate) missing: Missing,
 }
 
-/// A list, and how long it may be kept, if the server says.
+/// A list, and its lifetime if the server gave one.
 type Listed = (Vec<Raw>, Option<CacheHints>);
 
 impl Learnt {
-    /// How long each list that was had may be kept.
+    /// The cache hints of each fetched list.
     pub(crate) fn hints(&self) -> impl Iterator<Item = (Kind, Option<CacheHints>)> {
         let lists = [
             (Kind::Tool, &self.tools),
@@ -245,12 +247,12 @@ impl Learnt {
             .filter_map(|(kind, list)| Some((kind, list.as_ref()?.1)))
     }
 
-    /// Whether there is something to keep.
+    /// Tests if the tools were fetched.
     pub(crate) fn has_tools(&self) -> bool {
         self.tools.is_some()
     }
 
-    /// What was known, with this in the place of what it replaces.
+    /// Merges the fetched lists into the known offers.
     pub(crate) fn merge(self, known: Offers) -> Offers {
         Offers {
             unlisted: self.tools.is_none() && known.unlisted,
@@ -262,7 +264,7 @@ impl Learnt {
         }
     }
 
-    /// The lists that could be had.
+    /// The fetched lists.
     pub(crate) fn into_lists(self) -> impl Iterator<Item = (Kind, Vec<Raw>)> {
         let lists = [
             (Kind::Tool, self.tools),
@@ -276,11 +278,11 @@ impl Learnt {
     }
 }
 
-/// More items, or more bytes, of one kind are no list but a trap.
+/// The most items and the most bytes of one list. A larger one is an attack.
 pub(crate) const ITEMS_MAX: usize = 10_000;
 pub(crate) const BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Asks the server for these lists, side by side. `None` if it is gone.
+/// Fetches these lists concurrently. `None` if the server is gone.
 pub(crate) async fn learn(client: &Client, lists: Lists) -> Option<Learnt> {
     let session = client.ready().await.ok()?;
     let has = |what: &str| session.capabilities.member(what).is_some();
@@ -295,7 +297,7 @@ pub(crate) async fn learn(client: &Client, lists: Lists) -> Option<Learnt> {
     let mut missing = Missing::new();
     let mut list = |kind: Kind, result: Option<Result<Listed, client::Error>>| match result? {
         Ok(items) => Some(items),
-        // A server may say that it has a kind of thing and not know how to list it.
+        // A server may declare a capability and not implement its list.
         Err(client::Error::Server(error)) if error.code == code::METHOD_NOT_FOUND => {
             Some((Vec::new(), None))
         }
@@ -322,14 +324,16 @@ pub(crate) async fn learn(client: &Client, lists: Lists) -> Option<Learnt> {
     })
 }
 
-/// The `_meta` of the answer that opened a connection, without the server's name, which is kept on its own.
+/// The `_meta` of the response that opened the connection, without the server's name, which is stored
+/// separately.
 fn said_beside(answer: &Raw) -> Option<Raw> {
     let said = answer.member(meta::META).filter(Raw::is_object)?;
     let said = said.without(&[meta::SERVER_INFO]);
     (said.as_str() != "{}").then_some(said)
 }
 
-/// Reads a list, if it is wanted: `offered` says whether the server has one. One that it does not have is empty.
+/// Fetches a list, if it is wanted. `offered` tells if the server has one; a list that it does not have is
+/// empty.
 async fn gather<T: model::Listed>(
     offered: Option<bool>,
     pages: impl FnOnce() -> Pages<T>,
@@ -362,7 +366,7 @@ mod tests {
     const PROMPTS: Lists = Lists::of(Kind::Prompt);
 
     #[test]
-    fn a_changed_notification_names_every_list_it_means() {
+    fn list_changed_notification_covers_all_affected_lists() {
         let named = |what: &str| {
             let lists = Lists::changed(&format!("notifications/{what}/list_changed"));
             lists.map(|lists| lists.kinds().collect::<Vec<_>>())
@@ -375,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_come_one_at_a_time_and_nothing_is_forgotten() {
+    fn each_list_is_fetched_once_at_a_time() {
         let now = Instant::now();
         let mut curiosity = Curiosity::new(now);
         assert_eq!(curiosity.ask(now), None);
@@ -388,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_list_does_not_hold_up_another() {
+    fn slow_list_does_not_delay_another() {
         let now = Instant::now();
         let mut curiosity = Curiosity::new(now);
         curiosity.want(TOOLS.and(PROMPTS));
@@ -399,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_waited_for_comes_without_a_pause() {
+    fn awaited_list_is_fetched_without_a_pause() {
         let now = Instant::now();
         let mut curiosity = Curiosity::new(now);
         for _ in 0..=EAGER {
@@ -408,7 +412,7 @@ mod tests {
             assert!(curiosity.ask(now).is_some());
             curiosity.answered(TOOLS, Lists::NONE, now);
         }
-        // The same of one that is waited for while it is asked for already.
+        // The same holds for a list that is already being fetched when a caller begins to wait for it.
         curiosity.want(TOOLS);
         assert_eq!(curiosity.ask(now), None);
         curiosity.hurry(PROMPTS, now);
@@ -425,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn list_that_fails_is_asked_for_less_and_less_often() {
+    fn failing_list_is_retried_with_growing_pauses() {
         let start = Instant::now();
         let mut now = start;
         let mut curiosity = Curiosity::new(now);
@@ -443,11 +447,11 @@ mod tests {
         assert!(pauses.is_sorted() && pauses.len() < 30, "{pauses:?}");
         assert_eq!(pauses.first(), Some(&FIRST_PAUSE));
         assert_eq!(pauses.last(), Some(&LONGEST_RETRY));
-        // Sooner if somebody waits for it, but not at once.
+        // Sooner if a caller waits for it, but not at once.
         fail(&mut curiosity, now);
         curiosity.hurry(TOOLS, now);
         assert_eq!(curiosity.due(), Some(now + HURRIED_RETRY));
-        // At once if the server says that it has changed.
+        // At once if the server reports a change.
         curiosity.want(TOOLS);
         assert_eq!(curiosity.ask(now + LONGEST_PAUSE), Some(TOOLS));
         curiosity.answered(TOOLS, Lists::NONE, now);
@@ -455,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_changes_without_end_is_asked_for_less_and_less_often() {
+    fn constantly_changing_list_is_fetched_less_often() {
         let start = Instant::now();
         let mut now = start;
         let mut curiosity = Curiosity::new(now);
@@ -468,7 +472,7 @@ mod tests {
             curiosity.answered(TOOLS, Lists::NONE, now);
         }
         assert!(asked < 80, "{asked}");
-        // And after a quiet time at once.
+        // At once after a quiet period.
         now += Duration::from_mins(3);
         curiosity.want(TOOLS);
         curiosity.ask(now);

@@ -1,18 +1,18 @@
-//! Who is next: a bounded queue in which every client gets its turn.
+//! A bounded queue in which every client gets its turn.
 //!
-//! One client with a thousand calls waiting delays another's first call by one place, not by a
+//! A client with a thousand waiting calls delays another client's first call by one place, not by a
 //! thousand.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-/// Items wait in one line per key; lines are served in turn. Line ends are kept in order of their
-/// first item, so that a key that comes anew goes to the end of the round.
+/// A queue with one line per key; the lines are served in turn. A key that was not waiting goes to the
+/// end of the round.
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
     lines: FxHashMap<u64, VecDeque<(u64, T)>>,
-    /// The keys that have something waiting, in the order in which they are served.
+    /// The keys with waiting items, in the order in which they are served.
     round: VecDeque<u64>,
     waiting: usize,
     next_ticket: u64,
@@ -32,7 +32,7 @@ impl<T> FairQueue<T> {
         self.waiting
     }
 
-    /// Puts an item at the end of its key's line. The ticket takes it out again.
+    /// Appends an item to its key's line. The returned ticket removes it again.
     pub(crate) fn push(&mut self, key: u64, item: T) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -45,7 +45,7 @@ impl<T> FairQueue<T> {
         ticket
     }
 
-    /// The next item: the first of the key whose turn it is.
+    /// The next item: the first one of the key whose turn it is.
     pub(crate) fn pop(&mut self) -> Option<T> {
         let key = self.round.pop_front()?;
         let line = self.lines.get_mut(&key)?;
@@ -59,7 +59,7 @@ impl<T> FairQueue<T> {
         Some(item)
     }
 
-    /// Takes out an item that no longer waits. `None` if it has been served.
+    /// Removes an item that no longer waits. `None` if it has been served.
     pub(crate) fn remove(&mut self, key: u64, ticket: u64) -> Option<T> {
         let line = self.lines.get_mut(&key)?;
         let at = line.iter().position(|(other, _)| *other == ticket)?;
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_newcomer_waits_for_one_turn_of_each_other_client() {
+    fn newcomer_waits_one_turn_per_other_client() {
         let mut queue = FairQueue::new();
         for n in 0..100 {
             queue.push(1, n);
@@ -92,8 +92,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against the plainest model: whatever is pushed comes out once unless it was removed, each
-        /// key in its own order, and no key is served twice while another that waited all along is not.
+        /// Compared with a simple model: every item comes out once unless it was removed, each key in
+        /// its own order, and no key is served twice while another one that has waited all along is
+        /// not served.
         #[test]
         fn every_item_comes_out_once_in_turn(steps in proptest::collection::vec((0_u8..4, 0_u64..5), 0..200)) {
             let mut queue = FairQueue::new();

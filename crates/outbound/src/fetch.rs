@@ -1,4 +1,4 @@
-//! Fetching the files of a model, in the background, once.
+//! Downloads the files of a model, once, in the background.
 
 use std::{
     io,
@@ -14,26 +14,26 @@ use tokio::{fs, io::AsyncWriteExt};
 /// The folder of the sentence model.
 pub(crate) const MINILM: &str = "all-MiniLM-L6-v2";
 
-/// Where a model's files are.
+/// The location of a model's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     address: String,
     files: &'static [(&'static str, File)],
 }
 
-/// What is known of a file.
+/// The requirement on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum File {
-    /// It has this hash.
+    /// It must have this SHA-256 hash.
     Known(&'static str),
-    /// It is there.
+    /// It must exist.
     Needed,
-    /// It may be there.
+    /// It may be missing.
     Optional,
 }
 
-/// The files of the model as it is published, with their hashes: the address serves the newest revision,
-/// and another one is refused.
+/// The files of the published model, with their hashes. The address serves the newest revision, and a
+/// different one is rejected.
 const PUBLISHED: &[(&str, File)] = &[
     (
         "config.json",
@@ -57,13 +57,13 @@ const ANY: &[(&str, File)] = &[
 const PUBLISHED_AT: &str =
     "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
 
-/// A model with more bytes is not what is wanted here.
+/// The largest model that is accepted, in bytes.
 const BYTES_MAX: u64 = 512 * 1024 * 1024;
 const CONNECT: Duration = Duration::from_secs(10);
-/// A download may be slow, but not silent.
+/// The longest time without data. A download may be slow, but not stalled.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Why a model could not be fetched.
+/// The reason why a model could not be downloaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error("{address} cannot be fetched: {source}")]
@@ -89,7 +89,7 @@ impl Source {
         }
     }
 
-    /// A source at this address, if it is one.
+    /// The source at this address; `None` if the text is not an HTTP URL.
     pub(crate) fn at(address: &str) -> Option<Self> {
         let is_address = address.starts_with("https://") || address.starts_with("http://");
         is_address.then(|| Self {
@@ -98,19 +98,19 @@ impl Source {
         })
     }
 
-    /// The folder for what comes from here.
+    /// The name of the folder for the files from this source.
     pub(crate) fn folder_name(&self) -> String {
         hex::encode(&Sha256::digest(&self.address)[..8])
     }
 
-    /// Fetches all files into this folder, which is there only when it is whole.
+    /// Downloads all files into this folder, which appears only when it is complete.
     pub(crate) async fn fetch(&self, folder: &Path) -> Result<(), FetchError> {
         let file_error = |path: &Path, source| FetchError::File {
             path: path.to_owned(),
             source,
         };
         let part = folder.with_extension("part");
-        // What is left of an earlier attempt is of no use.
+        // Partial files of an earlier attempt are useless.
         let _ = fs::remove_dir_all(&part).await;
         let made = fs::create_dir_all(&part).await;
         made.map_err(|source| file_error(&part, source))?;
@@ -134,7 +134,7 @@ impl Source {
             .iter()
             .any(|own| self.address.starts_with(own))
         {
-            // No proxy can reach this machine's own address for us.
+            // A proxy cannot reach this machine's loopback address.
             builder = builder.no_proxy();
         }
         builder
@@ -194,7 +194,8 @@ impl Source {
     }
 }
 
-/// Whether a server says that it has no such file. Some hide that from whoever may not list all that there is.
+/// Tests if a server reports that the file does not exist. Some answer 403 instead, to clients that may not
+/// list files.
 fn is_absent(status: StatusCode) -> bool {
     matches!(
         status,

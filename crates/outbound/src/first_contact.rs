@@ -1,8 +1,8 @@
-//! Servers that have never been learnt: which of them have delayed a list, and which have failed.
+//! Servers that have never been listed: the attempts to fetch their lists for the first time.
 //!
-//! The first list may wait a moment for a server that stands in the configuration and has not been seen yet: once in the
-//! life of each server, so it is remembered on disk. When the last client leaves, servers that have not been learnt are
-//! waited for until they are, or have failed.
+//! The first list for a client may wait briefly for a configured server whose tools are not known yet. That
+//! happens once in the life of each server, so it is recorded on disk. When the last client leaves, the
+//! gateway waits until the remaining servers have been listed or have failed.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,48 +18,48 @@ use switchboard_files::{Links, write_private};
 
 use crate::identity::fingerprint;
 
-/// How long the first list waits for servers that have never been learnt.
+/// Time for which the first list waits for servers that have never been listed.
 const LIST_DELAY: Duration = Duration::from_secs(1);
-/// The file has a line for each server that has not been learnt, and no more.
+/// The largest file that is read. It has one entry for each server that has not been listed.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-/// The attempts to learn servers for the first time.
+/// The attempts to list servers for the first time.
 #[derive(Debug)]
 pub struct FirstContact {
     path: PathBuf,
     state: Mutex<State>,
-    /// Held while the file is written: what is on disk at the end is what was known last.
+    /// Held while the file is written, so that the last state written is the latest one.
     saving: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// By name.
+    /// By server name.
     attempts: BTreeMap<String, Attempt>,
-    /// Until when lists of this run wait for a server.
+    /// The time until which lists of this run wait for a server.
     waits: HashMap<String, Instant>,
-    /// Whether the file is out of date.
+    /// The file is out of date.
     changed: bool,
 }
 
-/// The attempts to learn one server.
+/// The attempts to list one server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Attempt {
-    /// A server that is configured otherwise is another one.
+    /// Identifies the configuration: a server that is configured differently is another server.
     fingerprint: String,
-    /// Whether a list has waited for it.
+    /// A list has waited for it.
     #[serde(default)]
     delayed: bool,
-    /// Whether it has failed.
+    /// It has failed.
     #[serde(default)]
     failed: bool,
-    /// Whether a gateway has stopped while it was being learnt.
+    /// The gateway stopped before it was listed.
     #[serde(default)]
     interrupted: bool,
 }
 
 impl FirstContact {
-    /// Reads what is known from before. A file that cannot be read costs a second once more.
+    /// Reads the recorded attempts. If the file cannot be read, lists wait once more.
     pub fn open(path: PathBuf) -> Self {
         let text = switchboard_files::read(&path, FILE_BYTES, Links::Refuse).unwrap_or_default();
         let state = State {
@@ -73,10 +73,11 @@ impl FirstContact {
         }
     }
 
-    /// Until when a list may wait for this server, which has never been learnt; `None` if one has waited before.
+    /// The time until which a list may wait for this server, which has never been listed; `None` if a list
+    /// has waited before.
     pub(crate) fn list_waits(&self, name: &str, server: &Server, now: Instant) -> Option<Instant> {
         let mut state = self.state.lock();
-        // Looked at first: what was known of another server is forgotten by that.
+        // Called first, because it discards the state of a server that was configured differently.
         let attempt = state.attempt(name, server);
         if std::mem::replace(&mut attempt.delayed, true) {
             let until = state.waits.get(name).copied();
@@ -88,12 +89,12 @@ impl FirstContact {
         Some(until)
     }
 
-    /// The server has failed before it could be learnt.
+    /// Records that the server failed before it was listed.
     pub(crate) fn fail(&self, name: &str, server: &Server) {
         self.note(name, server, |attempt| &mut attempt.failed);
     }
 
-    /// The gateway stops before the server could be learnt.
+    /// Records that the gateway stops before the server was listed.
     pub(crate) fn interrupt(&self, name: &str, server: &Server) {
         self.note(name, server, |attempt| &mut attempt.interrupted);
     }
@@ -106,19 +107,19 @@ impl FirstContact {
         }
     }
 
-    /// The server has been learnt: what was tried before does not matter any more.
+    /// Records that the server was listed, which makes earlier attempts irrelevant.
     pub(crate) fn succeed(&self, name: &str) {
         let mut state = self.state.lock();
         state.changed |= state.attempts.remove(name).is_some();
         state.waits.remove(name);
     }
 
-    /// Whether the server has failed before, in this run or an earlier one.
+    /// Tests if the server has failed before, in this run or an earlier one.
     pub(crate) fn has_failed(&self, name: &str, server: &Server) -> bool {
         self.known(name, server).is_some_and(|known| known.failed)
     }
 
-    /// Whether the server has been started before, in this run or an earlier one, and was not learnt.
+    /// Tests if the server was started before, in this run or an earlier one, and was not listed.
     pub(crate) fn was_tried(&self, name: &str, server: &Server) -> bool {
         let known = self.known(name, server);
         known.is_some_and(|known| known.failed || known.interrupted)
@@ -130,7 +131,7 @@ impl FirstContact {
         (known.fingerprint == fingerprint(server)).then(|| known.clone())
     }
 
-    /// Writes down what is new, of the servers of this configuration. It writes a file.
+    /// Writes the changes for the servers of this configuration to disk.
     pub fn save(&self, config: &Config) {
         let _saving = self.saving.lock();
         let attempts = {
@@ -150,7 +151,7 @@ impl FirstContact {
         }
     }
 
-    /// The same in the background.
+    /// Does the same in the background.
     pub(crate) fn save_soon(self: &Arc<Self>, config: Arc<Config>) {
         if self.state.lock().changed {
             let contact = Arc::clone(self);
@@ -160,7 +161,7 @@ impl FirstContact {
 }
 
 impl State {
-    /// The attempts to learn a server as it is configured now.
+    /// The attempts to list a server as it is configured now.
     fn attempt(&mut self, name: &str, server: &Server) -> &mut Attempt {
         let fingerprint = fingerprint(server);
         let fresh = Attempt {
@@ -200,7 +201,7 @@ mod tests {
         let contact = FirstContact::open(path.clone());
         let until = contact.list_waits("a", server, now).unwrap();
         assert_eq!(until, now + LIST_DELAY);
-        // Lists that are asked for meanwhile wait as long, and later ones not at all.
+        // Lists that are requested meanwhile wait until the same time, and later ones not at all.
         let soon = now + LIST_DELAY / 2;
         assert_eq!(contact.list_waits("a", server, soon), Some(until));
         assert_eq!(contact.list_waits("a", server, until), None);
@@ -219,7 +220,7 @@ mod tests {
         contact.succeed("a");
         assert!(!contact.was_tried("a", server));
         contact.fail("a", server);
-        // Another server of the same name has a life of its own.
+        // Another server of the same name starts from scratch.
         for command in ["y", "z"] {
             let other = config(command);
             let server = &other.servers["a"];

@@ -1,5 +1,5 @@
-//! The identity of a server: the fields of its entry that say what is started or reached, listed once. Fingerprints,
-//! the question to an approver and the audit log are made of this list.
+//! The identity of a server: the fields of its entry that determine what is started or reached, defined in
+//! one place. Fingerprints, the question to the approver and the audit log are derived from this list.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -19,14 +19,14 @@ pub(crate) struct Field<'a> {
     pub(crate) part: Part,
 }
 
-/// The part that a field has in the identity of a server.
+/// The role of a field in the identity of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The command line, the address, or the image with its arguments.
+    /// The command line, the URL, or the image with its arguments.
     Program,
-    /// The surroundings of the program: the same words do something else in others.
+    /// The environment of the program, in which the same command line can mean something else.
     Surroundings,
-    /// Keys, tokens and limits, which are renewed and make no other server of it.
+    /// Keys, tokens and limits. They change over time and do not make it another server.
     Setting,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Value<'a> {
     Number(u32),
     Text(&'a str),
     List(&'a [String]),
-    /// Its values may be secrets.
+    /// Values may be secrets.
     Map(&'a BTreeMap<String, String>),
 }
 
@@ -48,7 +48,7 @@ impl<'a> Value<'a> {
         text.map_or(Self::Absent, Self::Text)
     }
 
-    /// Whether the entry means the same without it.
+    /// Tests if leaving the field out would mean the same.
     fn is_default(self) -> bool {
         match self {
             Self::Absent | Self::Flag(false) => true,
@@ -59,10 +59,10 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The fields that say what is started or reached. Those that are not given are left out.
+/// The fields that determine what is started or reached, without the ones that are not set.
 pub(crate) fn fields(transport: &Transport) -> Vec<Field<'_>> {
     use Part::{Program, Setting, Surroundings};
-    // Named one by one, so that a new field has to be judged here.
+    // Destructured, so that a new field has to be considered here.
     let all = match transport {
         Transport::BuiltIn => Vec::new(),
         Transport::Command(CommandLine {
@@ -138,7 +138,7 @@ pub(crate) fn fields(transport: &Transport) -> Vec<Field<'_>> {
         .collect()
 }
 
-/// The words of the command line, the address, or the image with its arguments.
+/// The words of the command line, the URL, or the image with its arguments.
 pub(crate) fn words<'a>(fields: &[Field<'a>]) -> Vec<&'a str> {
     let program = fields.iter().filter(|field| field.part == Part::Program);
     let mut words = Vec::new();
@@ -152,8 +152,8 @@ pub(crate) fn words<'a>(fields: &[Field<'a>]) -> Vec<&'a str> {
     words
 }
 
-/// The identity that approved definitions and remembered decisions are bound to: the program and its surroundings.
-/// Keys and tokens are renewed and make no other server of it.
+/// The identity that approved definitions and remembered decisions are bound to: the program and its
+/// surroundings. Keys and tokens change over time and do not make it another server.
 pub(crate) fn identity(server: &Server) -> String {
     #[derive(Serialize)]
     #[serde(untagged)]
@@ -174,11 +174,12 @@ pub(crate) fn identity(server: &Server) -> String {
         .iter()
         .filter(|field| field.part == Part::Surroundings);
     let surroundings: BTreeMap<_, _> = surroundings.map(|field| (field.key, field.value)).collect();
-    // Pins of servers without any were written before surroundings counted.
+    // Left out if empty, so that pins from before surroundings were part of the identity stay valid.
     if !surroundings.is_empty() {
         pieces.push(Piece::Surroundings(surroundings));
     }
-    // As JSON, so that no two lists are spelled alike: a word is a text, and the surroundings are an object.
+    // JSON, so that two different lists never have the same spelling: a word is a string, and the
+    // surroundings are an object.
     serde_json::to_string(&pieces).unwrap_or_default()
 }
 
@@ -193,18 +194,18 @@ pub(crate) fn directory_hash(name: &str, server: &Server) -> String {
     hex::encode(&Sha256::digest(both)[..HASH_BYTES])
 }
 
-/// A hash of every field, with the values of variables and headers as the configuration spells them. It tells an entry
-/// that was approved, or whose offers are known, from another one.
+/// A hash of every field, with the values of variables and headers as spelled in the configuration. It
+/// identifies an entry that was approved, or whose offers are known.
 pub(crate) fn fingerprint(server: &Server) -> String {
     let fields = serde_json::to_string(&fields(&server.transport)).unwrap_or_default();
     hex::encode(&Sha256::digest(fields)[..HASH_BYTES])
 }
 
-/// The fingerprint of a start: that of the entry, and the file that its command leads to.
+/// The fingerprint of a start: that of the entry, and the file that its command resolves to.
 pub(crate) fn start_fingerprint(server: &Server, file: Option<&Path>) -> String {
     let mut both = Sha256::new();
     both.update(fingerprint(server));
-    // A path need not be text.
+    // A path need not be valid text.
     if let Some(file) = file {
         both.update(b"\0");
         both.update(file.as_os_str().as_encoded_bytes());
@@ -212,7 +213,7 @@ pub(crate) fn start_fingerprint(server: &Server, file: Option<&Path>) -> String 
     hex::encode(&both.finalize()[..HASH_BYTES])
 }
 
-/// As many bytes of a hash as nobody finds a second entry for.
+/// The length of a hash, in bytes. It is long enough that a second entry with the same hash cannot be found.
 const HASH_BYTES: usize = 16;
 
 #[cfg(test)]
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_without_surroundings_is_the_old_one() {
+    fn identity_without_surroundings_is_unchanged() {
         for (entry, identity) in [
             (
                 json!({ "command": "npx", "args": ["-y", "x"] }),
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn no_field_is_taken_for_another() {
+    fn fields_are_not_confused_with_each_other() {
         let with_env = json!({ "command": "x", "env": { "a": "b" } });
         let with_cwd = json!({ "command": "x", "cwd": "a", "inheritEnv": ["b"] });
         assert_ne!(

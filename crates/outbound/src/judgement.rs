@@ -1,10 +1,10 @@
-//! The lists of one connection that have been judged, and the calls that wait for that.
+//! Tracks which lists of a connection have been judged, and the calls that wait for a judgement.
 //!
-//! A list is due when the connection is made, and again when the server says that it has changed. Lists that
-//! are due and were not asked for since are the ones to ask for: there is no second record of changes. A call
-//! needs a judgement of a list that was asked for after it was last due when the call came; changes after
-//! that do not hold the call up, so that a server which reports changes without end delays a call by one
-//! list and no more.
+//! A list becomes due when the connection is made, and again when the server reports a change. The lists to
+//! fetch are the ones that became due since they were last fetched; there is no second record of changes. A
+//! call needs a judgement of a list that was fetched after it last became due before the call arrived. Later
+//! changes do not delay the call, so a server that reports changes constantly delays a call by one fetch at
+//! most.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::SeqCst},
@@ -17,10 +17,10 @@ use tokio::{sync::watch, time::timeout_at};
 
 use crate::discovery::Lists;
 
-/// The kinds of lists that are due on their own.
+/// The number of lists, which become due independently.
 const LISTS: usize = Kind::ALL.len();
 
-/// How often each list was due at one moment.
+/// For each list, the number of times that it has become due.
 pub(crate) type Due = [u64; LISTS];
 
 /// The judgements of one connection's lists.
@@ -39,21 +39,21 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Done {
-    /// The list was asked for as of so many times due.
+    /// Value of the `due` counter when the list was last fetched.
     asked: u64,
-    /// The list was judged as of so many times due.
+    /// Value of the `due` counter at the fetch that was last judged.
     judged: u64,
-    /// It could not be had as of so many times due, and why.
+    /// Value of the `due` counter at the last failed fetch, and the reason.
     failed: Option<(u64, Reason)>,
 }
 
-/// The end of waiting for a judgement.
+/// The outcome of waiting for a judgement.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
     Yes,
-    /// The list has not come in time.
+    /// The list has not arrived in time.
     NotYet,
-    /// The list could not be had.
+    /// The list could not be fetched.
     Failed(Reason),
     /// The connection has ended meanwhile.
     Ended,
@@ -62,20 +62,20 @@ pub(crate) enum Judged {
 impl Judgements {
     pub(crate) fn new() -> Self {
         Self {
-            // Each is due for the first time.
+            // Each list is due for the first time.
             due: Kind::ALL.map(|_| AtomicU64::new(1)),
             state: watch::Sender::default(),
         }
     }
 
-    /// These lists are due.
+    /// Marks these lists as due.
     pub(crate) fn change(&self, lists: Lists) {
         for kind in lists.kinds() {
             self.due[kind as usize].fetch_add(1, SeqCst);
         }
     }
 
-    /// The lists that were not asked for since they were last due.
+    /// The lists that became due since they were last fetched.
     pub(crate) fn unasked(&self) -> Lists {
         let due = self.due();
         let state = self.state.borrow();
@@ -83,14 +83,14 @@ impl Judgements {
         Kind::ALL.into_iter().filter(unasked).collect()
     }
 
-    /// These lists are about to be asked for. Says how often each list is due now.
+    /// Records that these lists are about to be fetched. Returns the current `due` counters.
     pub(crate) fn ask(&self, lists: Lists) -> Due {
         let due = self.due();
         self.state.send_if_modified(|state| {
             for kind in lists.kinds() {
                 state.lists[kind as usize].asked = due[kind as usize];
             }
-            // Nobody waits for that.
+            // No task waits for this change.
             false
         });
         due
@@ -100,7 +100,7 @@ impl Judgements {
         Kind::ALL.map(|kind| self.due[kind as usize].load(SeqCst))
     }
 
-    /// These lists, asked for when they were due so often, have been judged, but for the missing ones.
+    /// Records that these lists, fetched at these `due` counters, have been judged, except the missing ones.
     pub(crate) fn finish(&self, lists: Lists, due: Due, missing: &[(Kind, Reason)]) {
         self.state.send_modify(|state| {
             for kind in lists.kinds() {
@@ -114,23 +114,23 @@ impl Judgements {
         });
     }
 
-    /// The connection is no longer used: nobody has to wait.
+    /// Records that the connection is no longer used, which wakes all waiters.
     pub(crate) fn end(&self) {
         self.state.send_modify(|state| state.ended = true);
     }
 
-    /// The judgement of the list of this kind as it is now, if there is no need to wait.
+    /// The judgement of the list of this kind in its current state, if it is available without waiting.
     pub(crate) fn now(&self, kind: Kind) -> Option<Judged> {
         let due = self.due[kind as usize].load(SeqCst);
         self.state.borrow().judged(kind, due)
     }
 
-    /// Whether the list of this kind has ever been judged.
+    /// Tests if the list of this kind has ever been judged.
     pub(crate) fn has_been(&self, kind: Kind) -> bool {
         self.state.borrow().lists[kind as usize].judged > 0
     }
 
-    /// Waits until the list of this kind has been judged, as it is now.
+    /// Waits until the list of this kind, in its current state, has been judged.
     pub(crate) async fn wait(&self, kind: Kind, until: Instant) -> Judged {
         let due = self.due[kind as usize].load(SeqCst);
         let mut state = self.state.subscribe();
@@ -144,7 +144,7 @@ impl Judgements {
 }
 
 impl State {
-    /// The judgement of a list that was due so often, if there is one.
+    /// The judgement of a list at this `due` counter, if there is one.
     fn judged(&self, kind: Kind, due: u64) -> Option<Judged> {
         let done = &self.lists[kind as usize];
         if done.judged >= due {
@@ -171,12 +171,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_change_during_a_question_is_asked_for_again() {
+    async fn change_during_a_fetch_causes_another_fetch() {
         let judgements = Judgements::new();
         assert_eq!(judgements.unasked(), all());
         let due = judgements.ask(all());
         assert_eq!(judgements.unasked(), Lists::NONE);
-        // It comes between the question and its answer, when nobody may be told of it.
+        // The change arrives between the fetch and its result, when it may go unnoticed.
         judgements.change(TOOLS);
         judgements.finish(all(), due, &[]);
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_is_judged_on_its_own() {
+    async fn lists_are_judged_independently() {
         let judgements = Judgements::new();
         assert_eq!(now(&judgements, Kind::Tool).await, Judged::NotYet);
         judgements.finish(TOOLS, judgements.due(), &[]);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_asked_for_before_a_change_is_not_enough() {
+    async fn list_fetched_before_a_change_is_insufficient() {
         let judgements = Judgements::new();
         let due = judgements.due();
         judgements.change(TOOLS);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn later_changes_do_not_hold_a_call_up() {
+    async fn later_changes_do_not_delay_a_call() {
         let judgements = Arc::new(Judgements::new());
         let waiting = tokio::spawn({
             let judgements = Arc::clone(&judgements);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_and_ends_are_told_at_once() {
+    async fn failures_and_disconnects_are_reported_at_once() {
         let judgements = Judgements::new();
         let missing = [(Kind::Tool, Reason::plain("broken"))];
         judgements.finish(all(), judgements.due(), &missing);

@@ -4,12 +4,12 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 
-/// The locks that are in use, by name.
+/// The locks in use, by name.
 #[derive(Debug, Default)]
 pub(crate) struct KeyedLocks(Mutex<HashMap<String, Arc<Mutex<()>>>>);
 
 impl KeyedLocks {
-    /// The lock of this name. Locks that are not in use are dropped.
+    /// The lock of this name. Unused locks are dropped.
     pub(crate) fn of(&self, name: &str) -> Arc<Mutex<()>> {
         let mut turns = self.0.lock();
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_one_lock_while_it_is_used() {
+    fn name_has_one_lock_while_in_use() {
         let turns = KeyedLocks::default();
         let (one, other) = (turns.of("a"), turns.of("b"));
         let held = one.lock();

@@ -1,4 +1,4 @@
-//! How each kind of server is started or reached.
+//! Starts or reaches each kind of server.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -44,8 +44,8 @@ use crate::{
     stderr::{LastWords, listen},
 };
 
-/// Starts to connect to the server. Fails for what no waiting can mend. The server's standard error
-/// goes to its log, and the last lines of it to `said`.
+/// Starts to connect to the server. Fails for errors that waiting cannot fix. The server's standard error
+/// goes to its log, and its last lines to `said`.
 pub(crate) async fn connect(
     builder: ClientBuilder,
     name: &Arc<str>,
@@ -103,17 +103,17 @@ enum Prepared {
     BuiltIn,
     Remote(Remote),
     Launch {
-        /// Ended by the ladder of a server that has not answered.
+        /// Has the ladder of a server that has not responded yet.
         launch: Box<Launch>,
         ladder: Ladder,
     },
 }
 
-/// Puts in secrets, and makes the directory of the server. Reads and writes files.
+/// Resolves secrets and creates the directory of the server. Reads and writes files.
 fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStarted> {
     let resolved =
         resolve(name, server, deps).map_err(|error| permanent(with_hint(&error, error.hint())))?;
-    // Before anything can fail with one of them in its message.
+    // Registered before any error message can contain one of them.
     scrub::register(scrub::Owner::Server(name), &resolved.secrets).map_err(|error| {
         permanent(with_hint(
             format_args!("it has {error}"),
@@ -165,8 +165,8 @@ fn prepare(name: &str, server: &Server, deps: &Deps) -> Result<Prepared, NotStar
     })
 }
 
-/// The directory of a server that is not configured to run elsewhere: one for each identity. A full disk may have
-/// room again, so that this is worth another try.
+/// The directory of a server that is not configured to run elsewhere: one for each identity. Failures are
+/// retried, because a full disk may have room again.
 fn own_directory(name: &str, server: &Server, home: &Home) -> Result<PathBuf, StartError> {
     let identity = directory_hash(name, server);
     let created = home.create_server_dir(name, &identity);
@@ -212,7 +212,7 @@ fn container_launch(
     Ok(Launch::container(name, engine, container).args(config.args))
 }
 
-/// Holds a server back that would start another file than a person has agreed to.
+/// Holds back a server that would start a different file than the user approved.
 fn check_file(server: &Server, file: Option<&Path>) -> Result<(), NotStarted> {
     match file {
         Some(file) if server.is_other_file(file) => {
@@ -223,20 +223,20 @@ fn check_file(server: &Server, file: Option<&Path>) -> Result<(), NotStarted> {
     }
 }
 
-/// The file that a command line leads to, with its references replaced.
+/// The file that a command line resolves to. References in it are already replaced.
 fn command_file(line: &CommandLine, deps: &Deps) -> Option<PathBuf> {
     let given = deps.environment.of_server(line);
     let path = given.get(OsStr::new("PATH")).map(OsString::as_os_str);
     find_program(&line.program(&deps.home), path)
 }
 
-/// The file that a server on this machine starts, as its command line or its engine leads to it; `None` if there is
-/// none, or a reference in the command or in `PATH` stands for nothing. Reads files.
+/// The file that a local server starts, resolved from its command line or its engine; `None` if there is
+/// none, or if a reference in the command or in `PATH` cannot be resolved. Reads files.
 pub(crate) fn program_file(name: &str, server: &Server, deps: &Deps) -> Option<PathBuf> {
     match &server.transport {
         Transport::BuiltIn | Transport::Remote(_) => None,
         Transport::Command(line) => {
-            // A missing secret elsewhere in the entry says nothing about the file.
+            // A missing secret elsewhere in the entry has no effect on the file.
             let path = line.env.get_key_value("PATH").into_iter();
             let line = CommandLine {
                 args: Vec::new(),
@@ -264,8 +264,8 @@ fn resolve(name: &str, server: &Server, deps: &Deps) -> Result<Resolved<Server>,
     })
 }
 
-/// The engine of a container, by its file: the one that is named, or the one that is there. A relative path counts from the
-/// directory of the configuration file.
+/// The engine of a container, resolved to a file: the configured one, or the one that is installed. A
+/// relative path is relative to the directory of the configuration file.
 fn engine(config: &ContainerConfig, home: &Home, environment: &Environment) -> Option<Engine> {
     let engine = match config.engine.split_first() {
         Some((program, options)) if program.contains('/') => {
@@ -280,8 +280,9 @@ fn engine(config: &ContainerConfig, home: &Home, environment: &Environment) -> O
     Some(engine.located())
 }
 
-/// Has a sweep ask the engines of a configuration. A server that may not run has its engine asked only about what an
-/// earlier run left behind, and one that is held never has a program run that its entry names.
+/// Adds the engines of a configuration to a sweep. The engine of a server that may not run is queried only
+/// about containers that an earlier run left behind, and no program that the entry of a held server names is
+/// ever run.
 pub fn with_engines(
     mut sweep: Sweep,
     config: &Config,
@@ -312,7 +313,7 @@ pub fn with_engines(
     sweep
 }
 
-/// `SOURCE:TARGET[:ro]`, as engines write it. A relative source counts from `base`.
+/// Parses `SOURCE:TARGET[:ro]`, the engines' notation. A relative source is relative to `base`.
 fn parse_mount(mount: &str, base: &Path) -> Result<Mount, StartError> {
     let wrong = || StartError {
         reason: Reason::plain(&format!(
@@ -342,17 +343,17 @@ fn permanent(error: impl std::fmt::Display) -> StartError {
     }
 }
 
-/// A server that is a process, or a container's engine, under a guard.
+/// A process, or the engine of a container, under a guard.
 struct Supervised {
     launch: Launch,
     containment: Containment,
     logs: Arc<Logs>,
     name: Arc<str>,
     said: LastWords,
-    /// How it is ended once it has answered.
+    /// The ladder after the server has responded once.
     ladder: Ladder,
     answers: Answers,
-    /// Everything that was started and may not have left.
+    /// All process trees that were started and may still be running.
     trees: Arc<Mutex<Vec<Tree>>>,
 }
 
@@ -365,7 +366,7 @@ impl Spawn for Supervised {
         Box::pin(async move {
             let contained = containment.launch(&launch).await.map_err(|error| {
                 said.clear();
-                // The file may be anyone's: what it says is for people.
+                // The content of the file is not trusted, so it is shown only to users.
                 if let Some(interpreter) = error.interpreter() {
                     said.add(&format!("#!{interpreter}"));
                 }
@@ -408,7 +409,7 @@ impl Spawn for Supervised {
     }
 }
 
-/// The connection puts `cannot start …` in front, and takes these kinds for lasting.
+/// The connection prefixes the message with `cannot start …`, and treats these kinds as permanent.
 fn to_io(error: &LaunchError) -> io::Error {
     let kind = if error.is_permanent() {
         io::ErrorKind::InvalidInput
@@ -418,8 +419,8 @@ fn to_io(error: &LaunchError) -> io::Error {
     io::Error::new(kind, with_hint(error.reason(), error.hint()))
 }
 
-/// Waits for the end of what a server says, once it has ended. Something that it left behind may hold
-/// the pipe open, so not for long.
+/// Waits for the rest of a server's output after it has exited. A process that it left behind may keep the
+/// pipe open, so the wait is short.
 async fn rest_of(listening: JoinHandle<()>) {
     let _ = tokio::time::timeout(LAST_WORDS_PATIENCE, listening).await;
 }
@@ -429,9 +430,9 @@ const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(100);
 struct Guarded {
     handle: Handle,
     exit: Option<ExitStatus>,
-    /// The rest of what it says; waited for so that its last words can be told with its end.
+    /// Reads the rest of the output, so that its last words can be reported with its exit.
     listening: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// How it is ended once it has answered.
+    /// The ladder after the server has responded once.
     ladder: Ladder,
     answers: Answers,
 }
@@ -444,7 +445,8 @@ impl Drop for Guarded {
     }
 }
 
-/// Whether a server has ever answered. One that has not has nothing to put in order when it is to leave.
+/// `true` if a server has ever responded. A server that never responded needs no time to clean up before it
+/// exits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answers(Arc<AtomicBool>);
 
@@ -454,7 +456,7 @@ impl Answers {
     }
 }
 
-/// How long a server that has never answered may take to leave before it is asked by a signal.
+/// Time for a server that has never responded to exit before it is sent SIGTERM.
 const MUTE_CLOSE: Duration = Duration::from_secs(1);
 
 impl ProcessGuard for Guarded {
@@ -494,7 +496,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mounts_are_read_as_engines_write_them() {
+    fn mounts_use_the_notation_of_engines() {
         let base = Path::new("/base");
         let mount = parse_mount("/data:/in:ro", base).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The servers behind the gateway: supervision, connections, and what they offer.
+//! The servers behind the gateway: supervision, connections, and the items they offer.
 
 pub mod builtin;
 pub mod cache;

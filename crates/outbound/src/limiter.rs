@@ -1,4 +1,4 @@
-//! How many calls a server is given at a time, and who waits for the next place.
+//! Limits the number of concurrent calls of a server, and queues the rest.
 
 use std::{
     future::Future,
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::fair_queue::FairQueue;
 
-/// The places of one server.
+/// The concurrency limit of one server.
 #[derive(Debug)]
 pub struct Limiter {
     inner: Mutex<Inner>,
@@ -32,7 +32,7 @@ struct Inner {
 /// The queue is full.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full {
-    /// The number of calls that wait already.
+    /// The number of calls that already wait.
     pub waiting: usize,
 }
 
@@ -50,7 +50,7 @@ impl Limiter {
         })
     }
 
-    /// A place, or a wait for one. `client` is who has its turn.
+    /// Acquires a permit, or queues for one. `client` is the key of the fair queue.
     pub fn acquire(self: &Arc<Self>, client: u64) -> Result<Acquiring, Full> {
         let mut inner = self.inner.lock();
         inner.uses += 1;
@@ -75,7 +75,7 @@ impl Limiter {
         }))
     }
 
-    /// New numbers. Those who have a place keep it.
+    /// Changes the limits. Permits that are already held stay valid.
     pub(crate) fn set(&self, places: usize, queue_max: usize) {
         let mut inner = self.inner.lock();
         inner.places = places;
@@ -83,18 +83,18 @@ impl Limiter {
         inner.hand_on();
     }
 
-    /// Calls under way and waiting.
+    /// The number of calls in flight, and of waiting calls.
     pub fn load(&self) -> (usize, usize) {
         let inner = self.inner.lock();
         (inner.taken, inner.queue.len())
     }
 
-    /// How many places have been asked for so far.
+    /// The total number of calls of [`acquire`](Self::acquire).
     pub(crate) fn uses(&self) -> u64 {
         self.inner.lock().uses
     }
 
-    /// When the last call ended; `None` while one is under way or waits.
+    /// Time at which the last call ended; `None` while a call is in flight or waits.
     pub(crate) fn last_used(&self) -> Option<Instant> {
         let inner = self.inner.lock();
         (inner.taken == 0 && inner.queue.len() == 0).then_some(inner.last_used)
@@ -102,7 +102,7 @@ impl Limiter {
 }
 
 impl Inner {
-    /// Gives free places to those who wait. A waiter that has left is passed over.
+    /// Grants free permits to waiting calls. A waiter that is gone is skipped.
     fn hand_on(&mut self) {
         while self.taken < self.places
             && let Some(next) = self.queue.pop()
@@ -114,7 +114,7 @@ impl Inner {
     }
 }
 
-/// A place; given back when dropped.
+/// A permit for one call, returned when dropped.
 #[derive(Debug)]
 pub struct Permit(Arc<Limiter>);
 
@@ -129,16 +129,16 @@ impl Drop for Permit {
     }
 }
 
-/// A place, at once or in a while.
+/// A permit, granted at once or after a wait.
 #[derive(Debug)]
 pub enum Acquiring {
-    /// There was room.
+    /// It was granted at once.
     Taken(Option<Permit>),
     /// It waits for its turn.
     Waiting(Waiting),
 }
 
-/// A call that waits for a place.
+/// A call that waits for a permit.
 #[derive(Debug)]
 pub struct Waiting {
     limiter: Arc<Limiter>,
@@ -158,8 +158,8 @@ impl Future for Acquiring {
                 if waiting.settled {
                     return Poll::Pending;
                 }
-                // The sender is in the queue as long as this waits, and the queue lives in the
-                // limiter that this holds: it cannot be dropped without having sent.
+                // The sender is in the queue while this waits, and the queue is in the limiter that
+                // this holds, so the sender cannot be dropped without sending.
                 std::task::ready!(Pin::new(&mut waiting.receiver).poll(cx)).ok();
                 waiting.settled = true;
                 Poll::Ready(Permit(Arc::clone(&waiting.limiter)))
@@ -176,7 +176,7 @@ impl Drop for Waiting {
         let mut inner = self.limiter.inner.lock();
         let removed = inner.queue.remove(self.client, self.ticket);
         drop(inner);
-        // The place may have been given between the last poll and now: it goes on to the next.
+        // The permit may have been granted after the last poll; pass it on to the next waiter.
         if removed.is_none() && self.receiver.try_recv().is_ok() {
             drop(Permit(Arc::clone(&self.limiter)));
         }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn places_are_given_in_turn_and_the_queue_has_an_end() {
+    async fn permits_are_granted_in_turn_and_queue_bounded() {
         let limiter = Limiter::new(1, 2);
         let first = taken(limiter.acquire(1).unwrap());
         let second = limiter.acquire(1).unwrap();
@@ -211,20 +211,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_waiter_that_leaves_gives_its_place_on() {
+    async fn dropped_waiter_passes_on_its_permit() {
         let limiter = Limiter::new(1, 2);
         let first = taken(limiter.acquire(1).unwrap());
         let leaves_early = limiter.acquire(2).unwrap();
         let leaves_late = limiter.acquire(3).unwrap();
         drop(leaves_early);
         drop(first);
-        // It has been given the place and never looked.
+        // It was granted the permit and never polled.
         drop(leaves_late);
         assert_eq!(limiter.load(), (0, 0));
     }
 
     #[tokio::test]
-    async fn more_places_let_the_waiting_in() {
+    async fn raised_limit_admits_waiting_calls() {
         let limiter = Limiter::new(1, 8);
         let _first = taken(limiter.acquire(1).unwrap());
         let second = limiter.acquire(1).unwrap();

@@ -1,4 +1,4 @@
-//! A connection to a server while it is ready, and what there is to know of it.
+//! A connection to a server that is ready.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ pub struct Live {
     session: Arc<Session>,
     logs: bool,
     tasks: bool,
-    /// From which level on it sends messages, if it was told.
+    /// The log level that was set, if any.
     level: Mutex<Option<LogLevel>>,
-    /// Which of its lists have been judged since it was connected.
+    /// Tracks which of its lists have been judged since it was connected.
     pub(crate) judgements: Arc<Judgements>,
 }
 
@@ -39,7 +39,7 @@ impl Live {
         &self.client
     }
 
-    /// The revision that is spoken.
+    /// The negotiated revision.
     pub fn revision(&self) -> Revision {
         self.session.revision
     }
@@ -49,7 +49,7 @@ impl Live {
         self.session.revision.era()
     }
 
-    /// Whether it tells when the list of this kind changes.
+    /// Tests if the server notifies about changes of the list of this kind.
     pub(crate) fn tells_changes(&self, kind: Kind) -> bool {
         let what = match kind {
             Kind::Tool => "tools",
@@ -61,24 +61,24 @@ impl Live {
             .is_some_and(|tells| tells.as_str() == "true")
     }
 
-    /// Whether it sends log messages.
+    /// Tests if the server declared log messages.
     pub fn logs(&self) -> bool {
         self.logs
     }
 
-    /// Whether it may send log messages: one of 2026-07-28 does if a request asks for them, whatever it
-    /// says of itself.
+    /// Tests if the server may send log messages: a 2026-07-28 server does if a request asks for them,
+    /// regardless of its capabilities.
     pub fn may_log(&self) -> bool {
         self.logs || self.era() == Era::Modern
     }
 
-    /// Whether it has tasks in the way of 2025-11-25.
+    /// Tests if the server has tasks as defined by 2025-11-25.
     pub fn tasks(&self) -> bool {
         self.tasks
     }
 
-    /// Has a server of an older revision send messages from this level on, at least. What is more than
-    /// a client wants is kept from it here.
+    /// Makes a server of an older revision send log messages from this level on, at least. Messages
+    /// that a client does not want are filtered later.
     pub async fn want_level(&self, level: LogLevel) {
         let known = |wanted: &Mutex<Option<LogLevel>>| {
             let mut wanted = wanted.lock();

@@ -1,8 +1,8 @@
-//! The catalogue as it stands, and its snapshots on disk.
+//! The live catalogue, and its snapshots on disk.
 //!
-//! The tool list of a cold start is the last known one, so what each server offers is kept in a file
-//! that is read before anything else and written, in the background, when it changes. What a server offers
-//! is judged before it is shown: tools that nobody has approved are held back.
+//! The tool list of a cold start is the last known one. So the offers of each server are kept in a file that
+//! is read before anything else and written in the background when they change. Offers are judged before they
+//! are shown: tools that the user has not approved are held back.
 
 use std::{
     borrow::Cow,
@@ -31,67 +31,67 @@ use crate::{
     pins::{Decision, PinStore, Undecided, item_kind},
 };
 
-/// The catalogue as it stands.
+/// The live catalogue.
 #[derive(Debug)]
 pub struct LiveCatalog {
     catalog: ArcSwap<Catalog>,
-    /// What is not shown because nobody has approved it.
+    /// Items that are not shown because they are not approved.
     held: ArcSwap<Withheld>,
-    /// Held while the catalogue is changed: changes come one after another.
+    /// Held while the catalogue changes, so that changes are serialized.
     changing: Mutex<Known>,
     /// The folder of snapshots.
     dir: PathBuf,
-    /// Held by server while its offers are judged and its snapshot is written: what is on disk at the end is
-    /// what was known last, and no server waits for another.
+    /// Held per server while its offers are judged and its snapshot is written, so that the last state
+    /// written is the latest one, and no server waits for another.
     turns: KeyedLocks,
     pins: PinStore,
-    /// Counts changes, for whoever tells clients of them.
+    /// Counts changes, for the notifier of clients.
     changes: watch::Sender<u64>,
-    /// By server: how often it has announced that a list has changed.
+    /// By server: the number of changes that it announced for each list.
     announced: Mutex<HashMap<String, Announced>>,
-    /// Counts changes of what is held back.
+    /// Counts changes of the held items.
     held_changes: watch::Sender<u64>,
     problems: Vec<String>,
 }
 
 #[derive(Debug)]
 struct Known {
-    /// What each server offered last.
+    /// The last known offers of each server.
     remembered: Snapshots,
-    /// The servers that are supervised, as they are configured. Of others nothing is taken in: what they
-    /// said was on its way when they were removed.
+    /// The supervised servers with their configuration. Messages of other servers are ignored: they were in
+    /// transit when the server was removed.
     expected: HashMap<String, Arc<Server>>,
 }
 
-/// How often each list was announced to have changed.
+/// The number of changes that were announced for each list.
 pub(crate) type Announced = [u64; Kind::ALL.len()];
 
-/// What each server offered last.
+/// The last known offers of each server.
 type Snapshots = HashMap<String, Remembered>;
 
 #[derive(Debug, Clone)]
 struct Remembered {
     snapshot: Snapshot,
-    /// Whether this process has judged it.
+    /// This process has judged it.
     judged: bool,
 }
 
-/// By server: what is held back. Servers of which nothing is are not in it.
+/// The held items, by server. Servers without held items are not in it.
 type Withheld = HashMap<Arc<str>, Withhold>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Withhold {
     held: Held,
-    /// The held resources, in one spelling for all of a URI.
+    /// The held resources, each with its URI in normalized spelling.
     resources: HashSet<String>,
-    /// The schemes of the held templates; `None` is any.
+    /// The schemes of the held templates; `None` matches any.
     schemes: HashSet<Option<String>>,
-    /// Whether also what was never seen is held back.
+    /// Items that were never seen are held back, too.
     unseen: bool,
 }
 
 impl LiveCatalog {
-    /// Reads what is known from before. A damaged file costs what is in it and nothing else.
+    /// Reads the stored snapshots. A damaged file loses only its own content.
     pub fn open(home: &Arc<Home>, config: &Config) -> Self {
         let dir = home.catalog();
         let (snapshots, damaged) = switchboard_catalog::load_all(&dir);
@@ -132,57 +132,58 @@ impl LiveCatalog {
         }
     }
 
-    /// What could not be read at the start.
+    /// The problems with files that could not be read at the start.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// The catalogue that is shown, for a moment.
+    /// The current catalogue, for short use.
     pub fn catalog(&self) -> arc_swap::Guard<Arc<Catalog>> {
         self.catalog.load()
     }
 
-    /// The catalogue that is shown, to be kept for longer.
+    /// The current catalogue, for longer use.
     pub fn catalog_full(&self) -> Arc<Catalog> {
         self.catalog.load_full()
     }
 
-    /// Counts changes of what is shown.
+    /// Counts changes of the catalogue.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The pins of a server, which say what is approved and what is held. They are read when a judgement that is under way
-    /// has taken effect, so that nothing is reported as held and still shown. It reads a file.
+    /// The pins of a server, which record its approved and held definitions. Waits until a judgement in
+    /// progress has taken effect, so that no item is reported as held while it is still shown. Reads a file.
     pub fn pins(&self, name: &str, server: &Server) -> Pins {
         let turn = self.turns.of(name);
         let _turn = turn.lock();
         self.pins.read(name, server)
     }
 
-    /// Counts changes of what is held back.
+    /// Counts changes of the held items.
     pub fn held_changes(&self) -> watch::Receiver<u64> {
         self.held_changes.subscribe()
     }
 
-    /// Has people asked about what is held, with the servers as they are now.
+    /// Has approvers asked again about held items, with the current servers.
     pub fn ask_again(&self) {
         self.held_changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Whether something of this server is held back.
+    /// Tests if an item of this server is held back.
     pub fn holds_something(&self, server: &str) -> bool {
         let held = self.held.load();
         held.get(server).is_some_and(|of| !of.held.is_nothing())
     }
 
-    /// How many things are held back, all servers together.
+    /// The number of held items of all servers.
     pub fn held_count(&self) -> usize {
         let held = self.held.load();
         held.values().map(|of| of.held.items.len()).sum()
     }
 
-    /// Decides if something of a server is approved: this item, or with `None` anything at all.
+    /// Decides if an item of a server is approved or, with `None`, if the server has anything approved at
+    /// all.
     pub fn permits(&self, server: &str, item: Option<(Kind, &str)>) -> Result<(), Error> {
         let held = self.held.load();
         let Some(of) = held.get(server) else {
@@ -208,15 +209,15 @@ impl LiveCatalog {
         Ok(())
     }
 
-    /// Whether the catalogue has this item.
+    /// Tests if the catalogue contains this item.
     pub fn lists(&self, server: &str, kind: Kind, name: &str) -> bool {
         let catalog = self.catalog();
         let part = catalog.server(server);
         part.is_some_and(|part| part.find(kind, name).is_some())
     }
 
-    /// The names of items that the server offers under this name, but for letter case and whatever is no letter or digit; also
-    /// of those that are held back or hidden.
+    /// The names of items that match this name, ignoring case and all characters other than letters and
+    /// digits. Includes held and hidden items.
     pub fn offered_as(&self, server: &str, kind: Kind, name: &str) -> Vec<String> {
         let Some(offers) = self.offers(server) else {
             return Vec::new();
@@ -231,9 +232,9 @@ impl LiveCatalog {
         names.filter(|known| letters(known) == name).collect()
     }
 
-    /// Whether a URI that is not listed may lead to something that is held back: another spelling of a held
-    /// resource does, and so may, unless an approved template makes it, any URI of the scheme of a held
-    /// template. A server decides itself which spellings are the same.
+    /// Tests if a URI that is not listed may lead to a held item. Another spelling of a held resource does.
+    /// So may any URI with the scheme of a held template, unless an approved template produces it. The server
+    /// decides which spellings are equivalent.
     fn may_be_held(&self, server: &str, of: &Withhold, uri: &str) -> bool {
         if of.resources.is_empty() && of.schemes.is_empty() {
             return false;
@@ -255,7 +256,7 @@ impl LiveCatalog {
             && (is_spelled || !shown.any(|template| uri::matches(template.name(), uri)))
     }
 
-    /// Tests if a server has declared an extension, in what is shown of it.
+    /// Tests if the shown capabilities of a server declare an extension.
     pub fn declares_extension(&self, server: &str) -> bool {
         let catalog = self.catalog.load();
         let offers = catalog.server(server).map(|part| part.offers());
@@ -263,15 +264,15 @@ impl LiveCatalog {
         said.is_some_and(extensions::declares)
     }
 
-    /// What this server is known to offer, also what is held back.
+    /// All known offers of this server, including held items.
     pub fn offers(&self, name: &str) -> Option<Arc<Offers>> {
         Some(Arc::clone(
             &self.changing.lock().remembered.get(name)?.snapshot.offers,
         ))
     }
 
-    /// The server is about to be supervised: what is remembered of it goes into the catalogue, if it
-    /// is the same server still.
+    /// Prepares for a server that is about to be supervised: its stored offers go into the catalogue, if it
+    /// is still the same server.
     pub(crate) fn expect(&self, name: &str, server: &Arc<Server>) -> Option<Arc<Offers>> {
         let mut all = self.changing.lock();
         let fingerprint = fingerprint(server);
@@ -298,8 +299,9 @@ impl LiveCatalog {
         Some(snapshot.offers)
     }
 
-    /// The server said what it offers: it is judged, kept, and what is approved is shown. What it did not
-    /// say again is as it is known. `false` if it could not be judged: then nothing has changed.
+    /// Takes in the offers that a server sent: judges and stores them, and shows the approved ones. Lists
+    /// that it did not send stay as they are. Returns `false` if they could not be judged; then nothing has
+    /// changed.
     pub(crate) async fn put(
         self: &Arc<Self>,
         name: &str,
@@ -309,7 +311,7 @@ impl LiveCatalog {
         in_background(move || live_catalog.take_in(&name, Some(merge))).await
     }
 
-    /// The server shows other tools than before, or is switched on or off.
+    /// Applies a change of the server's tool filter or of `enabled`.
     pub(crate) async fn refilter(self: &Arc<Self>, name: &str, server: &Arc<Server>) {
         {
             let mut all = self.changing.lock();
@@ -322,8 +324,8 @@ impl LiveCatalog {
         in_background(move || live_catalog.judge_again(&name)).await;
     }
 
-    /// Judges what is remembered of every server, which the start has shown as it was judged before. It
-    /// reads and writes files.
+    /// Judges the stored offers of all servers, which the start has shown with their earlier judgement. Reads
+    /// and writes files.
     pub fn judge_all(&self) {
         let names: Vec<String> = {
             let all = self.changing.lock();
@@ -336,7 +338,7 @@ impl LiveCatalog {
         }
     }
 
-    /// Carries out what a person has decided about tools that are held back, and returns what was decided by that.
+    /// Applies an approver's decision about held items, and returns the items that it decided.
     pub async fn decide(
         self: &Arc<Self>,
         name: &str,
@@ -350,11 +352,11 @@ impl LiveCatalog {
             live_catalog.judge_again(&name);
             Ok(decided)
         });
-        // An error means that the runtime ends.
+        // An error means that the runtime is shutting down.
         deciding.await.unwrap_or_else(|_| Ok(Vec::new()))
     }
 
-    /// The server is no longer configured.
+    /// Removes a server that is no longer configured.
     pub(crate) fn remove(self: &Arc<Self>, name: &str) {
         {
             let mut all = self.changing.lock();
@@ -368,7 +370,7 @@ impl LiveCatalog {
         tokio::task::spawn_blocking(move || {
             let turn = live_catalog.turns.of(&name);
             let _turn = turn.lock();
-            // It may have come back meanwhile.
+            // It may have been added again meanwhile.
             if !live_catalog.changing.lock().expected.contains_key(&name) {
                 live_catalog.pins.remove(&name);
                 note(switchboard_catalog::remove(&live_catalog.dir, &name), &name);
@@ -376,16 +378,17 @@ impl LiveCatalog {
         });
     }
 
-    /// Judges what is known of a server once more. It reads and writes files.
+    /// Judges the known offers of a server again. Reads and writes files.
     fn judge_again(&self, name: &str) -> bool {
         self.take_in(name, None::<fn(Option<&Offers>) -> Offers>)
     }
 
-    /// Judges what a server offers, shows what is approved of it, and keeps it for the next start. `news` makes
-    /// what it offers of what was known; without it that is judged again. `false` if there is nothing to judge, or
-    /// the server is not supervised any more. It reads and writes files.
+    /// Judges the offers of a server, shows the approved ones, and stores them for the next start. `news`
+    /// derives the new offers from the known ones; without it, the known ones are judged again. Returns
+    /// `false` if there is nothing to judge, or the server is no longer supervised. Reads and writes files.
     fn take_in(&self, name: &str, news: Option<impl FnOnce(Option<&Offers>) -> Offers>) -> bool {
-        // One after another, from what was known to what is kept: no news are lost, and none come late.
+        // Serialized from reading the known offers to storing the new ones, so that no update is lost or
+        // applied late.
         let turn = self.turns.of(name);
         let _turn = turn.lock();
         let (server, known) = {
@@ -419,7 +422,7 @@ impl LiveCatalog {
             if is_expected.is_none_or(|now| fingerprint(now) != snapshot.fingerprint) {
                 return false;
             }
-            // Held back first, shown later: nobody calls what is to be neither.
+            // Hold back first and show later, so that no client can call an item that is in neither state.
             self.withhold(name, &server, &snapshot.held, Some(&snapshot.offers));
             if self.is_shown_otherwise(name, part.as_ref()) {
                 self.place(name, part);
@@ -437,7 +440,7 @@ impl LiveCatalog {
         true
     }
 
-    /// Says how much of what a server offers is not shown as it was sent.
+    /// Logs the number of definitions that are not shown as they were sent.
     fn tell_mended(&self, name: &str) {
         let catalog = self.catalog.load();
         let mended = catalog.server(name).map_or(0, |part| part.mended().count());
@@ -450,7 +453,7 @@ impl LiveCatalog {
         }
     }
 
-    /// Whether clients see something else of a server than this.
+    /// Tests if clients see something different from this part.
     fn is_shown_otherwise(&self, name: &str, part: Option<&ServerPart>) -> bool {
         let catalog = self.catalog.load();
         match (catalog.server(name), part) {
@@ -458,7 +461,7 @@ impl LiveCatalog {
             (Some(shown), Some(part)) => {
                 let seen = |part: &ServerPart| {
                     let lists = (part.hashes(), part.listed_tools_hash());
-                    // Whatever is no list is told in handshakes.
+                    // Everything that is not a list is sent in handshakes.
                     let about = Offers {
                         tools: Vec::new(),
                         prompts: Vec::new(),
@@ -474,13 +477,13 @@ impl LiveCatalog {
         }
     }
 
-    /// Clients are to look again, whatever has changed.
+    /// Makes clients fetch their lists again, even if nothing has changed.
     pub(crate) fn touch(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// The server has announced that these lists have changed. Its clients hear of it when they are to look again, also
-    /// if the lists are the same.
+    /// Records that the server announced changes of these lists. Its clients are notified when they are to
+    /// fetch lists again, even if the lists are the same.
     pub(crate) fn announce(&self, name: &str, lists: Lists) {
         if lists == Lists::NONE || self.permits(name, None).is_err() {
             return;
@@ -492,7 +495,7 @@ impl LiveCatalog {
         }
     }
 
-    /// How often the server has announced changes.
+    /// The number of changes that the server announced.
     pub fn announced(&self, name: &str) -> Announced {
         self.announced.lock().get(name).copied().unwrap_or_default()
     }
@@ -522,11 +525,11 @@ impl LiveCatalog {
             held.insert(name.into(), of.clone());
             held
         });
-        // A tool that was rejected is held back as before, and is asked about no more.
+        // Sent even if the same items are held: a rejected tool stays held, but is no longer asked about.
         self.held_changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Called with the lock held, so that no change is lost.
+    /// Replaces the part of a server. Called with the lock held, so that no change is lost.
     fn place(&self, name: &str, part: Option<ServerPart>) {
         let old = self.catalog.load_full();
         if part.is_none() && old.server(name).is_none() {
@@ -538,7 +541,7 @@ impl LiveCatalog {
     }
 }
 
-/// Files are read and written away from those who answer. `false` if the work broke off.
+/// Reads and writes files off the async threads. Returns `false` if the work panicked.
 async fn in_background(work: impl FnOnce() -> bool + Send + 'static) -> bool {
     tokio::task::spawn_blocking(work).await.unwrap_or(false)
 }
@@ -555,7 +558,7 @@ fn without(held: &Withheld, name: &str) -> Withheld {
     held
 }
 
-/// What is held back of a server before it has been seen.
+/// The held items of a server that has not been seen yet.
 fn nothing_seen(server: &Server) -> Held {
     Held {
         all: server.trust == Trust::Ask,
@@ -563,7 +566,7 @@ fn nothing_seen(server: &Server) -> Held {
     }
 }
 
-/// What the servers of a configuration are known to offer.
+/// The known offers of the servers of a configuration.
 fn prepare_all(config: &Config, remembered: &Snapshots) -> Vec<ServerPart> {
     let known: Vec<_> = config
         .servers
@@ -614,7 +617,7 @@ fn is_shown(server: &Server, held: &Held, kind: Kind, name: &str) -> bool {
         && (held.items.is_empty() || !held.items.contains(&*item_kind(kind).key(name)))
 }
 
-/// The URIs, or URI templates, that are held back.
+/// The held URIs or URI templates.
 fn held_uris(held: &Held, offers: Option<&Offers>, kind: Kind) -> impl Iterator<Item = String> {
     let is_one = |key: &String| ItemKind::of_key(key) == item_kind(kind);
     let offers = offers.filter(|_| held.items.iter().any(is_one));
@@ -623,15 +626,15 @@ fn held_uris(held: &Held, offers: Option<&Offers>, kind: Kind) -> impl Iterator<
     uris.filter(move |uri| held.items.contains(&*item_kind(kind).key(uri)))
 }
 
-/// The most bytes of what a server says of itself, and of each capability that is handed on as it says it.
+/// The most bytes of a server's self-description, and of each capability that is forwarded verbatim.
 const SAID_BYTES: usize = 16 * 1024;
-/// The capabilities that are handed on as the server says them.
+/// The capabilities that are forwarded verbatim.
 const SAID: [&str; 3] = ["experimental", "extensions", "tasks"];
 
-/// What of a server's offers is shown, but for single items. What it says of itself and of its capabilities is not
-/// pinned, as every new version of a server says something else; it is left out with the instructions, and if its
-/// text is what a definition would be held for, or is too long. Capabilities that clients act on are shown without
-/// the instructions, too.
+/// The shown part of a server's offers, apart from single items. The self-description and capabilities of a
+/// server are not pinned, because every new version of a server changes them. They are left out together with
+/// the instructions, and also if their text is too long or would cause a definition to be held. Capabilities
+/// that clients act on are shown even without the instructions.
 fn shown(server: &Server, snapshot: &Snapshot) -> Arc<Offers> {
     let Snapshot { offers, held, .. } = snapshot;
     if held.all {
@@ -645,7 +648,7 @@ fn shown(server: &Server, snapshot: &Snapshot) -> Arc<Offers> {
     let is_odd = |said: &Raw| {
         said.as_bytes().len() > SAID_BYTES || server.trust != Trust::Always && is_dangerous(said)
     };
-    // Pictures are for programs, and long.
+    // Icons are for programs, and long.
     let is_odd_info = |info: &Raw| untold || is_odd(&info.without(&["icons"]));
     let info = offers.server_info.as_ref();
     let unnamed = info.is_some_and(is_odd_info);
@@ -669,7 +672,7 @@ fn shown(server: &Server, snapshot: &Snapshot) -> Arc<Offers> {
     })
 }
 
-/// Whether there is text in it that no honest definition has.
+/// Tests if a value contains text that no honest definition contains.
 fn is_dangerous(info: &Raw) -> bool {
     let findings = scan(info, &Others::default());
     findings
@@ -687,7 +690,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(20);
 
-    /// A live catalogue that expects these servers, and the folder that it is in.
+    /// A live catalogue that expects these servers, and its folder.
     fn live_catalog(names: &[&str]) -> (Arc<LiveCatalog>, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let servers: serde_json::Map<_, _> = names
@@ -713,7 +716,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_busy_server_does_not_hold_up_another() {
+    async fn busy_server_does_not_delay_another() {
         let (live_catalog, _folder) = live_catalog(&["busy", "other"]);
         let (go, waiting) = mpsc::channel::<()>();
         let (began, begun) = tokio::sync::oneshot::channel();
@@ -756,7 +759,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| live_catalog.take_in("a", Some(changed)));
             begun.recv_timeout(SOON).unwrap();
-            // The judgement is written down, and cannot take effect yet.
+            // The judgement is stored, but cannot take effect yet.
             let changing = live_catalog.changing.lock();
             go.send(()).unwrap();
             while live_catalog.pins.read("a", &server).held().next().is_none() {
@@ -767,7 +770,7 @@ mod tests {
                 let is_shown = live_catalog.lists("a", Kind::Tool, "x");
                 seen.send((is_held, is_shown)).unwrap();
             });
-            // A reader that does not wait has answered by then.
+            // A reader that does not wait has finished by then.
             let early = sees.recv_timeout(Duration::from_millis(300)).ok();
             drop(changing);
             let seen = early.unwrap_or_else(|| sees.recv_timeout(SOON).unwrap());
@@ -776,7 +779,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn offers_that_cannot_be_judged_are_not_taken_in() {
+    async fn unjudgeable_offers_are_not_taken_in() {
         let (live_catalog, _folder) = live_catalog(&["a"]);
         assert!(!live_catalog.put("a", |_| panic!("on purpose")).await);
         assert!(!live_catalog.put("unknown", |_| offers("x")).await);

@@ -1,4 +1,4 @@
-//! What each server writes to standard error, in a file of its own that never grows without end.
+//! Log files of servers: what each writes to standard error, in a file of bounded size.
 
 use std::{
     collections::HashMap,
@@ -21,27 +21,27 @@ use switchboard_wire::visible;
 
 use crate::stderr::Quota;
 
-/// A file this long is put aside as `NAME.log.1`, the one before as `NAME.log.2`.
+/// The length at which a file is rotated to `NAME.log.1`, and the previous one to `NAME.log.2`.
 pub(crate) const FILE_BYTES: u64 = 5 * 1024 * 1024;
 const FILES_KEPT: u32 = 2;
-/// The longest line that is kept; the rest of a longer one is cut.
+/// The longest line that is kept, in bytes; a longer one is cut.
 pub const LINE_BYTES: usize = 8 * 1024;
-/// Lines that wait for the disk. A server that writes faster loses lines, not calls.
+/// The most lines that wait for the disk. A server that writes faster loses lines, not calls.
 const DEPTH: usize = 4_096;
-/// Files that are open at once. Those of servers that come and go would add up.
+/// The most open files, because the files of servers that come and go would add up.
 const OPEN_FILES: usize = 64;
-/// Servers whose rates are kept before those that are full again are let go.
+/// The number of quotas above which unused ones are dropped.
 const QUOTAS_KEPT: usize = 256;
-/// For the owner's eyes only: servers write what they like, secrets too.
+/// Only the owner may read the files: servers write any text, including secrets.
 const FILE_MODE: u32 = 0o600;
 
-/// Takes lines, and writes them away from the runtime.
+/// Takes lines, and writes them off the runtime.
 #[derive(Debug)]
 pub struct Logs {
     home: Arc<Home>,
-    /// The writer, once there is something to write.
+    /// The writer thread, once there is something to write.
     writer: OnceLock<SyncSender<Order>>,
-    /// The rates at which servers may add to their logs, over their restarts.
+    /// The rates at which servers may add to their logs, kept across restarts.
     quotas: Mutex<HashMap<Arc<str>, Arc<Mutex<Quota>>>>,
 }
 
@@ -51,7 +51,7 @@ enum Order {
 }
 
 impl Logs {
-    /// Logs in the folder of this home.
+    /// Creates the logs in the folder of this home.
     pub fn new(home: Arc<Home>) -> Self {
         Self {
             home,
@@ -73,24 +73,24 @@ impl Logs {
         Arc::clone(quotas.entry(Arc::clone(server)).or_default())
     }
 
-    /// A line that the server wrote.
+    /// Writes a line of the server's output.
     pub(crate) fn line(&self, server: &Arc<str>, line: &str) {
-        // Before it is cut: half a secret would not be found any more.
+        // Scrubbed before it is cut: half of a secret would not be found.
         let line = scrub::text(line);
-        // A server may put a line end, which would begin a line of its own, into what the gateway repeats.
+        // Text of a server that the gateway repeats may contain a line break, which would start a new line.
         let line = visible(&line);
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
         let line = format!("{} {line}\n", time::format(SystemTime::now()));
         self.write(Order::Line(Arc::clone(server), line));
     }
 
-    /// A line about the server, by the gateway.
+    /// Writes a line of the gateway about the server.
     pub(crate) fn note(&self, server: &Arc<str>, line: &str) {
         self.line(server, &format!("[switchboard] {line}"));
     }
 
-    /// A line about the server that the server can cause as often as it likes: it counts against the rate at which
-    /// the server may add to its log.
+    /// Writes a line about the server that the server can cause at will, so it counts against the rate at
+    /// which the server may add to its log.
     pub(crate) fn remark(&self, server: &Arc<str>, line: &str) {
         let quota = self.quota(server);
         let mut quota = quota.lock();
@@ -99,7 +99,7 @@ impl Logs {
         }
     }
 
-    /// Waits until what was taken is written. Blocks.
+    /// Waits until the lines taken so far are written. Blocks.
     pub fn flush(&self) {
         if self.writer.get().is_some() {
             let (done, flushed) = sync_channel(1);
@@ -120,7 +120,7 @@ impl Logs {
             }
             sender
         });
-        // Full or gone: the line is lost, and nobody waits.
+        // If the queue is full or the writer is gone, the line is lost; the caller never waits.
         let _ = writer.try_send(order);
     }
 }
@@ -148,16 +148,16 @@ fn serve(home: &Home, orders: &Receiver<Order>) {
     }
 }
 
-/// The files that were written to last, by server.
+/// The most recently used files, by server.
 #[derive(Default)]
 struct LogFiles {
     files: HashMap<Arc<str>, LogFile>,
-    /// Counts the lines, to tell which file was used last.
+    /// Counts lines, to determine the least recently used file.
     lines: u64,
 }
 
 impl LogFiles {
-    /// The file of a server. Where there are too many, the one that was not used for longest is closed.
+    /// The file of a server. If too many are open, the least recently used one is closed.
     fn of(&mut self, server: &Arc<str>, path: impl FnOnce() -> PathBuf) -> &mut LogFile {
         self.lines += 1;
         if self.files.len() >= OPEN_FILES && !self.files.contains_key(server) {
@@ -226,7 +226,7 @@ fn open(path: &Path) -> io::Result<File> {
         .append(true)
         .mode(FILE_MODE)
         .open(path)?;
-    // One that was there may be open to others.
+    // An existing file may be readable by others.
     if file.metadata()?.permissions().mode() & 0o777 != FILE_MODE {
         file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     }
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_put_aside_when_it_is_full_and_never_more_than_three_files() {
+    fn full_log_is_rotated_and_three_files_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         let mut log = LogFile::new(path.clone());
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_for_its_owner_only_even_if_it_was_open_to_others() {
+    fn log_is_made_readable_by_its_owner_only() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("new/a.log");
         LogFile::new(path.clone()).append(b"a\n").unwrap();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_that_was_not_used_for_longest_is_closed_and_opened_again_when_needed() {
+    fn least_recently_used_file_is_closed() {
         let dir = tempfile::tempdir().unwrap();
         let mut files = LogFiles::default();
         let mut write = |n: usize| {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_cannot_begin_another() {
+    fn line_cannot_start_another_line() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::locate(Some(dir.path()), None).unwrap();
         let path = home.log_of("h");

@@ -1,7 +1,7 @@
-//! The models that say what texts mean: the one that is built in, and a better one if its files are there.
+//! Embedding models: the built-in one, and a better one if its files are present.
 //!
-//! Whoever goes by one asks [`Models::best`] for it, on a thread that may wait, and asks again at every change.
-//! The weights are in memory once, however many ask.
+//! Users of a model call [`Models::best`] on a thread that may block, and call it again after every change.
+//! The weights are in memory only once, regardless of the number of users.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,27 +20,27 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::fetch;
 
-/// A file of vectors with more bytes is none of ours.
+/// The largest file of vectors that is read, in bytes.
 const CACHE_BYTES: u64 = 512 * 1024 * 1024;
 
-/// The pause after a model could not be fetched; it doubles with each time, up to about an hour.
+/// The base of the pause after a failed download; it doubles with each failure, from 1 minute up to 32.
 const FETCH_PAUSE: Duration = Duration::from_secs(30);
 
 /// A model.
 pub enum Model {
-    /// Part of the program.
+    /// The table that is part of the program.
     BuiltIn(&'static StaticTable),
-    /// The built-in table and a sentence model beside it.
+    /// The built-in table together with a sentence model.
     Sentences(Box<Joined>),
 }
 
 impl Model {
-    /// The one that is part of the program.
+    /// The model that is part of the program.
     pub fn built_in() -> Self {
         Self::BuiltIn(StaticTable::built_in())
     }
 
-    /// What tools are found with.
+    /// The embedder that finds tools.
     fn embedder(&self) -> &dyn Embedder {
         match self {
             Self::BuiltIn(table) => *table,
@@ -48,8 +48,8 @@ impl Model {
         }
     }
 
-    /// The model by itself, without what is beside it for tools: the products of its vectors tell how alike two
-    /// texts are.
+    /// The model alone, without the table that helps to find tools: the dot products of its vectors measure
+    /// the similarity of two texts.
     #[cfg(feature = "memory")]
     pub(crate) fn alone(&self) -> Arc<dyn Embedder> {
         match self {
@@ -58,17 +58,17 @@ impl Model {
         }
     }
 
-    /// What tells its vectors from those of others.
+    /// Identifies the model that made a vector.
     pub fn fingerprint(&self) -> &str {
         self.embedder().fingerprint()
     }
 
-    /// Whether it reads sentences, for which it takes its time.
+    /// Tests if it reads sentences, which is slow.
     pub fn is_sentences(&self) -> bool {
         matches!(self, Self::Sentences(_))
     }
 
-    /// How much the words of a query count beside its meaning.
+    /// The weight of a query's words relative to its meaning.
     pub fn words_beside(&self) -> f32 {
         match self {
             Self::BuiltIn(_) => switchboard_search::WORDS_BESIDE_TABLE,
@@ -76,12 +76,12 @@ impl Model {
         }
     }
 
-    /// What a query for tools means. A model that fails is not heard.
+    /// The embedding of a query for tools; `None` if the model fails.
     pub fn embed(&self, text: &str) -> Option<Vec<f32>> {
         self.embedder().embed(Role::Query, text).ok().flatten()
     }
 
-    /// What the tools of a server mean.
+    /// The embeddings of a server's tools.
     pub fn vectors(
         &self,
         tools: &[Tool<'_>],
@@ -100,31 +100,31 @@ impl std::fmt::Debug for Model {
     }
 }
 
-/// Where models come from.
+/// The available models.
 #[derive(Debug)]
 pub struct Models {
-    /// `models` of the home.
+    /// The folder `models` of the home.
     folder: PathBuf,
-    /// Where vectors are kept.
+    /// The folder of cached vectors.
     kept: PathBuf,
     state: Mutex<State>,
     /// Held while a model is read, so that it is read once.
     reading: Mutex<()>,
-    /// Held while a model is fetched, so that it is fetched once.
+    /// Held while a model is downloaded, so that it is downloaded once.
     fetching: tokio::sync::Mutex<()>,
-    /// Counts how often another model may have become the best.
+    /// Counts the events after which another model may be the best.
     changes: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The sentence model, and the folder it came from.
+    /// The sentence model, and the folder that it was loaded from.
     loaded: Option<(PathBuf, Arc<Model>)>,
-    /// Why there is none.
+    /// The reason why there is none.
     problem: Option<Arc<str>>,
-    /// A folder that could not be used is not tried again by itself.
+    /// A folder that could not be used. It is not retried automatically.
     refused: Option<PathBuf>,
-    /// How often in a row it could not be fetched, and when it is tried again.
+    /// The number of failed downloads in a row, and the time of the next attempt.
     unfetched: Option<(u32, Instant)>,
 }
 
@@ -138,7 +138,7 @@ impl State {
 }
 
 impl Models {
-    /// Models in this folder, and vectors that are kept in the other.
+    /// Uses models in `folder`, and caches vectors in `kept`.
     pub fn new(folder: PathBuf, kept: PathBuf) -> Self {
         Self {
             folder,
@@ -150,27 +150,29 @@ impl Models {
         }
     }
 
-    /// Tells when another model may have become the best: settings have changed, one was fetched, or one failed.
+    /// Notifies when another model may be the best: the settings changed, a model was downloaded, or one
+    /// failed.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The best model that is there and that these settings allow: the sentence model that they want, or else
-    /// the one that is built in; none if they want none. It may read files: it is for threads that may wait.
+    /// The best model that is available and allowed by these settings: the sentence model that they select,
+    /// or else the built-in one; `None` if they turn models off. May read files, so call it on a thread that
+    /// may block.
     pub fn best(&self, settings: &Embeddings) -> Option<Arc<Model>> {
         if *settings == Embeddings::Off {
             return None;
         }
         let sentences = self.wanted(settings).and_then(|(folder, source)| {
-            // A folder that the user names has to be there; others may be.
+            // A folder that the user configured has to exist; others are optional.
             let is_said = source.is_none() && *settings != Embeddings::Auto;
             self.load(&folder, is_said)
         });
         Some(sentences.unwrap_or_else(|| Arc::new(Model::built_in())))
     }
 
-    /// Fetches the model that these settings want, if it is one that is fetched and it is not there. If that fails
-    /// it gives the time after which to ask again; asked earlier it does nothing.
+    /// Downloads the model that these settings select, if it is downloadable and missing. On failure, returns
+    /// the time after which to try again; earlier calls do nothing.
     pub async fn fetch(&self, settings: &Embeddings) -> Option<Duration> {
         let (folder, source) = self.wanted(settings)?;
         let source = source?;
@@ -191,7 +193,7 @@ impl Models {
         let since = *self.changes.borrow();
         let fetched = source.fetch(&folder).await;
         let mut state = self.state.lock();
-        // Otherwise it may be wanted no more, and says nothing about what is wanted.
+        // If the settings have changed, the outcome says nothing about the model that they select now.
         let is_wanted = *self.changes.borrow() == since;
         match fetched {
             Ok(()) => {
@@ -215,7 +217,7 @@ impl Models {
         }
     }
 
-    /// The folder of the sentence model that these settings want, and from where it can be had.
+    /// The folder of the sentence model that these settings select, and its download source.
     fn wanted(&self, settings: &Embeddings) -> Option<(PathBuf, Option<fetch::Source>)> {
         if !cfg!(feature = "model") {
             return None;
@@ -227,13 +229,13 @@ impl Models {
             Embeddings::MiniLm => Some((own(), Some(fetch::Source::published()))),
             Embeddings::Folder(folder) => Some(match fetch::Source::at(folder) {
                 Some(source) => (self.folder.join(source.folder_name()), Some(source)),
-                // A relative one is in the folder of models.
+                // A relative path is relative to the folder of models.
                 None => (self.folder.join(folder), None),
             }),
         }
     }
 
-    /// The sentence model in this folder, if there is one that can be used.
+    /// The sentence model in this folder, if it can be used.
     fn load(&self, folder: &Path, is_said: bool) -> Option<Arc<Model>> {
         let _reading = self.reading.lock();
         {
@@ -247,7 +249,7 @@ impl Models {
                 return None;
             }
         }
-        // It takes a while, and others ask how it stands.
+        // Loading takes a while, and other threads query the state meanwhile.
         let opened = MiniLm::open(folder);
         let mut state = self.state.lock();
         match opened {
@@ -264,7 +266,7 @@ impl Models {
         }
     }
 
-    /// The model failed at its work: nobody is given it again.
+    /// Reports that the model failed, so that it is not used again.
     pub fn failed(&self, model: &Arc<Model>, error: &ModelError) {
         let mut state = self.state.lock();
         let is_it = |(_, loaded): &mut (PathBuf, Arc<Model>)| Arc::ptr_eq(loaded, model);
@@ -274,19 +276,19 @@ impl Models {
         }
     }
 
-    /// Settings have changed: what was refused is tried again.
+    /// Resets failures after a change of settings, so that refused models are tried again.
     pub fn pardon(&self) {
         let mut state = self.state.lock();
         *state = State::default();
         self.tell(&state);
     }
 
-    /// The state is held, so that what it is and how often it has changed belong together.
+    /// Announces a change. The caller holds the state, so that the state and the count stay consistent.
     fn tell(&self, _: &State) {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// The vectors that were kept of this model.
+    /// Reads the cached vectors of this model.
     pub fn read_cache(&self, model: &Model) -> Cache {
         let file = self.cache_file(model);
         let found = read(&file, CACHE_BYTES, Links::Follow).ok();
@@ -294,7 +296,7 @@ impl Models {
         cache.unwrap_or_else(|| Cache::new(model.embedder().dimensions()))
     }
 
-    /// Keeps vectors for the next start.
+    /// Writes the cached vectors for the next start.
     pub fn write_cache(&self, model: &Model, cache: &Cache) {
         let file = self.cache_file(model);
         if let Err(error) = write_private(&file, &cache.encode()) {
@@ -312,7 +314,7 @@ impl Models {
         self.kept.join(format!("{name}.vectors"))
     }
 
-    /// How it is.
+    /// The status for display.
     pub fn part(&self, used: Option<&Model>, settings: &Embeddings) -> Part {
         let state = self.state.lock();
         let name = "embeddings".to_owned();

@@ -1,7 +1,7 @@
 //! The pins of all servers, on disk.
 //!
-//! Pins are read when their server says what it offers, and written before any of that is shown. None are
-//! kept in memory: what is held back is, and that is little.
+//! Pins are read when their server sends its offers, and written before any of these are shown. They are not
+//! cached in memory; only the held items are, and those are few.
 
 use std::{
     borrow::Cow,
@@ -24,30 +24,30 @@ use crate::{
     keyed_locks::KeyedLocks,
 };
 
-/// The pins of all servers. Its methods read and write files: they are for threads that may wait.
+/// The pins of all servers. The methods read and write files, so call them on threads that may block.
 #[derive(Debug)]
 pub(crate) struct PinStore {
     home: Arc<Home>,
     dir: PathBuf,
-    /// Held by server while its pins are read, changed and written.
+    /// Held per server while its pins are read, changed and written.
     turns: KeyedLocks,
 }
 
-/// What a person says of tools that are held back.
+/// The approver's decision about held items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// One definition, or all that are held, is approved.
+    /// Approves one definition, or all that are held.
     Approve(Option<Seen>),
-    /// One definition is rejected.
+    /// Rejects one definition.
     Reject(Seen),
-    /// Those of these that are still held as they were seen.
+    /// Approves the definitions that are still held as the approver saw them.
     ApproveThese(Vec<Seen>),
-    /// Several definitions are rejected.
+    /// Rejects several definitions.
     RejectThese(Vec<Seen>),
 }
 
 impl Decision {
-    /// The word for it in the audit log.
+    /// The word for the decision in the audit log.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Approve(_) | Self::ApproveThese(_) => "approved",
@@ -56,19 +56,19 @@ impl Decision {
     }
 }
 
-/// A tool, and which definition of it the person has looked at, if that is known.
+/// A tool, and the definition that the approver saw, if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// The key of the definition.
     pub tool: String,
-    /// The fingerprint that the person was shown.
+    /// The fingerprint that was shown to the approver.
     pub fingerprint: Option<Fingerprint>,
 }
 
-/// Why a decision came to nothing.
+/// The reason why a decision had no effect.
 #[derive(Debug, thiserror::Error)]
 pub enum Undecided {
-    /// It cannot be decided about.
+    /// The item cannot be decided.
     #[error(transparent)]
     Decision(#[from] DecisionError),
     /// The pins cannot be written.
@@ -100,7 +100,7 @@ impl PinStore {
         open(&self.dir, name, &identity(server))
     }
 
-    /// Says what of these offers is to be held back.
+    /// Judges these offers, and returns the items to hold back.
     pub(crate) fn judge(&self, name: &str, server: &Server, offers: &Offers) -> Held {
         let turn = self.turns.of(name);
         let _turn = turn.lock();
@@ -120,7 +120,7 @@ impl PinStore {
             && let Err(error) = folder::write(&self.dir, &pins)
         {
             tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Cannot write which definitions are approved; new ones are held.");
-            // First sight that is not written down would be first sight at every start.
+            // If the first sight is not recorded, every start would count as the first sight.
             if server.trust == Wanted::First {
                 pins = before;
                 verdicts = pins.judge_at(&places, Policy::Ask, offered(), now());
@@ -137,7 +137,7 @@ impl PinStore {
         }
     }
 
-    /// Carries out what a person has decided, and returns what was decided by that.
+    /// Applies an approver's decision, and returns the items that it decided.
     pub(crate) fn decide(
         &self,
         name: &str,
@@ -171,7 +171,7 @@ impl PinStore {
         Ok(decided)
     }
 
-    /// The server is no longer configured.
+    /// Removes the pins of a server that is no longer configured.
     pub(crate) fn remove(&self, name: &str) {
         let turn = self.turns.of(name);
         let _turn = turn.lock();
@@ -181,8 +181,8 @@ impl PinStore {
     }
 }
 
-/// Decides about each, and returns which could be decided about. What has changed since it was looked at stays held, and is
-/// put to a person anew.
+/// Decides each item, and returns the ones that could be decided. An item that has changed since the approver
+/// saw it stays held, and is put to the approver again.
 fn unchanged(
     name: &str,
     all: &[Seen],
@@ -203,7 +203,7 @@ fn unchanged(
 fn open(dir: &std::path::Path, name: &str, identity: &str) -> Pins {
     match folder::load(dir, name) {
         Ok(Some(pins)) if pins.is_of(identity) => pins,
-        // The user has put another server under this name.
+        // The user has configured another server under this name.
         Ok(_) => Pins::new(name, identity),
         Err(error) => {
             tracing::error!(server = name, error = %with_hint(&error, error.hint()), "Every tool is held back until it is approved.");
@@ -212,7 +212,8 @@ fn open(dir: &std::path::Path, name: &str, identity: &str) -> Pins {
     }
 }
 
-/// The directories that a server may name: those of a process on this machine. Others have none that are known.
+/// The directories that a server's definitions may name: those of a local process. For other servers none are
+/// known.
 fn places(name: &str, server: &Server, home: &Home) -> Places {
     let Transport::Command(line) = &server.transport else {
         return Places::default();
@@ -231,7 +232,7 @@ fn policy(wanted: Wanted) -> Policy {
     }
 }
 
-/// The kind of an item as the pins know it.
+/// The kind of an item in terms of pins.
 pub const fn item_kind(kind: Kind) -> ItemKind {
     match kind {
         Kind::Tool => ItemKind::Tool,
@@ -241,8 +242,8 @@ pub const fn item_kind(kind: Kind) -> ItemKind {
     }
 }
 
-/// The definitions that are judged: those of all lists, and the instructions of the server. These come
-/// first, so that no other definition takes their place.
+/// The definitions to judge: those of all lists, and the server's instructions. The instructions come first,
+/// so that no other definition can take their key.
 fn judged(server: &Server, offers: &Offers) -> Vec<(ItemKind, Raw)> {
     let item = |kind: ItemKind, text: &str| {
         let name = Raw::string(&kind.key(""));
@@ -263,7 +264,7 @@ fn judged(server: &Server, offers: &Offers) -> Vec<(ItemKind, Raw)> {
     judged
 }
 
-/// The key of a definition that is withheld. A tool with a reserved name has the key that it took.
+/// The key of a held definition. A tool with a reserved name has the key that it tried to take.
 fn key_of(kind: ItemKind, definition: &Raw) -> Option<String> {
     let member = match kind {
         ItemKind::Resource => "uri",
@@ -274,8 +275,8 @@ fn key_of(kind: ItemKind, definition: &Raw) -> Option<String> {
     Some(kind.key(&name).into_owned())
 }
 
-/// Whether an item is not to be shown. One that came twice is shown as it came first, and one without a
-/// name is in no catalogue.
+/// Tests if an item must not be shown. Of duplicates, the first is shown, and an item without a name is in no
+/// catalogue.
 fn is_withheld(verdict: Verdict) -> bool {
     match verdict {
         Verdict::Approved | Verdict::LeftOut(LeftOut::Twice | LeftOut::Unnamed) => false,

@@ -1,12 +1,14 @@
-//! What servers of the older revisions ask while they work, and whose call it is that they ask for.
+//! Requests that servers of older revisions send during calls (questions), and the calls that they belong to.
 //!
-//! Over Streamable HTTP a question comes on the stream of its call, and one on the stream of a request that is no
-//! call, or is over, is put to no client. A question may also name the task that it belongs to. Over a pipe nothing
-//! else says where it belongs: then it goes to the one client that has calls under way when the question is read. If
-//! there are several of one principal, it waits for the server to answer the calls of all but one; if that takes too
-//! long, if one of the calls ends otherwise, or if there are two principals, it is put to no client. It may also belong
-//! to a call that was withdrawn: once the owner has called, it is never put to another principal. A client that has been
-//! asked already and is to come back is not counted: a server that waits for an answer asks nothing else as a rule.
+//! Over Streamable HTTP, a question arrives on the stream of its call. A question on the stream of a request
+//! that is not a call, or is over, is not put to any client. A question may also name the task that it
+//! belongs to. Over a pipe, nothing else identifies its call: it goes to the one client that has calls in
+//! flight when the question is read. If several clients of one principal have calls in flight, it waits until
+//! the server has answered the calls of all but one. If that takes too long, if one of the calls ends in
+//! another way, or if there are two principals, it is not put to any client. It may also belong to a call
+//! that was withdrawn: once the owner has called, it is never put to another principal. A client that has
+//! already been asked and is expected to come back does not count: a server that waits for an answer usually
+//! asks nothing else.
 
 use std::{
     collections::VecDeque,
@@ -32,47 +34,47 @@ use tokio::{
     time::timeout_at,
 };
 
-/// A question of a server, and where its answer goes.
+/// A question of a server, and the receiver of its answer.
 #[derive(Debug)]
 pub struct Question {
-    /// What is asked.
+    /// The method.
     pub method: String,
     /// Its parameters.
     pub params: Option<Raw>,
-    /// What the server calls it, if that is a word.
+    /// The server's name for the question (its ID or its key), if that is a string.
     pub name: Option<String>,
-    /// The rule under which a person answers it in the client's place, if a person does.
+    /// The rule under which a user answers in place of the client; `None` if the client answers.
     pub to_person: Option<Ruling>,
-    /// Whether it is certain that it is asked for this very call.
+    /// It is certain that the question belongs to this call.
     pub is_sure: bool,
-    /// What the call has asked for so far.
+    /// The counts of the call's questions so far.
     pub count: Arc<CallCount>,
     /// The receiver of the answer.
     pub reply: oneshot::Sender<Result<Raw, ErrorObject>>,
 }
 
 impl Question {
-    /// Nobody can answer it.
+    /// Answers that there is no client or user to answer it.
     pub fn refuse(self) {
         let refused = unanswerable(&self.method);
         let _ = self.reply.send(Err(refused));
     }
 }
 
-/// The rule for a question that no rule denies.
+/// The rule that applies to a question that no rule denies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Ruling {
-    /// No rule is about it.
+    /// No rule matches.
     #[default]
     Unruled,
-    /// This rule wants a person to answer it.
+    /// This rule requires an answer by a user.
     Ask(Arc<str>),
     /// This rule allows it.
     Allow(Arc<str>),
 }
 
 impl Ruling {
-    /// The rule, as it is written.
+    /// The text of the rule.
     pub fn rule(&self) -> Option<&Arc<str>> {
         match self {
             Self::Unruled => None,
@@ -81,26 +83,26 @@ impl Ruling {
     }
 }
 
-/// What one call has asked for so far.
+/// The counts of one call's questions so far.
 #[derive(Debug, Default)]
 pub struct CallCount {
     questions: AtomicU64,
-    /// The answers of a model among them.
+    /// The number of model answers among them.
     pub sampled: AtomicU64,
 }
 
-/// A limit that is reached.
+/// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exceeded {
-    /// The key of the configuration that sets it.
+    /// The configuration key of the limit.
     pub key: &'static str,
     /// The limit.
     pub most: f64,
 }
 
 impl Exceeded {
-    /// The limit of this key is reached.
-    #[allow(clippy::cast_precision_loss)] // Limits are far from where that begins.
+    /// Creates the error for the limit of this key.
+    #[allow(clippy::cast_precision_loss)] // Limits are far below the precision of `f64`.
     pub fn new(key: &'static str, most: u64) -> Self {
         let most = most as f64;
         Self { key, most }
@@ -108,7 +110,7 @@ impl Exceeded {
 }
 
 impl CallCount {
-    /// Takes in a question of this call.
+    /// Counts a question of this call.
     pub fn question(&self, settings: &Approvals) -> Result<(), Exceeded> {
         let most = settings.questions_per_call;
         if self.questions.fetch_add(1, Relaxed) >= most {
@@ -118,63 +120,64 @@ impl CallCount {
     }
 }
 
-/// The calls to one server of an older revision that are under way.
+/// The calls in flight to one server of an older revision.
 #[derive(Debug, Default)]
 pub struct Questions {
     last: AtomicU64,
     open: Mutex<FxHashMap<u64, Arc<Open>>>,
     changed: Notify,
-    /// Whether a call was the owner's so far.
+    /// A call of the owner has been made.
     owned: AtomicBool,
-    /// The client that said last that its roots have changed.
+    /// The client that last reported a change of its roots.
     roots: Mutex<Option<(Principal, Backchannel)>>,
 }
 
-/// A call under way.
+/// A call in flight.
 #[derive(Debug)]
 pub struct Open {
-    /// Who called.
+    /// The caller.
     pub caller: Caller,
-    /// The tool, if it is a call of one.
+    /// The tool, if this is a tool call.
     pub tool: Option<Arc<str>>,
-    /// The capabilities of the client, which say what it can be asked.
+    /// The capabilities of the client, which determine what it can be asked.
     pub capabilities: Raw,
     asked: Mutex<VecDeque<Question>>,
     rung: Notify,
-    /// Its client has been asked and is to come back: the server waits for it, and asks nothing else as a
-    /// rule.
+    /// Its client has been asked and is expected to come back: the server waits for the answer, and usually
+    /// asks nothing else.
     away: AtomicBool,
-    /// The task that the call is about or has become, by the server's name for it.
+    /// The task that the call is about or has become, under the server's ID.
     task: OnceLock<String>,
-    /// The server is to say which task the call has become.
+    /// The server has yet to report the task that the call becomes.
     becomes_task: AtomicBool,
-    /// Whether nobody can be asked for it.
+    /// No client or user can be asked on behalf of the request.
     is_mute: bool,
-    /// Its client sees this server alone, and is asked by requests.
+    /// Its client sees only this server, and is asked by requests.
     is_alone: AtomicBool,
     /// The server has answered it.
     is_answered: AtomicBool,
-    /// Made when the server first asks, which few do.
+    /// Created when the server first asks, which is rare.
     count: OnceLock<Arc<CallCount>>,
 }
 
 impl Open {
-    /// The count of what the server has asked for during this call.
+    /// The counts of this call's questions.
     pub fn count(&self) -> &Arc<CallCount> {
         self.count.get_or_init(Arc::default)
     }
 
-    /// Tests if its client sees this server alone.
+    /// Tests if its client sees only this server.
     pub fn is_alone(&self) -> bool {
         self.is_alone.load(Relaxed)
     }
 }
 
-/// How long a question waits that could be for one of several clients.
+/// Time for which a question waits that could belong to several clients.
 const AMBIGUOUS: Duration = Duration::from_secs(10);
 
 impl Questions {
-    /// A call of this client begins, of this tool if it is one. It is over when the registration is dropped.
+    /// Registers a call of this client, with its tool if it is a tool call. The call is over when the
+    /// registration is dropped.
     pub fn open(
         self: &Arc<Self>,
         caller: &Caller,
@@ -184,7 +187,7 @@ impl Questions {
         self.begin(caller, tool, capabilities, false)
     }
 
-    /// The same for a request of this client for which nobody can be asked. A question may be for it.
+    /// Registers a request for which no client or user can be asked. A question may still belong to it.
     pub(crate) fn open_mute(self: &Arc<Self>, caller: &Caller) -> CallQuestions {
         self.note(caller.principal);
         self.begin(caller, None, Raw::empty_object(), true)
@@ -220,8 +223,8 @@ impl Questions {
         }
     }
 
-    /// Whoever is on this back channel is asked for roots when no call says otherwise. The owner's word stands
-    /// against anyone's.
+    /// Records the client that is asked for roots when no call determines it. The owner takes precedence over
+    /// other principals.
     pub(crate) fn set_roots(&self, principal: Principal, backchannel: Backchannel) {
         let mut roots = self.roots.lock();
         let owned =
@@ -231,20 +234,20 @@ impl Questions {
         }
     }
 
-    /// Whether no call is under way.
+    /// Tests if no call is in flight.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.lock().is_empty()
     }
 
-    /// Takes note of whose calls there are.
+    /// Records that this principal has made a call.
     pub fn note(&self, principal: Principal) {
         if principal == Principal::Owner && !self.owned.load(Relaxed) {
             self.owned.store(true, Relaxed);
         }
     }
 
-    /// Tests if what the server says of no call may be about this principal's: all calls under way are, and what may be
-    /// about one of the owner's that is over is for the owner.
+    /// Tests if a message that belongs to no call may concern this principal: all calls in flight must be
+    /// this principal's, and a message that may concern an earlier call of the owner is only for the owner.
     pub fn may_concern(&self, principal: Principal) -> bool {
         if self.is_for_owner(principal) {
             return false;
@@ -253,8 +256,7 @@ impl Questions {
         open.values().all(|call| call.caller.principal == principal)
     }
 
-    /// Finds the call that a question of the server is asked for, among those that were under way
-    /// when it was read.
+    /// Finds the call that a question belongs to, among the calls that were in flight when it was read.
     pub async fn locate(&self, asked: &Asked, under_way: UnderWay) -> Located {
         let tagged = asked
             .tag
@@ -266,7 +268,7 @@ impl Questions {
         let owner = match (tagged, &task) {
             (Some(call), _) => Owner::Call(call),
             (None, Some(task)) => self.owner_of(task).await,
-            // The call is over, or it was none.
+            // The call is over, or the request was not a call.
             (None, None) if asked.of_request => Owner::Nobody,
             (None, None) => self.owner(under_way.candidates).await,
         };
@@ -278,7 +280,7 @@ impl Questions {
         }
     }
 
-    /// The client to ask for roots when no call says otherwise.
+    /// The client to ask for roots when no call determines it.
     pub fn roots(&self) -> Option<Backchannel> {
         let roots = self.roots.lock();
         let known = roots.as_ref();
@@ -286,17 +288,18 @@ impl Questions {
         Some(backchannel.clone())
     }
 
-    /// Tests if what the server says of no call in particular is kept from this principal: it may be about a call of
-    /// the owner, also one that is over.
+    /// Tests if messages that belong to no particular call are withheld from this principal, because they may
+    /// concern a call of the owner, even one that is over.
     fn is_for_owner(&self, principal: Principal) -> bool {
         principal != Principal::Owner && self.owned.load(Relaxed)
     }
 
-    /// The call that a question belongs to, if that can be told, now or in a while. It is one of those
-    /// that were under way when it came.
+    /// The call that a question belongs to, if it can be determined, now or after a wait. It is one of the
+    /// calls that were in flight when the question was read.
     ///
-    /// A call that the server has answered is not the one that it asks for. One that ends otherwise may have been, and
-    /// across principals even an answer proves nothing: what one says is never put to the other.
+    /// A call that the server has answered is not the one. A call that ended in another way may have been,
+    /// and across principals even an answer proves nothing: a question of one principal's call is never put
+    /// to another principal.
     async fn owner(&self, candidates: Vec<(u64, Arc<Open>)>) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
         let mut principals = candidates.iter().map(|(_, call)| call.caller.principal);
@@ -309,7 +312,7 @@ impl Questions {
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);
-            // From here on a change is noticed.
+            // From here on, changes are noticed.
             changed.as_mut().enable();
             let (left, gone): (Vec<_>, Vec<_>) = {
                 let open = self.open.lock();
@@ -330,20 +333,20 @@ impl Questions {
         }
     }
 
-    /// The call that is about this task, if there is one. The server may ask before it is known here which task a call
-    /// has become.
+    /// The call that is about this task, if there is one. The server may ask before the gateway knows which
+    /// task a call has become.
     async fn owner_of(&self, task: &str) -> Owner {
         let until = Instant::now() + AMBIGUOUS;
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);
-            // From here on a change is noticed.
+            // From here on, changes are noticed.
             changed.as_mut().enable();
             let (found, may_come) = {
                 let open = self.open.lock();
                 let is_it = |call: &Open| call.task.get().is_some_and(|own| own == task);
                 let mut found: Vec<_> = open.iter().filter(|(_, call)| is_it(call)).collect();
-                // The oldest first: what asks for the result waits longer than what asks how the task is.
+                // Oldest first: a request for the result waits longer than one for the status.
                 found.sort_unstable_by_key(|(tag, _)| **tag);
                 let found: Vec<_> = found.iter().map(|(_, call)| Arc::clone(call)).collect();
                 let mut calls = open.values();
@@ -361,8 +364,8 @@ impl Questions {
         }
     }
 
-    /// The calls under way at this instant. Taken when a question is read, before the connection reads on: an answer
-    /// that the server sent after the question has ended none of them.
+    /// The calls in flight at this moment. Taken when a question is read, before the connection reads on, so
+    /// that a response that the server sent after the question has not ended any of them.
     pub(crate) fn under_way(&self) -> UnderWay {
         let open = self.open.lock();
         let mut calls: Vec<_> = open
@@ -370,7 +373,7 @@ impl Questions {
             .map(|(tag, call)| (*tag, Arc::clone(call)))
             .collect();
         drop(open);
-        // The oldest first.
+        // Oldest first.
         calls.sort_unstable_by_key(|(tag, _)| *tag);
         let first = calls.first().map(|(_, call)| call.client());
         let is_one_call = calls.len() == 1;
@@ -389,41 +392,41 @@ impl Questions {
     }
 }
 
-/// The calls under way when a question was read.
+/// The calls in flight when a question was read.
 #[derive(Debug)]
 pub struct UnderWay {
     is_one_call: bool,
-    /// All of them are of one client, also those whose client is away.
+    /// All of them belong to one client, including calls whose client is away.
     is_one_client: bool,
-    /// Those that the question could be for, the oldest first.
+    /// The calls that the question could belong to, oldest first.
     candidates: Vec<(u64, Arc<Open>)>,
 }
 
-/// A question, and the call that it is asked for.
+/// A question, and the call that it belongs to.
 #[derive(Debug)]
 pub struct Located {
-    /// Whose question it is.
+    /// The owner of the question.
     pub owner: Owner,
     /// The task that the question names.
     pub task: Option<String>,
-    /// Whether it is certain that it is asked for this very call.
+    /// It is certain that the question belongs to this call.
     pub is_sure: bool,
-    /// True if all calls that it could be asked for are of one client.
+    /// All calls that it could belong to are of one client.
     pub is_of_one: bool,
 }
 
-/// Whose question it is.
+/// The owner of a question.
 #[derive(Debug)]
 pub enum Owner {
-    /// It is asked for this call.
+    /// It belongs to this call.
     Call(Arc<Open>),
     /// It belongs to no call.
     Nobody,
-    /// It could be for one of several clients.
+    /// It could belong to several clients.
     Several,
 }
 
-/// The call that it must be, if all are of one client: of several, one that has not been asked for yet.
+/// The call, if all are of one client: preferably one without a pending question.
 fn only_one(calls: &[Arc<Open>]) -> Owner {
     let Some(first) = calls.first() else {
         return Owner::Nobody;
@@ -441,20 +444,20 @@ fn only_one(calls: &[Arc<Open>]) -> Owner {
 }
 
 impl Open {
-    /// The client, as far as clients can be told apart: two that say the same of themselves, on a connection each, may
+    /// The client, as far as clients can be distinguished: two connections that identify themselves alike may
     /// be two programs.
     fn client(&self) -> (u64, u64, Principal) {
         (self.caller.key, self.caller.person, self.caller.principal)
     }
 
-    /// Puts a question to its client, or to the person who answers in the client's place.
+    /// Puts a question to the client, or to the user who answers in its place.
     pub fn ask(&self, question: Question) {
         self.asked.lock().push_back(question);
         self.rung.notify_one();
     }
 }
 
-/// Hears what is asked for one call.
+/// Receives the questions of one call.
 #[derive(Debug)]
 pub struct CallQuestions {
     questions: Arc<Questions>,
@@ -463,35 +466,36 @@ pub struct CallQuestions {
 }
 
 impl CallQuestions {
-    /// What the call is to be tagged with.
+    /// The tag of the call.
     pub const fn tag(&self) -> u64 {
         self.tag
     }
 
-    /// The client sees this server alone: it may be asked what extensions ask, if it has declared one.
+    /// Records that the client sees only this server, so that it may receive requests of extensions if it has
+    /// declared one.
     pub fn set_alone(&self) {
         self.open.is_alone.store(true, Relaxed);
     }
 
-    /// The client has been asked, and is to come back; or it is back.
+    /// Records that the client has been asked and is expected to come back, or that it is back.
     pub fn set_away(&self, away: bool) {
         self.open.away.store(away, Relaxed);
         self.questions.changed.notify_waiters();
     }
 
-    /// The server has answered the call.
+    /// Records that the server has answered the call.
     pub fn set_answered(&self) {
         self.open.is_answered.store(true, Relaxed);
     }
 
-    /// The server is to say which task the call has become.
+    /// Records that the server has yet to report the task that the call becomes.
     pub fn becomes_task(&self) {
         self.open.becomes_task.store(true, Relaxed);
     }
 
-    /// The call is about this task.
+    /// Records the task that the call is about.
     pub fn set_task(&self, task: String) {
-        // A call is about one.
+        // A call is about one task.
         let _ = self.open.task.set(task);
         self.open.becomes_task.store(false, Relaxed);
         self.questions.changed.notify_waiters();
@@ -512,7 +516,7 @@ impl Drop for CallQuestions {
     fn drop(&mut self) {
         self.questions.open.lock().remove(&self.tag);
         self.questions.changed.notify_waiters();
-        // Whoever asked is told that nobody answers.
+        // Dropping a question tells its sender that there is no answer.
         self.open.asked.lock().clear();
     }
 }
@@ -537,7 +541,7 @@ mod tests {
         questions.open(&caller(key, Principal::Owner), None, Raw::empty_object())
     }
 
-    /// The client that is asked; 0 if there are several.
+    /// The person of the client that is asked; 0 if there are several.
     fn owner(questions: &Questions) -> Option<u64> {
         let candidates = questions.under_way().candidates;
         let candidates: Vec<_> = candidates.into_iter().map(|(_, call)| call).collect();
@@ -549,14 +553,14 @@ mod tests {
     }
 
     #[test]
-    fn a_question_goes_to_the_one_client_that_has_a_call_under_way() {
+    fn question_goes_to_the_only_calling_client() {
         let questions = Arc::new(Questions::default());
         assert_eq!(owner(&questions), None);
         let one = open(&questions, 1);
         assert_eq!(owner(&questions), Some(1));
         let other = open(&questions, 3);
         assert_eq!(owner(&questions), Some(0));
-        // A client that is to come back is not asked for others.
+        // A client that is expected to come back is not asked for others.
         other.set_away(true);
         assert_eq!(owner(&questions), Some(1));
         let stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
@@ -565,14 +569,14 @@ mod tests {
         assert_eq!(owner(&questions), Some(0));
         drop(stranger);
         drop(one);
-        // Unless there is nobody else.
+        // Unless there is no other client.
         assert_eq!(owner(&questions), Some(3));
         drop(other);
         assert_eq!(owner(&questions), None);
     }
 
     #[test]
-    fn of_two_calls_of_one_client_the_one_that_waits_for_nothing_is_asked() {
+    fn call_without_pending_question_is_preferred() {
         let questions = Arc::new(Questions::default());
         let calls = [open(&questions, 1), open(&questions, 1)];
         let opened = calls.each_ref().map(|call| Arc::clone(&call.open));
@@ -594,9 +598,9 @@ mod tests {
         assert!(opened.iter().all(|call| call.asked.lock().len() == 1));
     }
 
-    /// What two programs say of themselves over HTTP can be the same.
+    /// Two programs may identify themselves alike over HTTP.
     #[test]
-    fn connections_and_principals_are_told_apart() {
+    fn connections_and_principals_are_distinguished() {
         let questions = Arc::new(Questions::default());
         let on = |key, principal| {
             let mut caller = caller(key, principal);
@@ -615,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_an_ear_is_counted_and_not_asked() {
+    fn mute_request_counts_but_is_not_asked() {
         let questions = Arc::new(Questions::default());
         let mute = questions.open_mute(&caller(1, Principal::Owner));
         assert_eq!(owner(&questions), None);
@@ -629,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owners_news_is_not_for_strangers() {
+    fn messages_for_the_owner_are_withheld_from_strangers() {
         let questions = Arc::new(Questions::default());
         assert!(questions.may_concern(Principal::Anyone));
         questions.note(Principal::Anyone);
@@ -637,15 +641,15 @@ mod tests {
         assert!(questions.may_concern(Principal::Anyone));
         assert!(!questions.may_concern(Principal::Owner));
         drop(stranger);
-        // From the first call of the owner on, also between calls.
+        // From the owner's first call on, also between calls.
         questions.note(Principal::Owner);
         assert!(questions.may_concern(Principal::Owner));
         assert!(!questions.may_concern(Principal::Anyone));
     }
 
-    /// The server may be faster than whoever waits for its answer.
+    /// The server may ask before the response with the task is processed.
     #[tokio::test(start_paused = true)]
-    async fn a_task_that_begins_is_waited_for() {
+    async fn question_waits_for_a_starting_task() {
         let questions = Arc::new(Questions::default());
         let (one, _other) = (open(&questions, 1), open(&questions, 2));
         assert!(matches!(questions.owner_of("t").await, Owner::Nobody));
@@ -661,7 +665,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_begins_after_a_question_cannot_be_the_one_that_asks() {
+    async fn later_call_is_not_a_candidate() {
         let questions = Arc::new(Questions::default());
         let (one, other) = (open(&questions, 1), open(&questions, 2));
         let asking = Arc::clone(&questions);
@@ -677,9 +681,9 @@ mod tests {
         drop((other, late));
     }
 
-    /// A client may hang up, or the call may take too long, while its question waits.
+    /// A client may disconnect, or the call may time out, while its question waits.
     #[tokio::test(start_paused = true)]
-    async fn question_of_a_call_that_was_not_answered_is_put_to_none() {
+    async fn question_of_an_unanswered_call_reaches_no_client() {
         let questions = Arc::new(Questions::default());
         let (one, _other) = (open(&questions, 1), open(&questions, 2));
         let asking = Arc::clone(&questions);
@@ -690,7 +694,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn question_of_one_principal_is_never_put_to_another() {
+    async fn question_never_crosses_principals() {
         let questions = Arc::new(Questions::default());
         let one = open(&questions, 1);
         let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
@@ -702,9 +706,9 @@ mod tests {
         assert!(matches!(owner.await, Ok(Owner::Several)));
     }
 
-    /// A call may be answered before its question is judged.
+    /// A call may be answered before its question is processed.
     #[tokio::test(start_paused = true)]
-    async fn question_is_judged_as_of_when_it_was_read() {
+    async fn candidates_are_taken_when_question_is_read() {
         let questions = Arc::new(Questions::default());
         let one = open(&questions, 1);
         let _stranger = questions.open(&caller(9, Principal::Anyone), None, Raw::empty_object());
@@ -728,7 +732,7 @@ mod tests {
     }
 
     #[test]
-    fn client_that_is_away_keeps_another_from_being_known() {
+    fn absent_client_makes_the_owner_ambiguous() {
         let questions = Arc::new(Questions::default());
         let _one = open(&questions, 1);
         assert!(questions.under_way().is_one_client);
@@ -738,7 +742,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_that_could_be_for_several_is_put_to_none() {
+    async fn ambiguous_question_reaches_no_client() {
         let questions = Arc::new(Questions::default());
         let _calls = [open(&questions, 1), open(&questions, 2)];
         assert!(matches!(

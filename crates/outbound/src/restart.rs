@@ -1,4 +1,4 @@
-//! When a server that failed is started again: a state machine without a clock of its own.
+//! Decides when a failed server is restarted: a state machine without a clock.
 //!
 //! | state | wanted | up | failed | tick | restart |
 //! |---|---|---|---|---|---|
@@ -8,26 +8,26 @@
 //! | `Waiting` | – | – | – | → `Idle` when due | → `Starting` |
 //! | `Parked` | – | – | – | → `Idle` when due | → `Starting` |
 //!
-//! Whoever owns it starts the server when it is `Idle` and wanted. The first loss of a healthy server
-//! costs no wait. After that the waits double; after as many failures in a row as the budget has, the
-//! server is parked, so that it is never hammered. A minute of health forgives everything.
+//! The owner starts the server when it is `Idle` and wanted. The first failure of a healthy server costs
+//! no wait. After that the waits double. When the failures in a row reach the budget, the server is
+//! parked, so that it is never restarted in a tight loop. A minute of health resets all failures.
 
 use std::time::{Duration, Instant};
 
 use switchboard_base::health::Reason;
 
-/// The numbers.
+/// The parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The wait after the second failure in a row; it doubles with each.
+    /// The wait after the second failure in a row; it doubles with each one.
     pub(crate) first_wait: Duration,
     pub(crate) longest_wait: Duration,
-    /// So many failures in a row park the server.
+    /// The number of failures in a row after which the server is parked.
     pub(crate) budget: u32,
-    /// For how long; it doubles each time.
+    /// Time for which it is parked; it doubles each time.
     pub(crate) park: Duration,
     pub(crate) longest_park: Duration,
-    /// So long up, and all failures are forgotten.
+    /// Time up after which all failures are forgotten.
     pub(crate) forgiven_after: Duration,
 }
 
@@ -44,42 +44,42 @@ impl Default for Settings {
     }
 }
 
-/// Where the server stands.
+/// The state of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Not running, and nothing stands against starting it.
+    /// Not running, and may be started.
     Idle,
     Starting,
     Up {
         since: Instant,
     },
-    /// It failed, and is left alone until then.
+    /// It failed, and is not started until then.
     Waiting {
         until: Instant,
         reason: Reason,
     },
-    /// It failed too often, or in a way that trying again does not mend.
+    /// It failed too often, or in a way that a retry cannot fix.
     Parked {
         until: Instant,
         reason: Reason,
-        /// Whether only a person can mend it.
+        /// Only the user can fix it.
         permanent: bool,
     },
 }
 
-/// How it failed.
+/// The failure of a start.
 #[derive(Debug, Clone)]
 pub(crate) struct StartError {
     pub(crate) reason: Reason,
-    /// Trying again will not help: the command does not exist, the credentials are refused.
+    /// A retry is useless: the command does not exist, or the credentials are rejected.
     pub(crate) permanent: bool,
 }
 
-/// Why there is no connection to wait for.
+/// The reason why there is no connection to wait for.
 #[derive(Debug)]
 pub(crate) enum NotStarted {
     Failed(StartError),
-    /// A person has to agree first.
+    /// The user has to approve it first.
     Held(Reason),
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Restart {
     state: State,
     failures: u32,
     parks: u32,
-    /// Spreads the waits of many servers; nothing hangs on its quality.
+    /// Spreads the waits of many servers; its quality does not matter.
     seed: u64,
 }
 
@@ -114,23 +114,23 @@ impl Restart {
         &self.state
     }
 
-    /// The server is being started.
+    /// Records that the server is being started.
     pub(crate) fn starting(&mut self) {
         self.state = State::Starting;
     }
 
-    /// The server is up.
+    /// Records that the server is up.
     pub(crate) fn up(&mut self, now: Instant) {
         self.state = State::Up { since: now };
     }
 
-    /// The server was stopped on purpose.
+    /// Records that the server was stopped on purpose.
     pub(crate) fn stopped(&mut self, now: Instant) {
         self.forgive(now);
         self.state = State::Idle;
     }
 
-    /// The server could not be started, or was lost.
+    /// Records that the server could not be started, or was lost.
     pub(crate) fn failed(&mut self, now: Instant, error: StartError) {
         self.forgive(now);
         let was_up = matches!(self.state, State::Up { .. });
@@ -162,14 +162,14 @@ impl Restart {
         self.state = State::Waiting { until, reason };
     }
 
-    /// Time has passed.
+    /// Advances the state to this time.
     pub(crate) fn tick(&mut self, now: Instant) {
         if self.due().is_some_and(|due| due <= now) {
             self.state = State::Idle;
         }
     }
 
-    /// A person wants it started now, whatever happened before.
+    /// Resets all failures, because the user wants it started now.
     pub(crate) fn pardon(&mut self) {
         self.failures = 0;
         self.parks = 0;
@@ -178,7 +178,7 @@ impl Restart {
         }
     }
 
-    /// When to tick.
+    /// Time of the next tick.
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.state {
             State::Waiting { until, .. } | State::Parked { until, .. } => Some(until),
@@ -195,7 +195,7 @@ impl Restart {
         }
     }
 
-    /// A fifth more or less, so that servers that fell together do not rise together.
+    /// Varies a wait by up to a fifth, so that servers that failed together do not restart together.
     fn jitter(&mut self, wait: Duration) -> Duration {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_healthy_server_that_crashes_is_back_at_once_and_a_flapping_one_is_parked() {
+    fn crash_restarts_at_once_and_flapping_parks() {
         let mut now = Instant::now();
         let mut restart = Restart::new(Settings::default(), 7);
         let mut waits = Vec::new();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minute_of_health_forgives() {
+    fn minute_of_health_resets_failures() {
         let mut now = Instant::now();
         let mut restart = Restart::new(Settings::default(), 7);
         for _ in 0..50 {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_trying_again_does_not_mend_is_parked_at_once_until_a_person_says_so() {
+    fn permanent_failure_parks_until_a_restart() {
         let now = Instant::now();
         let mut restart = Restart::new(Settings::default(), 7);
         restart.starting();
@@ -286,11 +286,11 @@ mod tests {
     }
 
     proptest! {
-        /// However it fails, one that is never up for long enough to be forgiven is started no more
-        /// often than the budget allows within the time of the shortest park: that many failures lead to a
-        /// park, and a start after a park is at least that far from all before it.
+        /// A server that is never up for long enough to be forgiven is started at most `budget` times
+        /// within the shortest park, no matter how it fails: that many failures lead to a park, and a
+        /// start after a park is at least that far from all earlier ones.
         #[test]
-        fn never_hammered(ups in proptest::collection::vec((any::<bool>(), 0_u64..60), 1..200), seed: u64) {
+        fn restarts_are_rate_limited(ups in proptest::collection::vec((any::<bool>(), 0_u64..60), 1..200), seed: u64) {
             let Settings { budget, park, .. } = Settings::default();
             let mut now = Instant::now();
             let mut restart = Restart::new(Settings::default(), seed);

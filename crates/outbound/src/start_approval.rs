@@ -1,8 +1,9 @@
-//! Servers that are not started until a person agrees: those that were added over TCP.
+//! Servers that are not started until the user approves: the ones that were added over TCP.
 //!
-//! The hold is a key of the server's entry (`"hold": true`), written together with the entry, so that a restart
-//! does not start the server either. With the approval the entry gets the file that was shown (`approvedFile`): if
-//! the command leads to another one at a later start, the server waits once more.
+//! The hold is a key of the server's entry (`"hold": true`), written together with the entry, so that the
+//! server is not started after a restart either. The approval records the file that was shown
+//! (`approvedFile`) in the entry: if the command resolves to another file at a later start, the server is
+//! held again.
 
 use std::path::Path;
 
@@ -21,7 +22,7 @@ use crate::{
 /// The reason why such a server does not run.
 pub(crate) const REASON: &str = "waiting for approval to start";
 
-/// The reason why a server does not run whose command leads to another file by now.
+/// The reason why a server does not run whose command now resolves to another file.
 pub(crate) fn other_file(server: &Server, file: &Path) -> String {
     let file = file.to_string_lossy();
     let approved = match server.approved_file.as_deref() {
@@ -41,8 +42,8 @@ pub(crate) fn action(name: &str) -> String {
     )
 }
 
-/// What a server would start that is held, or whose command leads to another file than was approved; `None` for
-/// others. Reads files.
+/// The start of a server that is held, or whose command resolves to another file than was approved; `None`
+/// for other servers. Reads files.
 pub fn waiting(name: &str, server: &Server, deps: &Deps) -> Option<Start> {
     if !may_wait(server) {
         return None;
@@ -55,12 +56,12 @@ pub fn waiting(name: &str, server: &Server, deps: &Deps) -> Option<Start> {
     shown_start(server, file.as_deref())
 }
 
-/// Tests if a server is held, or will be once its command leads to another file.
+/// Tests if a server is held, or will be if its command resolves to another file.
 pub fn may_wait(server: &Server) -> bool {
     server.hold || server.approved_file.is_some()
 }
 
-/// The start of a server whose command leads to this file.
+/// The start of a server whose command resolves to this file.
 fn shown_start(server: &Server, file: Option<&Path>) -> Option<Start> {
     let fields = identity::fields(&server.transport);
     let program = match &server.transport {
@@ -68,7 +69,7 @@ fn shown_start(server: &Server, file: Option<&Path>) -> Option<Start> {
         Transport::Remote(remote) => scrub::text(&address(&remote.url)).into_owned(),
         Transport::Command(_) | Transport::Container(_) => {
             let words = identity::words(&fields);
-            // Known secrets are not taken out: one of another entry could hide a part of this.
+            // Known secrets are not scrubbed: a secret of another entry could hide a part of this one.
             let words = words.into_iter().map(shell_word);
             words.collect::<Vec<_>>().join(" ")
         }
@@ -97,8 +98,8 @@ fn shown_start(server: &Server, file: Option<&Path>) -> Option<Start> {
     })
 }
 
-/// A field as it stands, without credentials. Of variables only those are left out that have both the name and the form of
-/// one: others may decide what runs.
+/// A field without credentials. A variable is left out only if it has both the name and the form of a
+/// credential: other variables may determine what runs.
 fn shown(field: &Field<'_>) -> Value {
     let identity::Value::Map(map) = field.value else {
         return json!(field.value);
@@ -114,7 +115,7 @@ fn shown(field: &Field<'_>) -> Value {
     Value::Object(members.collect())
 }
 
-/// The value of a header without secrets: no header decides what runs.
+/// The value of a header without secrets: no header determines what runs.
 fn header(name: &str, value: &str) -> String {
     let mut shown = value.to_owned();
     for part in secret_parts(Place::Header(name), value).into_iter().rev() {
@@ -123,8 +124,8 @@ fn header(name: &str, value: &str) -> String {
     shown
 }
 
-/// An address without its credentials, the values of its query and the parts of its path that look made up by a
-/// machine; the rest of the path tells one server from another.
+/// A URL without its credentials, the values of its query and the parts of its path that look
+/// machine-generated. The rest of the path distinguishes servers.
 fn address(url: &str) -> String {
     let (front, query) = match url.split_once('?') {
         Some((front, query)) => (front, Some(query)),
@@ -136,7 +137,7 @@ fn address(url: &str) -> String {
         Err(_) => REDACTED.to_owned(),
     };
     let mut shown = match switchboard_redact::authority(front) {
-        // The host is shown as it is, whatever it looks like.
+        // The host is shown verbatim, even if it looks like a secret.
         Some(Authority { user, place }) => {
             let start = user.as_ref().map_or(place.start, |user| user.start);
             let user = user.map_or_else(String::new, |_| format!("{REDACTED}@"));

@@ -1,8 +1,8 @@
-//! The pace at which servers are started that no call waits for.
+//! Throttles the starts of servers that no call waits for.
 //!
-//! Fifty servers started at once would take the machine from the client that is being answered, and from
-//! each other: their handshakes would time out. So they start after the first answers, about as many at a
-//! time as there are cores. A server that a call waits for does not wait its turn.
+//! Fifty simultaneous starts would slow down the client that is being served, and each other: their
+//! handshakes would time out. So they begin after the first responses, about as many at a time as there are
+//! cores. A server that a call waits for is not throttled.
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
 
@@ -11,41 +11,41 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// Work that no client waits for begins this long after the start, when the first clients have their
-/// answers.
+/// Time after the start of the gateway at which background work begins, when the first clients have their
+/// responses.
 pub const AFTER_FIRST_ANSWERS: Duration = Duration::from_millis(200);
-/// The longest that one start keeps its place. A start that takes longer waits for a network or hangs, and goes on
-/// beside the others.
+/// The longest time for which one start holds its permit. A start that takes longer waits for the network or
+/// hangs, and continues alongside the others.
 const PLACE_LIMIT: Duration = Duration::from_secs(10);
-/// The least number of starts at a time: one that hangs must not hold up the rest.
+/// The least number of concurrent starts, so that one that hangs does not block the rest.
 const PLACES_MIN: usize = 2;
 
-/// The turns of servers to be started.
+/// Schedules the starts of servers.
 #[derive(Debug)]
 pub struct StartThrottle {
     opens: Instant,
-    /// Whether a client waits for the first starts.
+    /// A client waits for the first starts.
     hurried: watch::Sender<bool>,
-    /// Whether starts are put off.
+    /// Starts are paused.
     paused: watch::Sender<bool>,
     places: Arc<Semaphore>,
-    /// How many wait that come first.
+    /// The number of waiting starts of first priority.
     hopeful: watch::Sender<usize>,
 }
 
-/// When the turn of a server comes.
+/// The priority of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Priority {
     First,
-    /// It was tried before, in vain: the others come first.
+    /// An earlier attempt failed, so other servers go first.
     Last,
 }
 
-/// The right to use the machine for one start. Given back when dropped.
+/// A permit for one start, returned when dropped.
 #[derive(Debug)]
 pub(crate) struct StartPermit {
     _permit: Option<OwnedSemaphorePermit>,
-    /// When it has to be given back.
+    /// Time at which it has to be returned.
     pub(crate) until: Instant,
 }
 
@@ -67,8 +67,8 @@ impl StartThrottle {
         }
     }
 
-    /// Waits for the turn of a server that costs this machine nothing: it runs elsewhere. `begin` is called when
-    /// the turn has come, and never after [`pause`](Self::pause) has returned.
+    /// Waits for the turn of a remote server, which needs no resources of this machine. `begin` is called
+    /// when the turn has come, and never after [`pause`](Self::pause) has returned.
     pub(crate) async fn open(&self, begin: impl Fn()) {
         self.opened().await;
         loop {
@@ -79,8 +79,8 @@ impl StartThrottle {
         }
     }
 
-    /// Waits for a place. Unless starts are put off meanwhile, the first to wait is the first to get one; a server that gives up waiting costs the
-    /// others nothing. `begin` is called as by [`open`](Self::open).
+    /// Waits for a permit. Permits are granted in order of arrival, unless starts are paused meanwhile; a
+    /// server that stops waiting costs the others nothing. `begin` is called as by [`open`](Self::open).
     pub(crate) async fn turn(&self, order: Priority, begin: impl Fn()) -> StartPermit {
         let hope = (order == Priority::First).then(|| Hope::new(&self.hopeful));
         self.opened().await;
@@ -88,7 +88,7 @@ impl StartThrottle {
             self.resumed().await;
             if hope.is_none() {
                 let mut hopeful = self.hopeful.subscribe();
-                // The sender lives as long as this.
+                // The sender is in `self`.
                 let _ = hopeful.wait_for(|hopeful| *hopeful == 0).await;
             }
             // The semaphore is never closed.
@@ -102,12 +102,12 @@ impl StartThrottle {
         }
     }
 
-    /// A client waits for what the first starts bring: they begin now.
+    /// Lets the first starts begin now, because a client waits for their results.
     pub(crate) fn hurry(&self) {
         self.hurried.send_replace(true);
     }
 
-    /// Nobody is there any more: no start begins before `resume`.
+    /// Pauses all starts until `resume`, because no client is connected.
     pub fn pause(&self) {
         self.paused.send_replace(true);
     }
@@ -118,19 +118,19 @@ impl StartThrottle {
 
     async fn opened(&self) {
         let mut hurried = self.hurried.subscribe();
-        // Whichever comes first.
+        // Returns at the opening time, or earlier if hurried.
         let _ = timeout_at(self.opens, hurried.wait_for(|hurried| *hurried)).await;
     }
 
     async fn resumed(&self) {
         let mut paused = self.paused.subscribe();
-        // The sender lives as long as this.
+        // The sender is in `self`.
         let _ = paused.wait_for(|paused| !*paused).await;
     }
 
-    /// Begins a start, unless they are put off.
+    /// Begins a start, unless starts are paused. Returns `true` if it began.
     fn begins(&self, begin: impl Fn()) -> bool {
-        // Held while it begins: a pause comes before or after.
+        // Borrowed while it begins, so that a pause happens either before or after.
         let paused = self.paused.borrow();
         if !*paused {
             begin();
@@ -139,7 +139,7 @@ impl StartThrottle {
     }
 }
 
-/// One that waits for its turn and comes first.
+/// A waiting start of first priority.
 struct Hope<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Hope<'a> {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn starts_wait_for_first_answers_and_for_places() {
+    async fn starts_wait_for_first_responses_and_permits() {
         let began = Instant::now();
         let start_throttle = StartThrottle::with_places(2);
         let gave_up = timeout(Duration::from_millis(100), turn(&start_throttle)).await;
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(began.elapsed(), AFTER_FIRST_ANSWERS);
         let waiting = timeout(Duration::from_secs(1), turn(&start_throttle)).await;
         assert!(waiting.is_err());
-        // A server elsewhere needs no place.
+        // A remote server needs no permit.
         start_throttle.open(|| ()).await;
         drop(one);
         let three = turn(&start_throttle).await;
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn starts_that_a_client_waits_for_begin_at_once() {
+    async fn awaited_starts_begin_at_once() {
         let began = Instant::now();
         let start_throttle = StartThrottle::with_places(2);
         start_throttle.hurry();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn servers_that_were_tried_let_the_others_go_first() {
+    async fn servers_tried_before_start_last() {
         let start_throttle = StartThrottle::with_places(1);
         let held = turn(&start_throttle).await;
         let order = std::cell::RefCell::new(Vec::new());
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_begins_in_a_pause() {
+    async fn no_start_begins_while_paused() {
         let start_throttle = StartThrottle::with_places(1);
         let held = turn(&start_throttle).await;
         let begun = std::cell::Cell::new(0);
@@ -223,7 +223,7 @@ mod tests {
             );
         };
         let mut starts = std::pin::pin!(starts);
-        // One waits for a place already.
+        // One start already waits for a permit.
         let mut waiting = std::pin::pin!(start_throttle.turn(Priority::First, begin));
         assert!(timeout(Duration::ZERO, &mut waiting).await.is_err());
         start_throttle.pause();

@@ -1,7 +1,7 @@
-//! Standard error of servers: read as fast as a server writes, kept in its log at a bounded rate.
+//! Standard error of servers: read as fast as a server writes, and logged at a bounded rate.
 //!
-//! Lines beyond the quota of a server are counted and dropped, and its log says how many. The last lines are
-//! remembered in any case: one of them explains how a server ended.
+//! Lines beyond a server's quota are counted and dropped, and the log reports their number. The last lines
+//! are always remembered, because one of them usually explains the end of a server.
 
 mod telling;
 
@@ -21,22 +21,24 @@ use tokio::{
 
 use crate::logs::{LINE_BYTES, Logs};
 
-/// The bytes that a server may add to its log at once.
+/// The most bytes that a server may add to its log at once.
 const BURST: u64 = 256 * 1024;
-/// The bytes per second after that: with the burst, less than 1 MB in any minute.
+/// The bytes per second after the burst: together less than 1 MB in any minute.
 const PER_SECOND: u64 = 8 * 1024;
-/// The time between two notes of what was dropped.
+/// Interval between two reports of dropped lines.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
-/// Room for the time and the end of a line in the log.
+/// Room for the timestamp and the end of a line in the log, in bytes.
 const LINE_OVERHEAD: usize = 32;
 /// Bytes read at once.
 const CHUNK: usize = 16 * 1024;
-/// The pause after a read of which lines were dropped: 16 MB/s are read at most, at little cost.
+/// The pause after a read of which lines were dropped. It limits reading to 16 MB/s, at little cost.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The last lines that are remembered, and the bytes of each: the reason for an end stands above a stack trace.
+/// The number of last lines that are remembered, and the bytes of each. The reason for an end often precedes
+/// a stack trace.
 const LAST_WORDS: usize = 40;
 const LAST_WORDS_BYTES: usize = 200;
-/// The last lines that are told if none of them looks like a reason, and that are remembered of those that were dropped.
+/// The number of last lines that are shown if none looks like a reason, and that are remembered of dropped
+/// lines.
 const TOLD: usize = 5;
 
 /// The last lines that a server wrote to standard error, without known secrets.
@@ -49,7 +51,7 @@ impl LastWords {
     }
 
     pub(crate) fn add(&self, line: &str) {
-        // Before it is cut: half a secret would not be found any more.
+        // Scrubbed before it is cut: half of a secret would not be found.
         let line = scrub::text(line);
         let line = line[..line.floor_char_boundary(LAST_WORDS_BYTES)].to_owned();
         let mut lines = self.0.lock();
@@ -59,8 +61,8 @@ impl LastWords {
         lines.push_back(line);
     }
 
-    /// The line that tells why the server ended and what belongs to it, or else the last few; `None` if it has
-    /// said nothing.
+    /// The line that explains the end of the server and the lines that belong to it, or else the last few
+    /// lines; `None` if there are none.
     pub(crate) fn told(&self) -> Option<String> {
         let lines = self.0.lock();
         let all: Vec<_> = lines.iter().map(String::as_str).collect();
@@ -74,15 +76,15 @@ impl LastWords {
     }
 }
 
-/// The rate at which one server may add to its log: a token bucket without a clock of its own.
+/// The rate at which one server may add to its log: a token bucket without a clock.
 #[derive(Debug, Default)]
 pub(crate) struct Quota {
-    /// When the bucket is full again.
+    /// Time at which the bucket is full again.
     full_at: Option<Instant>,
     dropped: Option<Dropped>,
 }
 
-/// Lines that are not in the log.
+/// Lines that were not logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dropped {
     since: Instant,
@@ -93,7 +95,7 @@ pub(crate) struct Dropped {
 impl Quota {
     const SIZE: Duration = cost(BURST);
 
-    /// Takes room for this many bytes, if there is any.
+    /// Takes room for this many bytes. Returns `false`, and takes nothing, if there is too little.
     fn take(&mut self, now: Instant, bytes: usize) -> bool {
         let full_at = self.full_at.unwrap_or(now).max(now) + cost(bytes as u64);
         let fits = full_at.duration_since(now) <= Self::SIZE;
@@ -103,7 +105,7 @@ impl Quota {
         fits
     }
 
-    /// Takes room for a line, if there is any.
+    /// Takes room for a line. Returns `false`, and takes nothing, if there is too little.
     pub(crate) fn take_line(&mut self, now: Instant, length: usize) -> bool {
         self.take(now, length.min(LINE_BYTES) + LINE_OVERHEAD)
     }
@@ -118,12 +120,12 @@ impl Quota {
         dropped.bytes = dropped.bytes.saturating_add(bytes);
     }
 
-    /// When the log is to say what was dropped.
+    /// Time at which dropped lines are to be reported.
     fn due(&self) -> Option<Instant> {
         self.dropped.map(|dropped| dropped.since + REPORT_EVERY)
     }
 
-    /// What was dropped since it was last reported.
+    /// Reports the lines that were dropped since the last report.
     fn report(&mut self, now: Instant) -> Option<String> {
         let dropped = self.dropped.take()?;
         let took = now.duration_since(dropped.since).as_secs().max(1);
@@ -134,13 +136,13 @@ impl Quota {
         ))
     }
 
-    /// Whether it is no different from a new one.
+    /// Tests if it is in the same state as a new one.
     pub(crate) fn is_unused(&self, now: Instant) -> bool {
         self.dropped.is_none() && self.full_at.is_none_or(|full_at| full_at <= now)
     }
 }
 
-/// The time in which this many bytes come back.
+/// The time in which this many bytes are refilled.
 const fn cost(bytes: u64) -> Duration {
     Duration::from_nanos(bytes.saturating_mul(1_000_000_000 / PER_SECOND))
 }
@@ -167,10 +169,10 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// The bytes of a frame that are shown.
+/// The most bytes of a frame that are shown.
 const SAMPLE_BYTES: usize = 200;
 
-/// A report about a server that breaks the protocol, for its log.
+/// A protocol violation in words, for the server's log.
 pub(crate) fn words(violation: &Violation<'_>) -> String {
     match violation {
         Violation::Frame {
@@ -191,12 +193,12 @@ pub(crate) fn words(violation: &Violation<'_>) -> String {
     }
 }
 
-/// Cuts what was read into lines. A line longer than the buffer is cut off.
+/// Splits input into lines. A line that is longer than the buffer is cut.
 #[derive(Debug)]
 struct Lines {
     buffer: Box<[u8]>,
     filled: usize,
-    /// The rest of a line whose beginning was too long already.
+    /// The rest of a line that was already cut is being skipped.
     skipping: bool,
 }
 
@@ -209,12 +211,12 @@ impl Lines {
         }
     }
 
-    /// Where to read to. There is always room.
+    /// The free part of the buffer, which is never empty.
     fn room(&mut self) -> &mut [u8] {
         &mut self.buffer[self.filled..]
     }
 
-    /// Takes in this many bytes more. Returns the length of the lines that are complete.
+    /// Takes in this many bytes. Returns the length of the complete lines.
     fn filled(&mut self, bytes: usize) -> usize {
         self.filled += bytes;
         if self.skipping {
@@ -242,7 +244,7 @@ impl Lines {
     }
 }
 
-/// The first line of some, and what follows it.
+/// The first line, and the rest.
 fn split(lines: &[u8]) -> Option<(&[u8], &[u8])> {
     if lines.is_empty() {
         return None;
@@ -254,7 +256,7 @@ fn split(lines: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((line.strip_suffix(b"\r").unwrap_or(line), rest))
 }
 
-/// The beginning of the last few of some lines.
+/// The last few of these lines.
 fn last_of(lines: &[u8]) -> &[u8] {
     let whole = lines.strip_suffix(b"\n").unwrap_or(lines);
     let mut ends = memchr::memrchr_iter(b'\n', whole);
@@ -307,7 +309,7 @@ pub(crate) async fn listen(
     }
 }
 
-/// Writes these lines to the log, as far as the quota goes. Says whether some were dropped.
+/// Writes these lines to the log, within the quota. Returns `true` if some were dropped.
 fn keep(
     lines: &[u8],
     now: Instant,
@@ -350,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flood_of_a_minute_keeps_less_than_a_megabyte() {
+    fn flood_adds_under_a_megabyte_per_minute() {
         let began = Instant::now();
         let mut quota = Quota::default();
         let mut kept = 0;
@@ -363,7 +365,7 @@ mod tests {
             }
         }
         assert!((700_000..1_000_000).contains(&kept), "{kept} bytes");
-        // A pause gives the burst back, and not more than that.
+        // A pause restores the burst, and no more.
         let later = began + Duration::from_hours(1);
         let burst = (0..1_000).filter(|_| quota.take(later, 1_024)).count();
         assert_eq!(burst, 256);
@@ -387,7 +389,7 @@ mod tests {
         Arc::new(Home::locate(Some(folder), None).unwrap())
     }
 
-    /// The log of a server that wrote this, and its last words.
+    /// The log of a server that wrote this, and its last lines.
     async fn logged(written: Vec<u8>) -> (String, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let home = home(folder.path());
@@ -404,7 +406,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn quiet_server_is_logged_word_for_word() {
+    async fn quiet_server_is_logged_verbatim() {
         let long = "x".repeat(3 * CHUNK);
         let text = format!("one\r\ntwo\n{long}\n\nthree");
         let (log, last) = logged(text.into_bytes()).await;
@@ -421,7 +423,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn noisy_server_is_cut_and_its_log_says_so() {
+    async fn dropped_lines_of_a_noisy_server_are_reported() {
         const LINES: usize = 20_000;
         let lines: Vec<String> = (0..LINES)
             .map(|n| format!("{n:06} {}\n", "y".repeat(200)))

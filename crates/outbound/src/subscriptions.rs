@@ -1,5 +1,5 @@
-//! Resources that clients watch: each is asked for once of its server, however many watch it, and again
-//! of every new connection.
+//! Subscriptions of clients to resources. A server has one subscription per resource, regardless of
+//! the number of clients, and receives it again on every new connection.
 
 use std::{
     collections::BTreeMap,
@@ -17,12 +17,12 @@ use switchboard_base::{
 use switchboard_client::{Client, Raw};
 use switchboard_wire::method;
 
-/// What is watched of one server.
+/// The subscriptions to resources of one server.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     last: AtomicU64,
     by_uri: Mutex<BTreeMap<String, Vec<Watcher>>>,
-    /// Held while the server is asked, so that what it was asked last is what is wanted.
+    /// Held while the server is asked, so that its state matches the last wish.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -31,28 +31,28 @@ struct Watcher {
     number: u64,
     caller: Caller,
     notifications: Arc<NotificationQueue>,
-    /// Whether it knows the resource by the name that the gateway gives it.
+    /// The client knows the resource under the URI that the gateway exposes.
     exposed: bool,
 }
 
-/// The room for what clients watch of all servers, in bytes.
+/// The budget for subscriptions to all servers, in bytes.
 #[derive(Debug, Default)]
 pub struct Budget {
     owner: AtomicUsize,
     strangers: AtomicUsize,
 }
 
-/// The room for what the owner's clients watch.
+/// The budget of the owner's clients.
 const OWNER_BYTES: usize = 32 * 1024 * 1024;
-/// That for all others, who leave room at every server for the owner.
+/// The budget of all other clients. It is small enough to leave room for the owner at every server.
 const STRANGERS_BYTES: usize = 4 * 1024 * 1024;
-/// What a resource takes beside its URI.
+/// The cost of a subscription in addition to its URI.
 const PLACE_BYTES: usize = 512;
 const _: () =
     assert!(STRANGERS_BYTES / PLACE_BYTES < WATCHED_MAX && STRANGERS_BYTES < WATCHED_BYTES);
 
 impl Budget {
-    /// Takes a place for a resource; `None` if there is none left for this principal.
+    /// Reserves room for a resource; `None` if this principal has none left.
     pub(crate) fn take(self: &Arc<Self>, principal: Principal, uri: &str) -> Option<Reservation> {
         let bytes = PLACE_BYTES + uri.len();
         let (taken, limit) = self.of(principal);
@@ -73,7 +73,7 @@ impl Budget {
     }
 }
 
-/// A place in the room, given back when it is dropped.
+/// Reserved room, returned when dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budget: Arc<Budget>,
@@ -88,7 +88,7 @@ impl Drop for Reservation {
     }
 }
 
-/// The most resources of one server that are watched.
+/// The most subscribed resources of one server.
 const WATCHED_MAX: usize = 10_000;
 /// The most bytes of their URIs.
 const WATCHED_BYTES: usize = 16 * 1024 * 1024;
@@ -98,7 +98,7 @@ impl Subscriptions {
         self.by_uri.lock().is_empty()
     }
 
-    /// Asks a new connection for everything that is watched.
+    /// Renews all subscriptions on a new connection.
     pub(crate) async fn restore(&self, server: &str, client: &Client) {
         let _asking = self.asking.lock().await;
         let uris: Vec<String> = self.by_uri.lock().keys().cloned().collect();
@@ -109,7 +109,8 @@ impl Subscriptions {
         }
     }
 
-    /// The server says that a resource has changed. Clients hear of those that rules allow them.
+    /// Forwards the server's notification that a resource has changed, to the clients that the rules
+    /// permit.
     pub fn updated(&self, server: &str, params: &Raw, may_hear: impl Fn(&Caller, &str) -> bool) {
         let Some(uri) = params.member("uri").and_then(|uri| uri.to_text()) else {
             return;
@@ -137,12 +138,12 @@ impl Subscriptions {
         }
     }
 
-    /// Waits until the server may be asked to begin or to end to tell of a resource.
+    /// Waits for the turn to subscribe or unsubscribe at the server.
     pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.asking.lock().await
     }
 
-    /// Tests if a client watches this resource.
+    /// Tests if a client is subscribed to this resource.
     pub(crate) fn contains(&self, uri: &str) -> bool {
         self.by_uri.lock().contains_key(uri)
     }
@@ -175,7 +176,7 @@ impl Subscriptions {
         number
     }
 
-    /// Whether nobody watches it any more.
+    /// Removes a subscriber. Returns `true` if it was the last one.
     pub(crate) fn remove(&self, uri: &str, number: u64) -> bool {
         let mut by_uri = self.by_uri.lock();
         let Some(watchers) = by_uri.get_mut(uri) else {
@@ -190,7 +191,8 @@ impl Subscriptions {
     }
 }
 
-/// Whether who watches the one hears of the other: a part of it, as 2026-07-28 allows.
+/// Tests if a subscription to one URI covers the other: the same resource or a part of it, as
+/// 2026-07-28 allows.
 pub(crate) fn covers(watched: &str, uri: &str) -> bool {
     uri.strip_prefix(watched).is_some_and(|rest| {
         rest.is_empty() || watched.ends_with('/') || rest.starts_with(['/', '?', '#'])
@@ -202,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_given_back_and_kept_apart() {
+    fn budgets_are_separate_and_returned() {
         let budget = Arc::new(Budget::default());
         let long = "x".repeat(STRANGERS_BYTES / 2 - PLACE_BYTES);
         let one = budget.take(Principal::Anyone, &long).unwrap();
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_what_is_watched_is_heard_of() {
+    fn subscription_covers_parts_of_the_resource() {
         assert!(covers("file:///a", "file:///a"));
         assert!(covers("file:///a", "file:///a/b"));
         assert!(covers("file:///a/", "file:///a/b"));

@@ -1,8 +1,8 @@
-//! The set of servers: what the configuration wants against what there is.
+//! Keeps the set of servers in line with the configuration.
 //!
-//! A change of the configuration becomes a plan, and only what differs is touched: a server whose
-//! way of being started changed is stopped and started anew, one whose numbers changed is told the
-//! new numbers, the others never notice.
+//! A change of the configuration becomes a plan that touches only the differences: a server that is started
+//! in a different way is restarted, a server with other limits gets the new limits, and all others are
+//! unaffected.
 
 mod learning;
 
@@ -30,7 +30,7 @@ pub type Upstreams = BTreeMap<String, Arc<Upstream>>;
 pub struct Supervisor {
     deps: Arc<Deps>,
     upstreams: ArcSwap<Upstreams>,
-    /// Held while a plan is carried out: one at a time. Nobody who calls a server waits for it.
+    /// Held while a plan is carried out, one at a time. Calls never wait for it.
     reconciling: Mutex<Phase>,
 }
 
@@ -40,16 +40,16 @@ enum Phase {
     Stopping,
 }
 
-/// What a new configuration means for one server.
+/// The effect of a new configuration on one server.
 #[derive(Debug, PartialEq, Eq)]
 enum Change {
     Add,
     Remove,
-    /// It is started in another way: the old one has to leave first.
+    /// It is started in a different way: the old process has to exit first.
     Replace,
-    /// The same process, other numbers.
+    /// The same process with other limits.
     Tune,
-    /// Nothing.
+    /// No change.
     Keep,
 }
 
@@ -66,10 +66,10 @@ impl Change {
     }
 }
 
-/// Whether a running server need not be started anew: every field that has a say in how it is
-/// started and ended is the same.
+/// Tests if a running server can keep running: every field that determines how it is started and ended is the
+/// same.
 fn is_same_process(old: &Server, new: &Server) -> bool {
-    // Named one by one, so that a new field has to be judged here.
+    // Destructured, so that a new field has to be considered here.
     let Server {
         enabled: _,
         transport,
@@ -100,7 +100,7 @@ fn is_same_process(old: &Server, new: &Server) -> bool {
 }
 
 impl Supervisor {
-    /// A supervisor of no servers yet.
+    /// Creates a supervisor without servers.
     pub fn new(deps: Arc<Deps>) -> Self {
         Self {
             deps,
@@ -109,12 +109,12 @@ impl Supervisor {
         }
     }
 
-    /// The dependencies that its servers share.
+    /// The dependencies that the servers share.
     pub fn deps(&self) -> &Arc<Deps> {
         &self.deps
     }
 
-    /// Starts the servers that the configuration wants.
+    /// Starts the servers of the configuration.
     pub fn start(&self) {
         let config = self.deps.config.load_full();
         let upstreams = config
@@ -135,7 +135,8 @@ impl Supervisor {
         self.upstreams.load().get(name).cloned()
     }
 
-    /// Makes the servers what this configuration wants, and records what has changed: in this room, if there is any.
+    /// Applies a configuration to the servers, and records the changes in the audit log, in `room` if there
+    /// is any.
     pub async fn apply(&self, config: Config, actor: Option<&Actor>, room: Option<Reservation>) {
         let phase = self.reconciling.lock().await;
         if *phase == Phase::Stopping {
@@ -150,7 +151,7 @@ impl Supervisor {
                 .into_iter()
                 .for_each(|event| self.deps.audit.record(event)),
         }
-        // Before a server can be called that the rules are about.
+        // Before any server that the rules apply to can be called.
         if let Some(handler) = self.deps.handler() {
             handler.configured(&new);
         }
@@ -180,7 +181,7 @@ impl Supervisor {
                 (Change::Remove, _) => {
                     self.deps.live_catalog.remove(name);
                     if let Some(old) = next.remove(name) {
-                        // It has all the time that its settings give it, beside what comes next.
+                        // It gets the full time of its settings, in the background.
                         tokio::spawn(async move { old.stop().await });
                     }
                 }
@@ -209,8 +210,8 @@ impl Supervisor {
         }
     }
 
-    /// Ends all servers side by side, within this time altogether, and then whatever is left.
-    /// `hurry` ends the wait early.
+    /// Stops all servers concurrently within this total time, then kills the rest. `hurry` ends the wait
+    /// early.
     pub async fn stop(&self, total: Duration, hurry: impl Future<Output = ()>) {
         let upstreams = self.upstreams.load_full();
         let mut leaving = JoinSet::new();
@@ -219,14 +220,14 @@ impl Supervisor {
             leaving.spawn(async move { upstream.stop().await });
         }
         let left = async {
-            // From here on no configuration brings servers back; one that is being applied may have.
+            // From here on no configuration adds servers; one that is being applied may have.
             *self.reconciling.lock().await = Phase::Stopping;
             for upstream in self.upstreams.load_full().values() {
                 let upstream = Arc::clone(upstream);
                 leaving.spawn(async move { upstream.stop().await });
             }
             while leaving.join_next().await.is_some() {}
-            // One that crashed before, or was idle, may still be on its way out.
+            // A server that crashed or was stopped before may still be exiting.
             self.deps.containment.all_gone().await;
         };
         let in_time = tokio::select! {
@@ -245,7 +246,7 @@ impl Supervisor {
     }
 }
 
-/// The kernel ends what it is told to end, and engines remove what was in a container.
+/// Time for the kernel to end killed processes, and for engines to remove containers.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
 fn start(
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_touches_no_more_than_it_has_to() {
+    fn change_touches_only_what_differs() {
         let old = server();
         let mut tuned = server();
         tuned.request_timeout = Duration::from_secs(1);

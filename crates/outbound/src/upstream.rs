@@ -1,8 +1,7 @@
-//! One server behind the gateway: its connection while it has one, and the task that decides when
-//! it has.
+//! One server behind the gateway: its connection, and the task that decides when to have one.
 //!
-//! Calls do not pass through the task. While the server is ready they take its connection from
-//! [`Upstream::live`] and go; only a call that finds none wakes the task and waits, bounded.
+//! Calls do not pass through the task. While the server is ready, they take its connection from
+//! [`Upstream::live`]; only a call that finds none wakes the task and waits, for a bounded time.
 
 mod advice;
 mod eras;
@@ -55,70 +54,70 @@ use crate::{
     subscriptions::Subscriptions,
 };
 
-/// A server, for whoever calls it.
+/// A server, as callers use it.
 #[derive(Debug)]
 pub struct Upstream {
     /// The dependencies that all servers share.
     pub deps: Arc<Deps>,
     /// Its name in the configuration.
     pub name: Arc<str>,
-    /// Its places for calls.
+    /// Its concurrency limit for calls.
     pub limiter: Arc<Limiter>,
-    /// Its counts.
+    /// Its counters.
     pub meter: Meter,
     settings: ArcSwap<Server>,
-    /// What it asks while it works.
+    /// The requests that it sends during calls.
     pub questions: Arc<Questions>,
-    /// Its tasks that clients have begun.
+    /// The tasks that clients started on it.
     pub begun: tasks::Begun,
-    /// What clients watch of it.
+    /// Its resources that clients subscribed to.
     pub(crate) watched: Subscriptions,
-    /// Notifications of clients that go to it.
+    /// Notifications of clients to it.
     pub outbound: Outbound,
-    /// How fresh its lists are.
+    /// The freshness of its lists.
     pub freshness: Freshness,
-    /// The eras that it speaks.
+    /// The eras that it supports.
     eras: Eras,
-    /// Its connection in the era that the first is not in.
+    /// Its second connection, in the era that the first is not in.
     other: Mutex<Option<Arc<Self>>>,
-    /// The first connection, of a second one.
+    /// For a second connection, the first one.
     of: Option<Weak<Self>>,
     /// The era of a second connection.
     era: Option<Era>,
-    /// What a second connection lists.
+    /// The lists of a second connection.
     listing: ArcSwap<Listing>,
-    /// Which of that is what the server is known for.
+    /// The items of a second connection that match the server's known definitions.
     agreement: ArcSwap<Agreement>,
-    /// What the second connection has added to what the server is known for.
+    /// The items that only the second connection lists, added to the server's known offers.
     added: Mutex<Added>,
-    /// Whether that is anything.
+    /// `true` if there are any such items.
     has_added: AtomicBool,
-    /// The lists that could not be had when they were last asked for.
+    /// The lists whose last fetch failed.
     missing: Mutex<Missing>,
-    /// Held while a list that is out of date is asked for.
+    /// Held while a stale list is fetched.
     refreshing: tokio::sync::Mutex<()>,
     /// The connection, while it is ready.
     live: ArcSwapOption<Live>,
-    /// The most of log messages that anybody wants of it.
+    /// The most verbose log level that any client requested of it.
     level: Mutex<Option<LogLevel>>,
     health: watch::Sender<Health>,
-    /// Calls that wait for the server to come up.
+    /// The number of calls that wait for the server to be ready.
     demand: AtomicUsize,
-    /// It is to end, and not to be started again.
+    /// It is stopping, and is not to be started again.
     ending: AtomicBool,
-    /// It has never been learnt, and is about to be.
+    /// It has never been listed, and is about to be.
     new: AtomicBool,
-    /// Its turn to be started has come.
+    /// Its start is no longer throttled.
     launched: AtomicBool,
     /// The lists that calls wait for.
     hurried: Mutex<Lists>,
-    /// The lists that the server has announced a change of, which clients have not heard yet.
+    /// The lists with announced changes that clients have not been notified of yet.
     announced: Mutex<Lists>,
     wake: Notify,
     control: mpsc::Sender<Control>,
 }
 
-/// The parts of a connection that are the server's.
+/// The parts that differ between the first and the second connection of a server.
 struct Parts {
     name: Arc<str>,
     limiter: Arc<Limiter>,
@@ -129,43 +128,43 @@ struct Parts {
     era: Option<Era>,
 }
 
-/// The items of a server that a request is about, as the server calls them.
+/// The items that a request names, by the server's own names.
 pub type Items<'a> = [Option<(Kind, Cow<'a, str>)>; 3];
 
-/// What is known of a server from before.
+/// Prior knowledge about a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
-    /// Whether the catalogue has what it offers.
+    /// The catalogue has its offers.
     pub(crate) offers: bool,
     pub(crate) era: Option<Era>,
 }
 
 #[derive(Debug)]
 enum Control {
-    /// Other numbers, the same server.
+    /// New limits for the same server.
     Tune(oneshot::Sender<()>),
     Restart(oneshot::Sender<()>),
     Learnt(Answer),
     Stop(oneshot::Sender<()>),
 }
 
-/// What the server said when it was asked for lists.
+/// The result of fetching lists.
 #[derive(Debug)]
 struct Answer {
     run: u64,
     lists: Lists,
-    /// How often they were due when they were asked for.
+    /// The `due` counters when they were fetched.
     due: Due,
     /// `None` if the server is gone.
     learnt: Option<Box<Learnt>>,
 }
 
-/// How many orders may wait for the task. They are rare; what finds no room is not lost, but waits.
+/// The most orders that queue for the task. They are rare; a sender that finds no room waits.
 const CONTROL_DEPTH: usize = 64;
 
 impl Upstream {
-    /// A server under supervision. `known` is what was learnt of it before; a `predecessor` leaves
-    /// before it is started.
+    /// Starts to supervise a server. `known` is the prior knowledge about it; a `predecessor` exits before it
+    /// is started.
     pub(crate) fn start(
         name: &str,
         server: Arc<Server>,
@@ -173,7 +172,7 @@ impl Upstream {
         known: Known,
         predecessor: Option<Arc<Self>>,
     ) -> Arc<Self> {
-        // It may be another server than the one that had the name before.
+        // It may be a different server than the previous one of that name.
         deps.reads.forget(name);
         let limiter = Limiter::new(server.max_in_flight, server.max_queued);
         let meter = deps.metrics.meter(name);
@@ -212,7 +211,7 @@ impl Upstream {
         let off = off(&parts.name, &parts.server);
         let is_off = off.is_some();
         let health = off.unwrap_or_else(|| {
-            // Its turn has not come, but nobody has to do anything for it to come.
+            // It has not been started yet, but will be without any action of the user.
             let starts = parts.era.is_none() && is_kept_up(&parts.server) || !known.offers;
             Health::new(if starts {
                 ServerState::Starting
@@ -263,12 +262,12 @@ impl Upstream {
         upstream
     }
 
-    /// How it is configured.
+    /// Its configuration.
     pub fn settings(&self) -> Arc<Server> {
         self.settings.load_full()
     }
 
-    /// How it is.
+    /// Its health.
     pub fn health(&self) -> Health {
         self.health.borrow().clone()
     }
@@ -278,13 +277,13 @@ impl Upstream {
         self.live.load_full()
     }
 
-    /// How long an answer may take.
+    /// Time limit of a request.
     pub fn request_timeout(&self) -> Duration {
         self.settings.load().request_timeout
     }
 
-    /// Waits until then for a connection, other than the one that was lost; starts the server if
-    /// need be, in this era if it speaks that. A start that fails meanwhile ends the wait.
+    /// Waits for a connection other than the lost one, up to the deadline. Starts the server if necessary, in
+    /// this era if it supports it. A failed start ends the wait.
     pub async fn ready(
         &self,
         until: Instant,
@@ -302,7 +301,7 @@ impl Upstream {
         };
         let mut health = self.health.subscribe();
         loop {
-            // Looked at before the connection: what becomes of it meanwhile is then a change.
+            // Read before the connection, so that a later change of it counts as a change.
             let now = health.borrow_and_update().clone();
             if let Some(client) = self.live()
                 && lost.is_none_or(|lost| !Arc::ptr_eq(lost, &client))
@@ -320,8 +319,8 @@ impl Upstream {
         }
     }
 
-    /// Waits until then for what the server offers. A list that is empty only because nobody has looked would
-    /// mislead.
+    /// Waits for the server's offers, up to the deadline. A list that is empty only because it was never
+    /// fetched would mislead.
     pub async fn offered(
         &self,
         until: Instant,
@@ -335,27 +334,27 @@ impl Upstream {
             }
             let live = self.ready(until, None, era).await?;
             tokio::select! {
-                // Its lists may have come in meanwhile.
+                // Its lists may have arrived meanwhile.
                 _ = changes.changed() => {}
-                // If there is a reason, it is told by the next look at it.
+                // If there is a reason, the next iteration reports it.
                 () = self.lost(&live) => {}
                 () = sleep_until(until.into()) => return Err(self.initializing()),
             }
         }
     }
 
-    /// Waits until this is no longer the connection.
+    /// Waits until this is no longer the current connection.
     async fn lost(&self, live: &Arc<Live>) {
         let mut health = self.health.subscribe();
         let is_other = |_: &Health| {
             let now = self.live.load();
             now.as_ref().is_none_or(|now| !Arc::ptr_eq(now, live))
         };
-        // An error means that it has ended.
+        // An error means that the task has ended.
         let _ = health.wait_for(is_other).await;
     }
 
-    /// Why waiting is of no use, if it is of none.
+    /// The error, if waiting any longer is useless.
     fn hopeless(&self, health: &Health, wait: &mut Wait) -> Option<Error> {
         let next_try = health.next_try.map(|at| {
             at.duration_since(SystemTime::now())
@@ -364,7 +363,7 @@ impl Upstream {
         if self.ending.load(Relaxed) {
             return Some(self.not_connected());
         }
-        // The first connection does as well.
+        // The caller can use the first connection instead.
         if self.is_ruled_out() {
             return Some(self.initializing());
         }
@@ -397,7 +396,7 @@ impl Upstream {
         }
     }
 
-    /// The failure of a call that finds no connection.
+    /// The error of a call that finds no connection.
     pub fn not_connected(&self) -> Error {
         Error::NotConnected {
             server: Arc::clone(&self.name),
@@ -417,7 +416,7 @@ impl Upstream {
         }
     }
 
-    /// New settings for the same server: nothing is restarted.
+    /// Applies new settings to the same server without a restart.
     pub(crate) async fn tune(&self, server: Arc<Server>) {
         self.limiter.set(server.max_in_flight, server.max_queued);
         self.settings.store(Arc::clone(&server));
@@ -428,15 +427,14 @@ impl Upstream {
         }
     }
 
-    /// Ends the server if it runs, forgets its failures, and starts it.
+    /// Stops the server if it runs, forgets its failures, and starts it.
     pub async fn restart(&self) {
-        // It is opened again when it is needed.
+        // It is opened again when needed.
         let other = self.close_other(None);
         tokio::join!(self.order(Control::Restart), leave(other));
     }
 
-    /// Ends the server for good, within the time that its settings give it. Calls under way are
-    /// answered first.
+    /// Stops the server for good, within the time of its settings. Calls in flight are answered first.
     pub(crate) async fn stop(&self) {
         // No second connection is opened from here on.
         self.ending.store(true, Relaxed);
@@ -444,20 +442,20 @@ impl Upstream {
         tokio::join!(self.leave(), leave(other));
     }
 
-    /// Ends this connection for good.
+    /// Closes this connection for good.
     async fn leave(&self) {
         self.ending.store(true, Relaxed);
-        // Whoever waits for it need not wait any longer.
+        // Wakes all callers that wait for it.
         self.health.send_modify(|_| ());
         self.order(Control::Stop).await;
     }
 
-    /// Whether it has never been learnt, and is about to be.
+    /// Tests if it has never been listed, and is about to be.
     pub(crate) fn is_new(&self) -> bool {
         self.new.load(Relaxed)
     }
 
-    /// Whether it is being learnt for the first time: it does not wait for its turn any more.
+    /// Tests if it is being listed for the first time: its start is no longer throttled.
     pub(crate) fn is_being_met(&self) -> bool {
         self.is_new() && self.launched.load(Relaxed)
     }
@@ -468,35 +466,34 @@ impl Upstream {
 
     fn set_new(&self, new: bool) {
         if self.new.swap(new, Relaxed) != new {
-            // For whoever waits to meet it.
+            // Wakes callers of `met`.
             self.health.send_modify(|_| ());
         }
     }
 
-    /// Waits until it has been learnt or has failed, or is not to run any more.
+    /// Waits until it has been listed or has failed, or is no longer to run.
     pub(crate) async fn met(&self) {
         let mut health = self.health.subscribe();
-        // An error means that it has ended.
+        // An error means that the task has ended.
         let is_met = |_: &Health| !self.is_new() || self.ending.load(Relaxed);
         let _ = health.wait_for(is_met).await;
     }
 
-    /// Waits until it is to end for good.
+    /// Waits until it is to stop for good.
     pub async fn ended(&self) {
         let mut health = self.health.subscribe();
-        // An error means that it has ended.
+        // An error means that the task has ended.
         let _ = health.wait_for(|_| self.ending.load(Relaxed)).await;
     }
 
-    /// The connection is no longer to be used. Whoever waits to hear what the server offers in this life need
-    /// not wait any longer.
+    /// Withdraws the connection from use, and wakes all callers that wait for its lists.
     fn hide(&self) {
         if let Some(live) = self.live.swap(None) {
             live.judgements.end();
         }
     }
 
-    /// Has a list asked for at once.
+    /// Has a list fetched at once.
     fn hurry(&self, kind: Kind) {
         {
             let mut hurried = self.hurried.lock();
@@ -518,23 +515,23 @@ impl Upstream {
     }
 }
 
-/// Ends a second connection, if there is one.
+/// Closes a second connection, if there is one.
 async fn leave(other: Option<Arc<Upstream>>) {
     if let Some(other) = other {
         other.leave().await;
     }
 }
 
-/// What a call that waits for the server has seen of it.
+/// The state of a call that waits for the server.
 #[derive(Debug)]
 struct Wait {
-    /// A server that is down is waited for if its next start is before this.
+    /// A failed server is waited for only if its next start is before this time.
     retry_by: Instant,
-    /// Whether a start was under way, which the call would have waited for.
+    /// A start that the call waits for is in progress.
     started: bool,
 }
 
-/// A call that waits for the server.
+/// Counts a call that waits for the server.
 struct Waits<'a>(&'a Upstream);
 
 impl Drop for Waits<'_> {

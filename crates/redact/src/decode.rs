@@ -1,27 +1,27 @@
-//! A text with every usual encoding undone.
+//! Undoes every common encoding of a text.
 //!
 //! Percent signs, backslashes and HTML entities can be nested, mixed and used for any character, so
-//! that the spellings of a value cannot be listed. Instead the text and the value are both decoded as
-//! far as they can be, and compared then.
+//! the spellings of a value cannot be enumerated. Instead, the text and the value are both decoded as
+//! far as possible and then compared.
 
 use std::ops::Range;
 
-/// Stands at the end of text that was cut.
+/// Marks the end of text that was cut.
 pub(crate) const ELLIPSIS: &[u8] = "…".as_bytes();
-/// The most times that a text is decoded. One of them undoes any depth of the same encoding.
+/// The most passes of decoding. One pass undoes any depth of the same encoding.
 const ROUNDS: usize = 3;
 /// The longest name or number of an HTML entity.
 const ENTITY_MAX: usize = 8;
 
-/// The bytes that a text stands for, and where each comes from.
+/// The decoded bytes of a text, and the origin of each.
 pub(crate) struct Decoded {
     pub(crate) bytes: Vec<u8>,
-    /// Where in the text each byte begins; one more for the end.
+    /// The position in the text at which each byte begins, and one more for the end.
     from: Vec<usize>,
 }
 
 impl Decoded {
-    /// The text, decoded; `None` if that changes nothing.
+    /// Decodes the text; `None` if that changes nothing.
     pub(crate) fn new(text: &[u8]) -> Option<Self> {
         let mut decoded = once(text)?;
         for _ in 1..ROUNDS {
@@ -37,7 +37,7 @@ impl Decoded {
         Some(decoded)
     }
 
-    /// The part of the text that these bytes come from. It holds whole escapes.
+    /// The part of the text that these bytes come from. It consists of whole escapes.
     pub(crate) fn source(&self, part: &Range<usize>) -> Range<usize> {
         self.from[part.start]..self.from[part.end]
     }
@@ -91,7 +91,7 @@ fn once(text: &[u8]) -> Option<Decoded> {
     is_changed.then_some(Decoded { bytes, from })
 }
 
-/// The character that begins here, with a percent sign, a backslash or an ampersand.
+/// Decodes the character that begins here with a percent sign, a backslash or an ampersand.
 fn unit(text: &[u8]) -> Unit {
     let unit = match text[0] {
         b'%' => percent(text),
@@ -126,7 +126,7 @@ fn percent(text: &[u8]) -> Option<Unit> {
     })
 }
 
-/// `\n`, `\x2f`, `\u002f`, a pair of surrogates, and all of them after any number of backslashes.
+/// `\n`, `\x2f`, `\u002f` or a surrogate pair, each after any number of backslashes.
 fn backslash(text: &[u8]) -> Option<Unit> {
     let run = text.iter().take_while(|byte| **byte == b'\\').count();
     let rest = &text[run..];
@@ -154,11 +154,12 @@ fn backslash(text: &[u8]) -> Option<Unit> {
     .filter(|unit| unit.length > 1)
 }
 
-/// A letter and the code of a character in this many digits.
+/// A letter followed by a character code of this many digits.
 fn code(text: &[u8], digits: usize) -> Option<(Spelled, usize)> {
     match text.get(1..1 + digits).and_then(hex) {
         Some(code) => {
-            // What Python shows of bytes is bytes; of text it is the same up to 127.
+            // In Python's output, `\x` stands for a byte of `bytes`; in `str` the two agree up to
+            // 127.
             let spelled = match u8::try_from(code) {
                 Ok(byte) if digits == 2 => Spelled::Byte(byte),
                 _ => Spelled::Char(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)),
@@ -200,7 +201,7 @@ fn entity(text: &[u8]) -> Unit {
         length: start + length,
     };
     if rest.get(length) != Some(&b';') {
-        // Only a number: a name may as well be the next parameter of an address.
+        // Only a number can be a cut entity: a name may also be the next parameter of a URL.
         let is_cut = name.starts_with(b"#") && cut(rest, ENTITY_MAX, is_part).is_some();
         return if is_cut {
             unit(Spelled::Cut, length)
@@ -227,7 +228,8 @@ fn entity(text: &[u8]) -> Unit {
     }
 }
 
-/// The length of fewer than `whole` such bytes that are all there is before the text ends or was cut.
+/// The length of an incomplete run of fewer than `whole` such bytes, if the text ends or was cut
+/// right after it.
 fn cut(text: &[u8], whole: usize, is_part: impl Fn(&u8) -> bool) -> Option<usize> {
     let length = text
         .iter()

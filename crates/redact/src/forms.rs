@@ -1,29 +1,29 @@
-//! The spellings of one value that no decoding of a text shows: in base64, in hexadecimal digits, and line by
-//! line.
+//! The spellings of a value that decoding a text does not reveal: base64, hexadecimal digits, and single
+//! lines.
 
 use base64::{Engine as _, engine::general_purpose};
 use switchboard_text::hex;
 
 use crate::decode::Decoded;
 
-/// A value with fewer bytes is not replaced: it would be found by chance.
+/// The least length of a value that is replaced, in bytes. A shorter one would be found by chance.
 pub(crate) const LEAST_BYTES: usize = 6;
-/// A value with more bytes is looked for as it is, decoded, in JSON and line by line.
+/// The longest value that is also searched for in base64 and hexadecimal digits, in bytes.
 const ENCODED_MAX: usize = 4 * 1024;
-/// The least length of a line that is looked for by itself.
+/// The least length of a line that is searched for on its own.
 const LINE_LEAST: usize = 16;
-/// A value with fewer characters is found in its own capital and small letters only.
+/// The least length of a value that is found regardless of case, in characters.
 const ANY_CASE_LEAST: usize = 12;
 
 /// A spelling.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Form {
     pub(crate) bytes: Box<[u8]>,
-    /// Whether capital and small letters are the same.
+    /// Letters match regardless of case.
     pub(crate) any_case: bool,
 }
 
-/// Every spelling of a value that is long enough to be told from other text, each once.
+/// Every spelling of a value that is long enough to be distinguished from other text, without duplicates.
 pub(crate) fn of(value: &str) -> Vec<Form> {
     let mut forms = Vec::new();
     add_text(value, &mut forms);
@@ -38,8 +38,8 @@ pub(crate) fn of(value: &str) -> Vec<Form> {
         }
     }
     if value.contains('\n') {
-        // A program that prints a key prints a line at a time. The first and last line of one are
-        // the same for all.
+        // A program may print a key one line at a time. The first and the last line are the same for all
+        // keys.
         let lines = value.lines().map(str::trim);
         let telling = |line: &&str| line.len() >= LINE_LEAST && !line.starts_with("-----");
         lines
@@ -52,7 +52,7 @@ pub(crate) fn of(value: &str) -> Vec<Form> {
     forms
 }
 
-/// As it is, as a string in JSON, and decoded as far as can be: a text is, too.
+/// Adds the value verbatim, as a JSON string, and fully decoded, since texts are decoded too.
 fn add_text(value: &str, forms: &mut Vec<Form>) {
     let any_case = value.chars().count() >= ANY_CASE_LEAST;
     let mut add = |bytes: &[u8]| {
@@ -62,7 +62,7 @@ fn add_text(value: &str, forms: &mut Vec<Form>) {
         });
     };
     add(value.as_bytes());
-    // A backslash in front of it would be taken for a part of it by the decoding.
+    // A backslash in front of the value would be decoded as a part of it.
     add(escaped(value).as_bytes());
     if let Some(decoded) = Decoded::new(value.as_bytes()) {
         add(&decoded.bytes);
@@ -70,13 +70,13 @@ fn add_text(value: &str, forms: &mut Vec<Form>) {
 }
 
 fn escaped(value: &str) -> String {
-    // A string has a spelling in JSON.
+    // Serializing a string to JSON cannot fail.
     let quoted = serde_json::to_string(value).unwrap_or_default();
     let inner = quoted.get(1..quoted.len().saturating_sub(1));
     inner.unwrap_or_default().to_owned()
 }
 
-/// The digits that the bytes have in base64, wherever in the encoded bytes they stand.
+/// Adds the base64 digits of the bytes, for each alignment that they can have in the encoded data.
 fn add_base64(value: &[u8], forms: &mut Vec<Form>) {
     for engine in [
         general_purpose::STANDARD_NO_PAD,
@@ -86,7 +86,7 @@ fn add_base64(value: &[u8], forms: &mut Vec<Form>) {
             let mut bytes = vec![0; offset];
             bytes.extend_from_slice(value);
             let digits = engine.encode(&bytes);
-            // The digits at either end also hold bits of the neighbours.
+            // The digits at either end also contain bits of the neighbouring bytes.
             let inside = digits.get((offset * 8).div_ceil(6)..bytes.len() * 8 / 6);
             forms.extend(inside.map(|inside| Form {
                 bytes: inside.as_bytes().into(),

@@ -1,10 +1,10 @@
-//! Many needles, looked for in one pass.
+//! Searches for many needles in one pass.
 //!
-//! Every needle has at least [`LEAST_BYTES`] bytes. A space and a plus sign are the same, because forms
-//! on the web write one for the other; capital and small letters are, for needles that
-//! say so. A bit for the first four bytes turns most places of a text away; a table by the first six
-//! leads to the needles that may stand there, the longest first. An automaton would do the same, but not find a needle that was cut off at the
-//! end of an excerpt, and would be another dependency.
+//! Every needle has at least [`LEAST_BYTES`] bytes. A space and a plus sign are equivalent, because web forms
+//! write one for the other; letters match regardless of case for needles that allow it. A bit set over the
+//! first four bytes rules out most positions of a text, and a table keyed by the first six bytes lists the
+//! candidate needles, longest first. An automaton would do the same, but would not find a needle that was cut
+//! off at the end of an excerpt, and would be another dependency.
 
 use rustc_hash::FxHashMap;
 
@@ -23,14 +23,14 @@ pub(crate) struct Index {
 #[derive(Clone)]
 struct Needle {
     bytes: Box<[u8]>,
-    /// The number of the replacement.
+    /// Index of the replacement.
     stands_for: usize,
     may_be_cut: bool,
     any_case: bool,
 }
 
 impl Needle {
-    /// The number of bytes that both have in common.
+    /// The length of the common prefix of the needle and the text.
     fn same(&self, text: &[u8]) -> usize {
         let is_same = |(one, other): &(&u8, &u8)| {
             one == other
@@ -41,7 +41,7 @@ impl Needle {
     }
 }
 
-/// A needle at a place in a text.
+/// A needle found at a position of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) length: usize,
@@ -53,7 +53,7 @@ impl Index {
         self.insert(&form.bytes, stands_for, true, form.any_case);
     }
 
-    /// A text that stands for itself. The beginning of one says nothing.
+    /// Adds a mark, which is replaced by itself. A cut mark is not matched.
     pub(crate) fn add_mark(&mut self, mark: &str, stands_for: usize) {
         self.insert(mark.as_bytes(), stands_for, false, false);
     }
@@ -80,7 +80,7 @@ impl Index {
         needles.insert(longer, needle);
     }
 
-    /// The longest needle that begins here, or the part of one that is all there is before the end.
+    /// The longest needle that begins here, or the beginning of one if the text ends or was cut within it.
     pub(crate) fn at(&self, text: &[u8], at: usize) -> Option<Hit> {
         let rest = &text[at..];
         let needles = self.needles.get(&key(rest)?)?;
@@ -104,7 +104,7 @@ impl Index {
         longest
     }
 
-    /// The first place from `at` on where a needle may begin.
+    /// The first position from `at` on at which a needle may begin.
     pub(crate) fn next(&self, text: &[u8], at: usize) -> Option<usize> {
         let text = text.get(at..)?;
         let (first, rest) = text.split_at_checked(3)?;
@@ -122,18 +122,18 @@ impl Index {
     }
 }
 
-/// The first bytes of a needle or of a text, as far as both are compared.
+/// The first bytes of a needle or of a text, folded for comparison.
 fn key(bytes: &[u8]) -> Option<[u8; LEAST_BYTES]> {
     let first: &[u8; LEAST_BYTES] = bytes.first_chunk()?;
     Some(first.map(|byte| FOLDED[usize::from(byte)]))
 }
 
-/// Four bytes as a number of sixteen bits.
+/// Hashes four bytes to sixteen bits.
 fn mixed(four: u32) -> usize {
     (four.wrapping_mul(0x9e37_79b1) >> 16) as usize
 }
 
-/// The bytes as far as they are compared.
+/// Each byte in its folded form: lower case, and a space for a plus sign.
 static FOLDED: [u8; 256] = {
     let mut folded = [0; 256];
     let mut byte: u8 = 0;

@@ -1,7 +1,7 @@
 //! Tokens as their issuers spell them.
 //!
-//! Most issuers begin their tokens with a prefix, so that they are found. A prefix that is also a word or
-//! an abbreviation counts only with a rest of the right length and letters.
+//! Most issuers start their tokens with a prefix so that they can be recognised. A prefix that is also a word
+//! or an abbreviation counts only if the rest has the right length and characters.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -10,11 +10,11 @@ use crate::{
     patterns::JUDGED,
 };
 
-/// A prefix and the rest that may follow it.
+/// A prefix, and the form of the rest that follows it.
 struct Family {
     begins: &'static str,
     rest: Rest,
-    /// The characters of the rest besides letters and digits.
+    /// Characters of the rest besides letters and digits.
     also: &'static [u8],
     least: usize,
     most: usize,
@@ -24,13 +24,13 @@ struct Family {
 enum Rest {
     /// Letters and digits.
     Any,
-    /// Capital and small letters and digits, each of them at least once.
+    /// Upper-case letters, lower-case letters and digits, at least one of each.
     Mixed,
-    /// Small letters and digits.
+    /// Lower-case letters and digits.
     Small,
-    /// Digits and the letters from a to f.
+    /// Digits and the letters a to f.
     Hex,
-    /// The parts of the path of an address, which is a key as a whole. The prefix is shown.
+    /// The path of a URL, which is a key as a whole. The prefix stays visible.
     Path,
 }
 
@@ -226,7 +226,7 @@ fn by_first_byte() -> &'static [Vec<&'static Family>; 256] {
     })
 }
 
-/// Whether the prefix of an issuer begins with this byte.
+/// Tests if the prefix of an issuer begins with this byte.
 pub(crate) fn may_begin_with(byte: u8) -> bool {
     !by_first_byte()[usize::from(byte)].is_empty()
 }
@@ -247,14 +247,14 @@ impl Family {
         let token = &bytes[start..start + length];
         let some = |is: fn(&u8) -> bool| token.iter().any(is);
         let is_made = match self.rest {
-            // Base64 of `{"`, in which a digit is not a matter of course.
+            // Base64 of `{"`, which need not contain a digit.
             Rest::Any if self.begins == "eyJ" => true,
             Rest::Mixed => {
                 some(u8::is_ascii_digit)
                     && some(u8::is_ascii_uppercase)
                     && some(u8::is_ascii_lowercase)
             }
-            // A sentence has points and dashes too; what issuers make has digits.
+            // Prose contains dots and dashes too; issued tokens contain digits.
             _ => some(u8::is_ascii_digit),
         };
         if !(self.least..=self.most).contains(&length) || !is_made {
@@ -279,10 +279,10 @@ impl Family {
     }
 }
 
-/// The bytes in the middle of tokens without a prefix.
+/// Bytes in the middle of tokens that have no prefix.
 pub(crate) const ANCHORS: [u8; 4] = *b".-~:";
 
-/// The token around what stands here: of Terraform (`.atlasv1.`), Airtable (`pat….…`), Mailchimp (`…-us12`), Azure
+/// The token around this position: Terraform (`.atlasv1.`), Airtable (`pat….…`), Mailchimp (`…-us12`), Azure
 /// (`8Q~`), Firebase (`:APA91`).
 pub(crate) fn around(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = &bytes[at..];

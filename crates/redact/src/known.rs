@@ -1,4 +1,4 @@
-//! Secrets whose values are known.
+//! Secrets that are recognised by their values.
 
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
@@ -8,16 +8,16 @@ use crate::{
     index::Index,
 };
 
-/// The most values of one owner that are known at a time, and the most bytes that all their spellings have.
+/// The most values of one owner that are known at a time, and the most bytes of all their spellings.
 const OWNED_MAX: usize = 64;
 const OWNED_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// The same of all owners.
+/// The same limits for all owners together.
 const VALUES_MAX: usize = 2_048;
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The longest name of a secret.
 const NAME_MAX: usize = 64;
 
-/// A value and the name that it is shown under.
+/// A value, and the name that replaces it in text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     name: String,
@@ -25,7 +25,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// A secret. Characters of the name other than letters, digits and `._-` become `_`.
+    /// Creates a secret. Characters of the name other than letters, digits and `._-` become `_`.
     pub fn new(name: &str, value: impl Into<String>) -> Self {
         let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let name = name.chars().take(NAME_MAX);
@@ -35,7 +35,7 @@ impl Secret {
         }
     }
 
-    /// The value, which nothing may show.
+    /// The value, which must not be shown.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -47,12 +47,12 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Secrets that are not taken in, because there are too many.
+/// Secrets are rejected because there are too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TooMany {
-    /// Of their owner.
+    /// One owner has too many.
     Owned,
-    /// Of all owners.
+    /// All owners together have too many.
     Known,
 }
 
@@ -85,8 +85,8 @@ impl TooMany {
     }
 }
 
-/// A set of secrets, each of an owner, in the order in which they became known. The values of an owner take no room
-/// from those of another.
+/// A set of secrets, each with an owner, in the order in which they became known. The values of one owner
+/// never displace those of another.
 ///
 /// ```
 /// use switchboard_redact::{Secret, Secrets};
@@ -102,7 +102,7 @@ impl TooMany {
 pub struct Secrets {
     known: Vec<Arc<Known>>,
     index: Index,
-    /// The replacements, by the numbers in the index.
+    /// The replacements, by their indices in the index.
     marks: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ impl Known {
 }
 
 impl Secrets {
-    /// Tests if all of these are known as this owner's.
+    /// Tests if all of these are known as secrets of this owner.
     pub fn has(&self, owner: &str, secrets: &[Secret]) -> bool {
         let known = |value: &str| self.known.iter().any(|known| known.is(owner, value));
         secrets
@@ -138,8 +138,9 @@ impl Secrets {
             .all(|secret| secret.value.len() < LEAST_BYTES || known(&secret.value))
     }
 
-    /// The same set and these, which are all that the owner has now. Values that are too short are left out. The owner's
-    /// oldest values of before make room for them; those of other owners never do.
+    /// Returns the set with these secrets as the current ones of the owner. Values that are too short are
+    /// left out. The owner's oldest previous values are removed to make room; the values of other owners
+    /// never are.
     pub fn with(
         &self,
         owner: &str,
@@ -174,7 +175,7 @@ impl Secrets {
         if others.0 + now.len() > VALUES_MAX || others.1 + bytes > BYTES_MAX {
             return Err(TooMany::Known);
         }
-        // The newest first, as far as there is room.
+        // Newest first, while there is room.
         let mut count = now.len();
         let mut kept: Vec<_> = before
             .into_iter()
@@ -207,7 +208,7 @@ impl Secrets {
             .iter()
             .map(|known| {
                 let name = &known.secret.name;
-                // A name may hold a value, if only the own one.
+                // A name may contain a value, for example its own.
                 if name.is_empty() || shows(name) {
                     "[secret]".to_owned()
                 } else {
@@ -215,7 +216,7 @@ impl Secrets {
                 }
             })
             .collect();
-        // A mark stands for itself, so that a value such as `secret` is not found within one.
+        // A mark is replaced by itself, so that a value such as `secret` is not found within one.
         for (number, mark) in marks.iter().enumerate() {
             index.add_mark(mark, number);
         }
@@ -231,8 +232,8 @@ impl Secrets {
         }
     }
 
-    /// The text with every spelling of every value replaced by `[secret NAME]`. It takes time in
-    /// proportion to the text, and copies nothing if there is nothing to replace.
+    /// Replaces every spelling of every value by `[secret NAME]`. Takes time in proportion to the text, and
+    /// does not copy a text without secrets.
     pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = String::new();
         if self.replace(text, false, &mut out) {
@@ -242,8 +243,8 @@ impl Secrets {
         }
     }
 
-    /// The same for JSON, which stays JSON: values are replaced within strings only, and a number that
-    /// holds one becomes a string.
+    /// Does the same for JSON, and keeps it valid: values are replaced only within strings, and a number that
+    /// contains one becomes a string.
     pub fn scrub_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
         let bytes = json.as_bytes();
         let mut out = String::new();
@@ -281,11 +282,11 @@ impl Secrets {
         Cow::Owned(out)
     }
 
-    /// Writes the text with all values replaced, if there are any.
+    /// Writes the text with all values replaced. Returns `false` if there are none.
     fn replace(&self, text: &str, in_json: bool, out: &mut String) -> bool {
         let mut found = self.find(text.as_bytes());
         if in_json {
-            // A part that begins within an escape is another text for who reads the JSON.
+            // A match that begins within an escape is different text to a JSON parser.
             let mut at = 0;
             found.retain_mut(|(part, _)| {
                 at = escape_boundary(text, at, part.start);
@@ -319,7 +320,7 @@ impl Secrets {
         is_found
     }
 
-    /// The places of values, in order and apart, and the numbers of their marks.
+    /// The positions of values, in order and without overlap, and the indices of their marks.
     fn find(&self, text: &[u8]) -> Vec<(Range<usize>, usize)> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -342,7 +343,7 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// The place of the quote that ends the string which begins here, or the end of the text.
+/// The position of the closing quote of the string that begins here, or the end of the text.
 fn string_end(bytes: &[u8], open: usize) -> usize {
     let mut at = open + 1;
     while let Some(ahead) = bytes
@@ -366,12 +367,12 @@ fn is_in_number(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-')
 }
 
-/// Whether a string or a number of JSON begins with this byte.
+/// Tests if a JSON string or number begins with this byte.
 fn starts_value(byte: u8) -> bool {
     matches!(byte, b'"' | b'-' | b'0'..=b'9')
 }
 
-/// The first place from `end` on that is not within an escape or a character, seen from `start`.
+/// The first position from `end` on that is not within an escape or a character, counted from `start`.
 fn escape_boundary(inside: &str, start: usize, end: usize) -> usize {
     let bytes = inside.as_bytes();
     let mut at = start;

@@ -1,11 +1,12 @@
-//! Secrets in text, found and replaced.
+//! Finds secrets in text and replaces them.
 //!
-//! There are two ways to know a secret. [`redact`] and [`redact_text`] know its form: a key as its
-//! issuer spells it, a private key, a password after its name. [`Secrets`] knows its value, because
-//! the configuration holds it. The first is a guess for values from elsewhere; the second is exact.
+//! There are two ways to recognise a secret. [`redact`] and [`redact_text`] go by its form: a key
+//! as its issuer spells it, a private key, a password after its name. [`Secrets`] goes by its
+//! value, which the configuration holds. The first is a heuristic for values from elsewhere; the
+//! second is exact.
 //!
-//! The crate is pure: it opens no file, reads no clock and spawns no task. Everything takes time in
-//! proportion to the text, and nothing can fail: a log entry is written whatever arrives.
+//! The crate is pure: it opens no file, reads no clock and spawns no task. All functions take time
+//! in proportion to the text, and none can fail, so that a log entry can be written for any input.
 
 mod decode;
 mod forms;

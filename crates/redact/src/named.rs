@@ -8,7 +8,7 @@ use crate::{
     words::is_secret_name,
 };
 
-/// Names that a secret follows, after `=` or `:`, also as the end of a longer name.
+/// Names that a secret follows after `=` or `:`. They may also be the end of a longer name.
 const NAMES: [&str; 27] = [
     "password",
     "passwort",
@@ -39,7 +39,7 @@ const NAMES: [&str; 27] = [
     "sig",
 ];
 
-/// The same, where they are a word.
+/// Names that count only as whole words.
 const WHOLE_NAMES: [&str; 2] = ["psk", "pw"];
 
 /// Names that a secret follows in a sentence.
@@ -52,7 +52,7 @@ const SPOKEN: [&str; 6] = [
     "passwd",
 ];
 
-/// Programs with an option for a password that has another name.
+/// Programs that have a password option under another name.
 pub(crate) const COMMANDS: [&str; 6] = [
     "mysql",
     "mysqldump",
@@ -62,7 +62,7 @@ pub(crate) const COMMANDS: [&str; 6] = [
     "curl",
 ];
 
-/// The longest name of a member, an option or an element.
+/// The longest name of a member, an option or an element, in bytes.
 const NAME_MAX: usize = 64;
 
 /// A name that a secret follows.
@@ -73,7 +73,7 @@ struct Name {
     is_spoken: bool,
 }
 
-/// The names that begin with this byte, in whatever case.
+/// The names that begin with this byte, regardless of case.
 pub(crate) fn names(byte: u8) -> impl Iterator<Item = &'static str> {
     by_first_byte()[usize::from(byte)]
         .iter()
@@ -135,7 +135,7 @@ impl Text<'_> {
         if self.bytes.get(at) == Some(&b'>') {
             at += 1;
         }
-        // The signature of a message is a secret only in a signed address.
+        // The signature of a message is a secret only in a signed URL, where it is long.
         let least = match name {
             "sig" | "signature" => 20,
             _ => 3,
@@ -143,7 +143,7 @@ impl Text<'_> {
         self.assigned_value(at, least)
     }
 
-    /// The value after a sign.
+    /// The value after an `=` or `:`.
     fn assigned_value(&self, at: usize, least: usize) -> Option<Range<usize>> {
         let at = at + run(self.bytes.get(at..)?, GAP, u8::is_ascii_whitespace);
         if self.is_quote(at) {
@@ -168,7 +168,7 @@ impl Text<'_> {
         matches!(self.bytes.get(at), Some(b'"' | b'\''))
     }
 
-    /// A value in quotes, which may hold quotes that are escaped once more.
+    /// A quoted value, which may contain quotes that are escaped once more.
     fn quoted(&self, open: usize) -> Option<Range<usize>> {
         let (quote, depth) = (self.bytes[open], self.view.slashes(open));
         let start = open + 1;
@@ -194,7 +194,7 @@ impl Text<'_> {
         (!value.is_empty() && !is_reference).then_some(start..at)
     }
 
-    /// A value between three quotes, which may have several lines.
+    /// A value between triple quotes, which may have several lines.
     fn long_quoted(&self, start: usize, quote: u8) -> Option<Range<usize>> {
         let rest = self.view.text().get(start..)?;
         let end = memchr::memmem::find(rest.as_bytes(), &[quote; 3]).unwrap_or(rest.len());
@@ -204,7 +204,7 @@ impl Text<'_> {
         is_secret.then(|| from..from + value.len())
     }
 
-    /// The lines after `|` or `>` in YAML, as far as they are set in.
+    /// The indented lines after `|` or `>` in YAML.
     fn block(&self, at: usize) -> Option<Range<usize>> {
         let rest = &self.bytes[at..];
         if !matches!(rest.first(), Some(b'|' | b'>')) {
@@ -223,8 +223,7 @@ impl Text<'_> {
         (!value.is_empty() && value != REDACTED).then(|| from..from + value.len())
     }
 
-    /// A value that stands next to a name without a sign between: of an option, an element, a table or a file
-    /// `.netrc`.
+    /// A value next to a name without `=` or `:`: of an option, an element, a table or a `.netrc` file.
     fn follows(&self, at: usize, end: usize) -> Option<Range<usize>> {
         match self.bytes.get(end)? {
             b'>' => self.element(at, end + 1),
@@ -269,7 +268,7 @@ impl Text<'_> {
         (length > 0).then_some(start..start + length)
     }
 
-    /// Whether the name that ends here is an option, such as `--db-password`.
+    /// Tests if the name that ends here is an option, such as `--db-password`.
     fn is_option(&self, at: usize) -> bool {
         let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         let front = self.back(at, is_part);
@@ -280,8 +279,8 @@ impl Text<'_> {
                 .is_some_and(|byte| matches!(byte, b'-' | b'_'))
     }
 
-    /// Whether the name that ends here is that of a secret of AWS, and a value of its length begins at `start`, as in
-    /// `aws configure set aws_secret_access_key SECRET`.
+    /// Tests if the name that ends here is that of an AWS secret, and a value of its length begins at
+    /// `start`, as in `aws configure set aws_secret_access_key SECRET`.
     fn is_access_key(&self, end: usize, start: usize) -> bool {
         const NAME: &[u8] = b"secret_access_key";
         let name = end
@@ -291,7 +290,7 @@ impl Text<'_> {
             && self.argument(start).is_some_and(|value| value.len() == 40)
     }
 
-    /// Whether a login name is in front, as in `.netrc`.
+    /// Tests if a login name precedes this position, as in `.netrc`.
     fn is_entry(&self, at: usize) -> bool {
         let from = at.saturating_sub(2 * NAME_MAX);
         let mut words = self.bytes[from..at]
@@ -301,7 +300,7 @@ impl Text<'_> {
         is_alone && matches!(words.nth(1), Some(b"login" | b"account"))
     }
 
-    /// The length of a run in front of a place.
+    /// The length of the run that ends at `at`.
     fn back(&self, at: usize, is: impl Fn(&u8) -> bool) -> usize {
         let before = self.bytes[..at].iter().rev().take(NAME_MAX);
         before.take_while(|byte| is(byte)).count()
@@ -322,7 +321,7 @@ impl Text<'_> {
         (is_closed && is_secret).then_some(start..start + length)
     }
 
-    /// `| password | SECRET |`, if the name is first in its row and the value looks like one.
+    /// `| password | SECRET |`, if the name is the first in its row and the value looks like a password.
     fn cell(&self, at: usize, start: usize) -> Option<Range<usize>> {
         let is_part = |byte: &u8| {
             byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'*' | b'`' | b'_' | b'-')
@@ -377,7 +376,7 @@ impl Text<'_> {
         value.filter(|value| !is_type(&self.view.text()[value.clone()]))
     }
 
-    /// The string in front of this sign, which is in front of a place.
+    /// The string before the byte `sign`, which precedes `at`.
     fn string_before(&self, at: usize, sign: u8) -> Option<Range<usize>> {
         let blank = |byte: &u8| byte.is_ascii_whitespace();
         let at = at - self.back(at, blank);
@@ -433,7 +432,7 @@ impl Text<'_> {
         (!is_shown).then_some(value)
     }
 
-    /// What follows the first colon of an argument.
+    /// The part of an argument after its first colon.
     fn password(&self, start: usize) -> Option<Range<usize>> {
         let value = self.whole(start)?;
         let colon = memchr::memchr(b':', &self.bytes[value.clone()])?;
@@ -444,8 +443,8 @@ impl Text<'_> {
         (!password.is_empty() && !is_shown).then_some(password)
     }
 
-    /// A password in a sentence. Most sentences about passwords do not hold one, so that the word has
-    /// to look like one, unless it is said to be the speaker's or the listener's.
+    /// A password in a sentence. Most sentences about passwords contain none, so the word has to look like
+    /// one, unless the sentence speaks of "my" or "your" password.
     fn spoken(&self, at: usize, end: usize) -> Option<Range<usize>> {
         const VERBS: [&str; 6] = ["is", "was", "ist", "lautet", "war", "will be"];
         let gap = run(&self.bytes[end..], GAP, u8::is_ascii_whitespace);
@@ -479,7 +478,7 @@ impl Text<'_> {
         is_secret.then_some(start..start + word.len())
     }
 
-    /// Whether "my", "our" or "your" is among the three words in front.
+    /// Tests if "my", "our" or "your" is among the three words before this position.
     fn is_owned(&self, at: usize) -> bool {
         let from = at.saturating_sub(32);
         let before = String::from_utf8_lossy(&self.bytes[from..at]).to_ascii_lowercase();
@@ -489,14 +488,14 @@ impl Text<'_> {
     }
 }
 
-/// Names of members that hold the name of something whose value stands beside it.
+/// Tests if this is the name of a member that names the thing whose value stands next to it.
 pub(crate) fn is_label(name: &str) -> bool {
     ["name", "key", "header"]
         .iter()
         .any(|label| name.eq_ignore_ascii_case(label))
 }
 
-/// Words that sentences say after an option, and that stand for its value.
+/// Tests if a word follows an option in prose, or stands for its value.
 fn is_said_of_options(word: &str) -> bool {
     const SAID: [&str; 48] = [
         "a",
@@ -552,7 +551,7 @@ fn is_said_of_options(word: &str) -> bool {
     SAID.iter().any(|known| word.eq_ignore_ascii_case(known)) || is_said_of_passwords(word)
 }
 
-/// Names of types and other words that follow `token:` in a description.
+/// Tests if a word is a type or another word that follows `token:` in a description.
 fn is_type(word: &str) -> bool {
     const TYPES: [&str; 16] = [
         "string",
@@ -579,7 +578,7 @@ fn is_type(word: &str) -> bool {
     TYPES.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
-/// Words that sentences say of passwords.
+/// Tests if a word is one that prose says of passwords.
 fn is_said_of_passwords(word: &str) -> bool {
     const SAID: [&str; 44] = [
         "about",

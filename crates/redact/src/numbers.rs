@@ -1,12 +1,12 @@
-//! Numbers that are secrets: cards, bank accounts, and the tokens of bots that begin with digits.
+//! Numbers that are secrets: card numbers, bank accounts, and bot tokens that begin with digits.
 
 use std::ops::Range;
 
-/// The most digits of a card.
+/// The most digits of a card number.
 const CARD_MAX: usize = 19;
 const CARD_MIN: usize = 13;
 
-/// The card that begins here: its digits may stand in groups, with one kind of separator between.
+/// The card number that begins here. Its digits may be grouped, with one kind of separator.
 pub(crate) fn card(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     if before(bytes, at).is_some_and(joins_number) {
         return None;
@@ -36,12 +36,13 @@ pub(crate) fn card(bytes: &[u8], at: usize) -> Option<Range<usize>> {
             break;
         }
     }
-    // A run of more digits is another kind of number.
+    // A longer run of digits is another kind of number.
     let more = bytes.get(end).is_some_and(u8::is_ascii_digit);
     found.filter(|_| !more)
 }
 
-/// The number of an issuer, in a length that it uses, with a right check digit.
+/// Tests if the digits are a card number: a known issuer, a length that it uses, and a valid check
+/// digit.
 pub(crate) fn is_card(digits: &[u8]) -> bool {
     let number = |length: usize| {
         let digits = digits.iter().take(length);
@@ -69,14 +70,14 @@ pub(crate) fn is_card(digits: &[u8]) -> bool {
     issued && sum.is_multiple_of(10)
 }
 
-/// The lengths of bank account numbers by country.
+/// The lengths of bank account numbers (IBANs), by country.
 const IBANS: &str = "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 \
     DE22 DK18 DO28 EE20 EG29 ES24 FI18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 \
     IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 MC27 MD24 ME22 MK19 MR27 \
     MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27 ST25 \
     SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20";
 
-/// The bank account that begins here, in one piece or in groups of four.
+/// The bank account number (IBAN) that begins here, in one piece or in groups of four.
 pub(crate) fn iban(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let country = bytes.get(at..at + 2)?;
     let is_start = country.iter().all(u8::is_ascii_uppercase)
@@ -110,7 +111,7 @@ pub(crate) fn iban(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     (rest == 1).then_some(at..end)
 }
 
-/// The token of a Telegram bot: its number, a colon, and 35 characters.
+/// The token of a Telegram bot: its number, a colon, and about 35 characters.
 pub(crate) fn telegram(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     if before(bytes, at).is_some_and(|byte| byte.is_ascii_digit()) {
         return None;
@@ -128,7 +129,7 @@ pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// The length of a run of such bytes, up to `most`.
+/// The length of the run of matching bytes, up to `most`.
 pub(crate) fn run(bytes: &[u8], most: usize, is: impl Fn(&u8) -> bool) -> usize {
     let length = bytes.iter().take(most).take_while(|byte| is(byte)).count();
     #[cfg(test)]
@@ -141,7 +142,7 @@ std::thread_local! {
     static WORK: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The bytes in all runs that were found so far in this thread.
+/// The total length of all runs found so far on this thread.
 #[cfg(test)]
 pub(crate) fn work() -> usize {
     WORK.get()
@@ -151,7 +152,7 @@ pub(crate) fn before(bytes: &[u8], at: usize) -> Option<u8> {
     at.checked_sub(1).map(|before| bytes[before])
 }
 
-/// What makes digits a part of a longer name or number.
+/// Tests if a byte makes adjacent digits a part of a longer name or number.
 fn joins_number(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')
 }

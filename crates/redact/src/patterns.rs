@@ -1,8 +1,8 @@
 //! The forms of secrets.
 //!
-//! Each form begins with something that is cheap to look for: a few bytes of a prefix, a name or a
-//! digit. A table by the first byte leads to the forms that may begin at a place. Every form looks
-//! at a bounded part of the text, or consumes what it looks at, so that the time is linear.
+//! Each form begins with something that is cheap to search for: a few bytes of a prefix, a name or a
+//! digit. A table keyed by the first byte gives the forms that may begin at a position. Every form
+//! examines a bounded part of the text, or consumes the part that it examines, so the time is linear.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -14,13 +14,13 @@ use crate::{
     view::View,
 };
 
-/// Stands for a secret that was known by its form.
+/// Replaces a secret that was recognised by its form.
 pub const REDACTED: &str = "[redacted]";
 
-/// The characters that end the authority of an address.
+/// The characters that end the authority of a URL.
 pub(crate) const AUTHORITY_ENDS: [char; 4] = ['/', '?', '#', '\\'];
 
-/// The places of all secrets in the view.
+/// The positions of all secrets in the view.
 pub(crate) fn find(view: &View<'_>) -> Vec<Range<usize>> {
     let mut found = private_keys(view.text());
     let text = Text {
@@ -38,7 +38,7 @@ pub(crate) fn find(view: &View<'_>) -> Vec<Range<usize>> {
         };
         match secret {
             Some(secret) => {
-                // At least one byte on, and never into a secret again.
+                // Advance by at least one byte, and never back into a secret.
                 at = secret.end.max(at + 1);
                 told = secret.end;
                 found.push(secret);
@@ -62,7 +62,7 @@ const ANCHOR: u16 = 512;
 const MEMBER: u16 = 1024;
 const COMMAND: u16 = 2048;
 
-/// The kinds of secrets that may begin with a byte.
+/// The kinds of secrets that may begin with each byte.
 fn table() -> &'static [u16; 256] {
     static TABLE: OnceLock<[u16; 256]> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -94,15 +94,15 @@ fn table() -> &'static [u16; 256] {
     })
 }
 
-/// The most white space between a name and its value.
+/// The most white space between a name and its value, in bytes.
 pub(crate) const GAP: usize = 8;
-/// The longest value after `=` that is judged by its randomness.
+/// The longest value after `=` that is checked for randomness, in bytes.
 const RANDOM_MAX: usize = 4096;
-/// The longest name and password of an address.
+/// The longest user name and password of a URL, in bytes.
 const USER_MAX: usize = 256;
-/// The first bytes of a token, by which it is judged.
+/// The length of the prefix by which a token is judged, in bytes.
 pub(crate) const JUDGED: usize = 512;
-/// The longest name in front of `=`.
+/// The longest name before `=`, in bytes.
 const NAME_MAX: usize = 128;
 
 /// A text that is searched.
@@ -112,8 +112,8 @@ pub(crate) struct Text<'v> {
 }
 
 impl Text<'_> {
-    /// The secret that begins here, or after a name that begins here. `told` is the end of the last
-    /// one.
+    /// The secret that begins here, or after a name that begins here. `told` is the end of the last one
+    /// found.
     fn secret(&self, kinds: u16, at: usize, told: usize) -> Option<Range<usize>> {
         let has = |kind: u16| kinds & kind != 0;
         let before = before(self.bytes, at).filter(|_| at != told);
@@ -142,7 +142,8 @@ impl Text<'_> {
             .or_else(|| has(KEY).then(|| self.key(at)).flatten())
     }
 
-    /// The password in a line of `.pgpass`, `HOST:5432:DATABASE:USER:PASSWORD`, from the first colon on.
+    /// The password in a line of `.pgpass`, `HOST:5432:DATABASE:USER:PASSWORD`, starting at its first
+    /// colon.
     fn pgpass(&self, at: usize) -> Option<Range<usize>> {
         const PORTS: [&[u8]; 4] = [b":5432:", b":5433:", b":6432:", b":6543:"];
         let is_part = |byte: &u8| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'');
@@ -166,7 +167,7 @@ impl Text<'_> {
         telegram(self.bytes, at).or_else(|| card(self.bytes, at))
     }
 
-    /// The token of a Discord bot: its number in base64, a time, a signature.
+    /// The token of a Discord bot: its number in base64, a time, and a signature.
     fn discord(&self, at: usize) -> Option<Range<usize>> {
         let part = |start: usize| run(&self.bytes[start..], 80, |byte| is_token(*byte));
         let point = |at: usize| (self.bytes.get(at) == Some(&b'.')).then_some(at + 1);
@@ -195,7 +196,7 @@ impl Text<'_> {
             }
             let judged = &self.bytes[start..self.bytes.len().min(start + JUDGED)];
             let is_part = |byte: &&u8| !byte.is_ascii_whitespace();
-            // Only a value that is then consumed may be looked at to its end.
+            // Only a value that is then consumed may be scanned to its end.
             if !judged.iter().take_while(is_part).any(u8::is_ascii_digit) {
                 return None;
             }
@@ -226,7 +227,7 @@ impl Text<'_> {
         (length > 0).then_some(start..start + length)
     }
 
-    /// The end of this word, in whatever case, if it stands here.
+    /// The end of this word, in any case, if it begins here.
     pub(crate) fn word(&self, at: usize, word: &str) -> Option<usize> {
         let here = self.bytes.get(at..at + word.len())?;
         here.eq_ignore_ascii_case(word.as_bytes())
@@ -243,7 +244,7 @@ impl Text<'_> {
             |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'>');
         let length = run(&self.bytes[start..], USER_MAX, |byte| !is_end(byte));
         let rest = &self.bytes[start..start + length];
-        // Behind these the host of a web address has been named, and an `@` means nothing.
+        // After one of these the host of a web URL is complete, and an `@` has no meaning.
         let is_web = ["http", "https"].iter().any(|scheme| {
             let before = at.checked_sub(scheme.len());
             before.is_some_and(|before| self.word(before, scheme).is_some())
@@ -258,7 +259,7 @@ impl Text<'_> {
                 let token = std::str::from_utf8(&rest[..end]).ok()?;
                 return (end >= 16 && is_random("", token)).then_some(start..start + end);
             }
-            // A password with such a character, unless it is a host with a port.
+            // The password contains such a character, unless this is a host with a port.
             (Some(colon), None) => {
                 let is_host =
                     rest.starts_with(b"[") || rest[colon + 1..stop].iter().all(u8::is_ascii_digit);
@@ -270,7 +271,7 @@ impl Text<'_> {
         (!is_marked).then_some(start..start + end)
     }
 
-    /// `…key: SECRET`, with a name that says no more.
+    /// `…key: SECRET`, for names that only end in `key`.
     fn key(&self, at: usize) -> Option<Range<usize>> {
         let end = self.word(at, "key")?;
         let mut start = end + usize::from(matches!(self.bytes.get(end), Some(b'"' | b'\'')));
@@ -284,7 +285,7 @@ impl Text<'_> {
         self.random(end, start)
     }
 
-    /// A value of a name that ends at `name`, if it is too random to be words.
+    /// The value of a name that ends at `name`, if it is too random to be words.
     fn random(&self, name: usize, start: usize) -> Option<Range<usize>> {
         let quote = usize::from(matches!(self.bytes.get(start), Some(b'"' | b'\'')));
         let start = start + quote;
@@ -311,7 +312,7 @@ impl Text<'_> {
     }
 }
 
-/// Private keys in PEM, to the end of the text if their end is missing.
+/// Private keys in PEM, up to the end of the text if the end marker is missing.
 fn private_keys(text: &str) -> Vec<Range<usize>> {
     const BEGIN: &str = "-----BEGIN ";
     const END: &str = "-----END ";
@@ -336,7 +337,7 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The private part of a key as `PuTTY` writes it, to the end of the text if its end is missing.
+/// The private part of a `PuTTY` key, up to the end of the text if the end marker is missing.
 fn putty(text: &str) -> Option<Range<usize>> {
     const BEGIN: &str = "Private-Lines:";
     let start = text.find(BEGIN)? + BEGIN.len();
@@ -360,7 +361,7 @@ fn label(text: &str) -> Option<usize> {
     (is_private && text[length..].starts_with("-----")).then_some(length + 5)
 }
 
-/// The first characters of pictures in base64.
+/// Tests if a value begins like an image in base64.
 fn is_picture(value: &str) -> bool {
     ["iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "PHN2Zy"]
         .iter()
@@ -372,7 +373,7 @@ mod tests {
     use super::*;
     use crate::numbers::work;
 
-    /// The bytes that are looked at to find the secrets in a text.
+    /// The number of bytes examined to find the secrets in a text.
     fn work_of(text: &str) -> usize {
         let before = work();
         find(&View::plain(text));
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn work_grows_in_proportion_to_the_text() {
+    fn work_is_proportional_to_the_text() {
         for part in [
             "authorization:",
             "authorization: x ",
@@ -425,7 +426,7 @@ mod tests {
         ] {
             let once = work_of(&part.repeat(1_000));
             let twice = work_of(&part.repeat(2_000));
-            // At its end a text has less to look at.
+            // Near its end, a text has less to examine.
             assert!(
                 twice <= 2 * once + JUDGED * JUDGED,
                 "{part:?}: {once}, {twice}"

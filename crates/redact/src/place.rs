@@ -1,8 +1,8 @@
-//! The secrets of a configuration, known by where they stand.
+//! Secrets of a configuration, recognised by their place.
 //!
-//! A value that comes from `${secret:NAME}` is a secret. A value that comes from `${env:NAME}` is one
-//! unless neither the name nor the value looks like it: `HOME` would otherwise make every path in a
-//! log unreadable. A literal is one if its place says so, or if it has the form of one.
+//! A value from `${secret:NAME}` is a secret. A value from `${env:NAME}` is one unless neither its name nor
+//! the value looks like a secret: `HOME` would otherwise make every path in a log unreadable. A literal is a
+//! secret if its place says so, or if it has the form of one.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::{
     words::{is_secret_name, words},
 };
 
-/// The source of a value that a reference stands for.
+/// The source of a referenced value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The store of secrets.
@@ -25,7 +25,7 @@ pub enum Source {
     Variable,
 }
 
-/// The secret that a reference stands for, if it is one.
+/// The value of a reference as a secret, if it is one.
 pub fn reference(source: Source, name: &str, value: &str) -> Option<Secret> {
     let is_secret = match source {
         Source::Secret => true,
@@ -34,7 +34,7 @@ pub fn reference(source: Source, name: &str, value: &str) -> Option<Secret> {
     is_secret.then(|| Secret::new(name, value))
 }
 
-/// The secrets in the value of a variable that a server is given.
+/// The secrets in the value of a variable that a server receives.
 pub fn variable(name: &str, value: &str) -> Vec<Secret> {
     let place = format!("env.{name}");
     let mut found = literal(&place, value);
@@ -44,8 +44,8 @@ pub fn variable(name: &str, value: &str) -> Vec<Secret> {
     found
 }
 
-/// Tests if a variable holds a credential: its name says so, and its value has the form of a token. A text that could
-/// be a path, an option or code has not, whatever its name is.
+/// Tests if a variable holds a credential: its name says so, and its value has the form of a token. Text that
+/// could be a path, an option or code does not have that form, regardless of the name.
 pub fn is_credential(name: &str, value: &str) -> bool {
     let is_whole = |part: &Range<usize>| *part == (0..value.len());
     let is_issued = || text::find(value).first().is_some_and(is_whole);
@@ -101,8 +101,7 @@ pub fn arguments<'a>(place: &str, args: impl IntoIterator<Item = &'a str>) -> Ve
     found
 }
 
-/// The secrets in a text that has no place of its own: those of an address, and whatever has the form
-/// of a secret.
+/// The secrets in a text of no particular place: those of a URL, and all text that has the form of a secret.
 pub fn literal(place: &str, text: &str) -> Vec<Secret> {
     let forms = text::find(text).into_iter();
     let mut found: Vec<Secret> = forms.map(|part| Secret::new(place, &text[part])).collect();
@@ -110,8 +109,8 @@ pub fn literal(place: &str, text: &str) -> Vec<Secret> {
     found
 }
 
-/// The secrets in an address: its password, the values of its query, and the parts of its path that
-/// look made up by a machine.
+/// The secrets in a URL: its password, the values of its query, and the parts of its path that look
+/// machine-generated.
 pub fn address(place: &str, url: &str) -> Vec<Secret> {
     let Some(Authority { user, place: host }) = authority(url) else {
         return Vec::new();
@@ -122,7 +121,7 @@ pub fn address(place: &str, url: &str) -> Vec<Secret> {
     let mut values: Vec<&str> = Vec::new();
     if let Some(user) = user.map(|user| &url[user]) {
         let scheme = url.split("://").next().unwrap_or_default();
-        // Alone, it is a token on the web, and the name of an account in databases and shells.
+        // Without a password, the user is a token on the web, and an account name in databases and shells.
         let is_web = scheme.to_ascii_lowercase().ends_with("http")
             || scheme.to_ascii_lowercase().ends_with("https");
         let (name, password) = match user.split_once(':') {
@@ -151,17 +150,17 @@ pub fn address(place: &str, url: &str) -> Vec<Secret> {
         .collect()
 }
 
-/// The parts of an address between its scheme and its path.
+/// The parts of a URL between its scheme and its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authority {
-    /// The name and the password before the `@`, if there is one.
+    /// The user name and password before the `@`, if there is one.
     pub user: Option<Range<usize>>,
     /// The host and the port.
     pub place: Range<usize>,
 }
 
-/// Finds the host of an address where HTTP clients find it: the authority ends at the first `/`, `?`, `#` or `\`, and
-/// its host starts behind the last `@`.
+/// Finds the host of a URL where HTTP clients find it: the authority ends at the first `/`, `?`, `#` or `\`,
+/// and its host starts after the last `@`.
 pub fn authority(url: &str) -> Option<Authority> {
     let start = url.find("://")? + "://".len();
     let length = url[start..].find(AUTHORITY_ENDS);
@@ -173,7 +172,7 @@ pub fn authority(url: &str) -> Option<Authority> {
     })
 }
 
-/// An address as far as anyone may see it: scheme, host and port.
+/// The part of a URL that is safe to show: scheme, host and port.
 pub fn origin(url: &str) -> String {
     let Some(Authority { place, .. }) = authority(url) else {
         return "an address without a scheme".to_owned();
@@ -182,14 +181,14 @@ pub fn origin(url: &str) -> String {
     format!("{scheme}://{}", &url[place])
 }
 
-/// Whether a variable, a header, an option or a parameter of this name holds a secret.
+/// Tests if a variable, a header, an option or a parameter of this name holds a secret.
 fn has_key_name(name: &str) -> bool {
     let last = words(name).pop();
     let is_key = |last: String| matches!(&*last, "key" | "keys" | "dsn" | "tokens" | "creds");
     is_secret_name(name) || last.is_some_and(is_key)
 }
 
-/// A path or a plain address: the place of a secret, not the secret.
+/// Tests if a value is a path or a plain URL: the location of a secret, not the secret.
 fn is_location(value: &str) -> bool {
     value.contains('/') && is_plain(value)
 }
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_say_nothing_stay_readable() {
+    fn harmless_variables_stay_readable() {
         let of = |name, value| reference(Source::Variable, name, value);
         for (name, value) in [
             ("HOME", "/var/lib/ann"),
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn host_before_a_delimiter_is_no_user() {
+    fn host_before_a_delimiter_is_not_a_user() {
         for end in ["#", "?", "\\", "/"] {
             let url = format!("http://evil.example:80{end}@api.example/mcp");
             assert_eq!(origin(&url), "http://evil.example:80");
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_has_no_path_and_no_user() {
+    fn origin_has_no_path_or_user() {
         for (url, shown) in [
             ("https://u:p@h:8443/s/key?x=1#y", "https://h:8443"),
             ("http://[::1]:80/mcp", "http://[::1]:80"),

@@ -1,13 +1,15 @@
-//! Values that are too random to be words, and values that are too plain to be secrets.
+//! Detects values that are too random to be words, and values that are too plain to be secrets.
 
-/// The least length of a part that can be random.
+/// The least length of a part that can be random, in bytes.
 const RANDOM_LEAST: usize = 16;
-/// The longest word of one case.
+/// The longest word, in characters.
 const WORD_MAX: usize = 20;
-/// The longest part of a path or host that mixes letters and digits and is still a name.
+/// The longest part of a path or host that mixes letters and digits and still counts as a name, in
+/// bytes.
 const NAME_MAX: usize = 12;
 
-/// Whether what stands after `name=` is too random to be words, and is not said to be a checksum.
+/// Tests if the value after `name=` is too random to be words. A checksum, according to its name,
+/// does not count.
 pub(crate) fn is_random(name: &str, value: &str) -> bool {
     const SUMS: [&str; 7] = ["sha", "md5", "hash", "digest", "checksum", "commit", "etag"];
     if SUMS.iter().any(|sum| name.contains(sum)) {
@@ -28,28 +30,28 @@ pub(crate) fn is_random(name: &str, value: &str) -> bool {
     digits > 0 && bits > if hex { 2.8 } else { 3.7 }
 }
 
-/// Whether a part of an address or a path looks made up by a machine.
+/// Tests if a part of a URL or a path looks machine-generated.
 pub(crate) fn is_token_like(part: &str) -> bool {
     let is_made = part.len() >= RANDOM_LEAST
         && part
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.~+/=%".contains(&byte));
-    // A name of several words has no digits, or few beside its words.
+    // A name of several words has no digits, or only a few next to its words.
     is_made && !is_compound(part) && (is_uuid(part) || is_random("", part) || is_mixed(part))
 }
 
-/// Upper and lower case and digits together, without anything between words.
+/// Tests if a part has upper-case letters, lower-case letters and digits.
 fn is_mixed(part: &str) -> bool {
     let has = |is: fn(&u8) -> bool| part.bytes().any(|byte| is(&byte));
     has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit)
 }
 
-/// Words with dashes between, such as `server-filesystem-v2`.
+/// Tests if a part consists of words with separators, such as `server-filesystem-v2`.
 fn is_compound(part: &str) -> bool {
     part.contains(['-', '_', '.']) && part.split(['-', '_', '.']).all(is_word)
 }
 
-/// Whether this is a UUID, which names something and opens nothing.
+/// Tests if a value is a UUID, which identifies something but grants no access.
 pub(crate) fn is_uuid(value: &str) -> bool {
     let mut parts = value.split('-');
     let lengths = [8, 4, 4, 4, 12];
@@ -60,8 +62,8 @@ pub(crate) fn is_uuid(value: &str) -> bool {
     }) && parts.next().is_none()
 }
 
-/// Whether the value of a variable says nothing that a log must not show: a word, a number, a path, a
-/// host, an address without a token. To replace those would make logs unreadable.
+/// Tests if the value of a variable is safe to show in a log: a word, a number, a path, a host, or a
+/// URL without a token. Replacing those would make logs unreadable.
 pub(crate) fn is_plain(value: &str) -> bool {
     let value = value.trim();
     if value.len() > 512 || value.contains(['@', '?', '&', '=']) {
@@ -80,7 +82,7 @@ pub(crate) fn is_plain(value: &str) -> bool {
     !value.contains(char::is_whitespace) && parts().all(is_word)
 }
 
-/// Whether it has the shape of a path, an address or a host.
+/// Tests if a value has the shape of a path, a URL or a host.
 fn is_place(value: &str) -> bool {
     let is_path = value.starts_with(['/', '~']) || value.starts_with("./");
     let is_drive = value.get(1..3).is_some_and(|rest| rest == ":\\");
@@ -92,7 +94,7 @@ fn is_place(value: &str) -> bool {
     is_path || is_drive || is_address || (has_dot && value.chars().all(host))
 }
 
-/// Letters of one case, a number of few digits, or the two together in short.
+/// Tests if a part is a word: letters of one case, a number of few digits, or a short mix of both.
 fn is_word(part: &str) -> bool {
     let letters = part.chars().all(char::is_alphabetic);
     let digits = part.bytes().all(|byte| byte.is_ascii_digit());
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_paths_that_machines_made_are_told_from_names() {
+    fn generated_path_parts_are_distinguished_from_names() {
         for part in [
             "9f86d081884c7d659a2feaa0c55ad015",
             "T0K3Nabcdefghij0123456789",

@@ -1,4 +1,4 @@
-//! Secrets in a text, by their form.
+//! Secrets in a text, recognised by their form.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use crate::{
     view::View,
 };
 
-/// The most times that a text is searched. A replacement can complete another pattern, so that the
-/// output is searched again until nothing is found; two rounds are the rule.
+/// The most times that a text is searched. A replacement can complete another pattern, so the
+/// output is searched again until nothing is found; usually two rounds are enough.
 const ROUNDS: usize = 6;
 
-/// The text with everything replaced that has the form of a secret. It takes time in proportion to
-/// the text.
+/// Replaces everything in the text that has the form of a secret. Takes time in proportion to the
+/// text.
 ///
 /// ```
 /// use switchboard_redact::redact_text;
@@ -35,11 +35,11 @@ pub fn redact_text(text: &str) -> String {
     out
 }
 
-/// The places of the secrets in a text, in order and apart.
+/// The positions of the secrets in a text, in order and without overlap.
 pub(crate) fn find(text: &str) -> Vec<Range<usize>> {
     let plain = View::plain(text);
     let mut found = patterns::find(&plain);
-    // A backslash may be an escape or itself, so both readings count.
+    // A backslash may be an escape or a literal, so both readings count.
     if let Some(view) = View::decoded(text) {
         let inside = patterns::find(&view);
         found.extend(inside.iter().map(|part| view.source(part)));

@@ -1,4 +1,4 @@
-//! A JSON value as a log may keep it: no secrets, no pictures, and a bounded number of bytes.
+//! Makes a JSON value safe to keep in a log: no secrets, no images, and a bounded number of bytes.
 //!
 //! A doubtful value counts as a secret: a log that shows too little is better than one that shows a
 //! password.
@@ -14,29 +14,29 @@ use crate::{
     named::is_label, numbers::is_card, patterns::REDACTED, text::redact_text, words::is_secret_name,
 };
 
-/// What stands for all that did not fit.
+/// Replaces everything that did not fit.
 const CUT: &str = "[cut]";
 
-/// How much of one text is kept, in bytes.
+/// The longest part of a text that is kept, in bytes.
 const TEXT_BYTES: usize = 2048;
 
-/// How much of the name of a member is kept, in bytes.
+/// The longest part of a member's name that is kept, in bytes.
 const NAME_BYTES: usize = 128;
 
-/// How much of a text beyond what is kept is looked at, so that no secret is cut into a half that
-/// does not look like one.
+/// The length beyond the kept part that is also searched, in bytes, so that a secret is not cut
+/// into a half that does not look like one.
 const MARGIN_BYTES: usize = 512;
 
-/// The longest number that is kept.
+/// The longest number that is kept, in bytes.
 const NUMBER_BYTES: usize = 64;
 
-/// No budget is smaller than this: JSON that says it was cut needs that much.
+/// The smallest budget, in bytes. Valid JSON that says it was cut needs this much.
 const LEAST_BYTES: usize = 16;
 
-/// What has to be left over in an array or object, to say that there was more and to close it.
+/// The room reserved in an array or object to mark the cut and to close it, in bytes.
 const ENDING_BYTES: usize = r#","…":"[cut]"}"#.len();
 
-/// The value as a log may keep it, in at most `budget_bytes` (or 16, if that is less).
+/// Makes a value safe to keep in a log, in at most `budget_bytes` (but at least 16).
 ///
 /// ```
 /// use switchboard_redact::redact;
@@ -56,11 +56,11 @@ pub fn redact(value: &Raw, budget_bytes: usize) -> Raw {
     if !writer.value(&tree.value, budget) {
         writer.out = format!("\"{CUT}\"");
     }
-    // It is JSON by construction; if it were not, nothing would be told.
+    // The output is JSON by construction; if it were not, nothing would be shown.
     Raw::parse(writer.out).unwrap_or_else(|_| Raw::string(CUT))
 }
 
-/// Whether anything in a value was left out here.
+/// Tests if [`redact`] left out anything of a value.
 pub fn is_marked(value: &Raw) -> bool {
     let text = value.as_str();
     [REDACTED, CUT, " bytes of ", " more bytes]"]
@@ -73,7 +73,8 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes a value so that `out` is at most `end` bytes long; nothing if that is not possible.
+    /// Writes a value so that `out` is at most `end` bytes long; writes nothing and returns `false`
+    /// if that is impossible.
     fn value(&mut self, value: &Json<'_>, end: usize) -> bool {
         match value {
             Json::Null => self.fits("null", end),
@@ -111,7 +112,7 @@ impl Writer {
             if !written {
                 self.out.truncate(before);
                 let comma = if n > 0 { "," } else { "" };
-                // Writing to a string has no way to fail.
+                // Writing to a string cannot fail.
                 let _ = write!(self.out, "{comma}\"{CUT}\"");
                 break;
             }
@@ -148,7 +149,7 @@ impl Writer {
             if !written {
                 self.out.truncate(before);
                 let comma = if n > 0 { "," } else { "" };
-                // Writing to a string has no way to fail.
+                // Writing to a string cannot fail.
                 let _ = write!(self.out, "{comma}\"…\":\"{CUT}\"");
                 break;
             }
@@ -157,7 +158,7 @@ impl Writer {
         true
     }
 
-    /// Begins an array or object, and says how long its inside may get.
+    /// Begins an array or object, and returns the length up to which its inside may be written.
     fn open(&mut self, bracket: char, end: usize) -> Option<usize> {
         let inner = end.checked_sub(ENDING_BYTES)?;
         if self.out.len() >= inner {
@@ -175,7 +176,7 @@ impl Writer {
         fits
     }
 
-    /// A string, shorter if it must be: what has to be escaped is longer than it was.
+    /// Writes a string, shortened if necessary: escapes make it longer than its text.
     fn text(&mut self, text: &str, end: usize) -> bool {
         let room = end.saturating_sub(self.out.len());
         let mut spelled = Raw::string(text);
@@ -192,7 +193,7 @@ impl Writer {
     }
 }
 
-/// Whether this is an option of a program whose value is the next argument, and a secret.
+/// Tests if this is a program option whose value, the next argument, is a secret.
 fn is_secret_option(argument: &str) -> bool {
     argument.starts_with('-') && !argument.contains('=') && is_secret_name(argument)
 }
@@ -205,7 +206,7 @@ fn is_card_number(spelled: &str) -> bool {
     digits.is_some_and(|digits| is_card(&digits))
 }
 
-/// A text without secrets, in about this many bytes.
+/// Redacts a text and shortens it to about this many bytes.
 fn shortened(text: &str, bytes: usize) -> String {
     let text = without_data_urls(text);
     let looked_at = head(&text, bytes.saturating_add(MARGIN_BYTES));
@@ -218,7 +219,7 @@ fn shortened(text: &str, bytes: usize) -> String {
     format!("{kept}… [{gone} more bytes]")
 }
 
-/// A text that is already clean, in about this many bytes.
+/// Shortens a text that is already redacted to about this many bytes.
 fn cut(text: &str, bytes: usize) -> String {
     let kept = head(text, bytes);
     format!("{kept}… [{} more bytes]", text.len() - kept.len())
@@ -228,7 +229,7 @@ fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// The type of a picture or a sound that a block of content holds.
+/// The media type of an image or audio block.
 fn media_type(block: &Object<'_>) -> Option<String> {
     let media = block.get("mimeType").and_then(Json::as_text);
     let kind = block.get("type").and_then(Json::as_text);
@@ -239,7 +240,7 @@ fn media_type(block: &Object<'_>) -> Option<String> {
     }
 }
 
-/// A type that is one, whatever the server wrote there.
+/// The media type, or a placeholder if the server sent something else.
 fn plain_media(media: &str) -> String {
     let odd = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '.' | '+'));
     if media.is_empty() || media.len() > 64 || media.contains(odd) {
@@ -259,7 +260,7 @@ fn bytes_of(base64: &str, media: &str) -> String {
     )
 }
 
-/// `data:image/png;base64,…` within a text.
+/// Replaces `data:image/png;base64,…` within a text.
 fn without_data_urls(text: &str) -> Cow<'_, str> {
     if !text.contains(";base64,") {
         return Cow::Borrowed(text);
@@ -295,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_marked_where_something_was_left_out() {
+    fn values_with_omissions_are_marked() {
         let marked = |json: &str| is_marked(&redact(&Raw::parse(json.to_owned()).unwrap(), 200));
         assert!(!marked(r#"{"path":"/tmp"}"#));
         assert!(marked(r#"{"token":"x"}"#));

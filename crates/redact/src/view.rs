@@ -1,9 +1,8 @@
-//! A text as the reader at the end of every encoding sees it.
+//! A text as it looks after all decoding.
 //!
-//! JSON is often sent as a string within JSON, so that a line break arrives as `\n`, `\\n` or
-//! `\\\\n`; addresses write `%3D` for `=`. A view replaces each escape by the character that it stands
-//! for, at any depth, and letters of full width by plain ones, leaves out what cannot be seen, and maps
-//! positions back to the text.
+//! JSON is often sent as a string within JSON, so a line break arrives as `\n`, `\\n` or `\\\\n`; URLs
+//! write `%3D` for `=`. A view replaces each escape by its character, at any depth, and full-width
+//! letters by plain ones, drops invisible characters, and maps positions back to the text.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -16,12 +15,12 @@ use crate::{
 pub(crate) struct View<'t> {
     source: &'t str,
     text: Cow<'t, str>,
-    /// Where in the source each byte of the text comes from; empty if they are the same.
+    /// The position in the source of each byte of the text; empty if both are the same.
     from: Vec<usize>,
 }
 
 impl<'t> View<'t> {
-    /// The text as it is.
+    /// A view of the text as it is.
     pub(crate) fn plain(source: &'t str) -> Self {
         Self {
             source,
@@ -30,7 +29,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// The text as a reader sees it; `None` if that is the text as it is.
+    /// A view of the decoded text; `None` if decoding changes nothing.
     pub(crate) fn decoded(source: &'t str) -> Option<Self> {
         let bytes = source.as_bytes();
         let next = |at: usize| run(&bytes[at..], usize::MAX, |byte| !is_special(*byte));
@@ -55,7 +54,7 @@ impl<'t> View<'t> {
                 from.extend(shown.map(|_| at));
                 at += taken;
             } else {
-                // A run of backslashes is not looked at again.
+                // Skip the whole run of backslashes, so that it is not examined again.
                 let is_slash = |byte: &u8| *byte == b'\\';
                 let slashes = run(&bytes[at..], usize::MAX, is_slash).max(1);
                 let end = source.ceil_char_boundary(at + slashes);
@@ -86,7 +85,7 @@ impl<'t> View<'t> {
         from(part.start)..from(part.end)
     }
 
-    /// The number of backslashes in front of the one-byte character at this place.
+    /// The number of backslashes before the one-byte character at this position.
     pub(crate) fn slashes(&self, at: usize) -> usize {
         if self.from.is_empty() {
             let before = self.source.as_bytes()[..at].iter().rev();
@@ -97,12 +96,13 @@ impl<'t> View<'t> {
     }
 }
 
-/// Whether a byte may begin an escape, or a character that is shown as another one.
+/// Tests if a byte may begin an escape or a character that is replaced.
 fn is_special(byte: u8) -> bool {
     matches!(byte, b'\\' | b'%' | 0xc2 | 0xe2 | 0xef)
 }
 
-/// The character that stands at this place, `None` if it cannot be seen, and the bytes that spell it.
+/// Decodes the character at this position. Returns the character, `None` if it is invisible, and the
+/// number of bytes that spell it.
 fn spelled(source: &str, at: usize) -> Option<(Option<char>, usize)> {
     let bytes = &source.as_bytes()[at..];
     match bytes[0] {
@@ -125,7 +125,7 @@ fn spelled(source: &str, at: usize) -> Option<(Option<char>, usize)> {
     }
 }
 
-/// The character that follows backslashes, and the bytes that spell it.
+/// The character that follows backslashes, and the number of bytes that spell it.
 fn escaped(bytes: &[u8]) -> Option<(Option<char>, usize)> {
     match *bytes.first()? {
         b'n' | b'r' => Some((Some('\n'), 1)),
@@ -139,10 +139,10 @@ fn escaped(bytes: &[u8]) -> Option<(Option<char>, usize)> {
     }
 }
 
-/// A character that is left to the text.
+/// A character that is left as it is.
 struct Other;
 
-/// A character as plain ASCII, or not at all if it cannot be seen.
+/// A character as plain ASCII, or `None` if it is invisible.
 fn shown(c: char) -> Result<Option<char>, Other> {
     if is_invisible(c) {
         return Ok(None);

@@ -1,10 +1,11 @@
-//! Words in names, and which of them speak of a secret.
+//! Splits names into words, and detects the ones that name a secret.
 
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-/// The words of a name, in small letters: `deleteFile`, `delete_file` and `DELETE-FILE` have the same.
+/// The words of a name in lower case. They are the same for `deleteFile`, `delete_file` and
+/// `DELETE-FILE`.
 pub fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -31,7 +32,7 @@ pub fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Letters of full width are the plain ones dressed up.
+/// Replaces a full-width character by the plain one.
 pub(crate) fn plain(c: char) -> char {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
@@ -39,15 +40,16 @@ pub(crate) fn plain(c: char) -> char {
     }
 }
 
-/// Characters that split a word for a program and not for a person.
+/// Tests if a character is invisible. Such a character splits a word for a program, but not for a
+/// person.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// Words and phrases for what nobody should type into a form that goes to a server. A phrase counts
-/// where its words follow each other.
+/// Words and phrases for values that users should not type into a form that goes to a server. A phrase
+/// counts if its words follow one another.
 const SECRETS: &[&str] = &[
-    // English, and what is the same everywhere.
+    // English and international.
     "password",
     "passwords",
     "passwd",
@@ -135,7 +137,7 @@ const SECRETS: &[&str] = &[
     "токен",
 ];
 
-/// The same in scripts that do not set words apart.
+/// The same in scripts that do not separate words.
 const RUN_TOGETHER: &[&str] = &[
     "密码",
     "密碼",
@@ -173,7 +175,7 @@ const RUN_TOGETHER: &[&str] = &[
     "주민등록번호",
 ];
 
-/// The word or phrase in a text that speaks of a secret.
+/// The word or phrase in a text that names a secret.
 pub fn secret(text: &str) -> Option<&'static str> {
     let found = words(text);
     let phrases = phrases();
@@ -192,10 +194,10 @@ pub fn secret(text: &str) -> Option<&'static str> {
     spelled.or_else(|| together().copied())
 }
 
-/// The longest name that is looked at, in bytes.
+/// The longest part of a name that is examined, in bytes.
 const NAME_BYTES: usize = 128;
 
-/// Whether a member, a header or a variable of this name holds a secret.
+/// Tests if a member, a header or a variable of this name holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
     const ALSO: [&str; 9] = [
         "sessionid",
@@ -210,19 +212,19 @@ pub fn is_secret_name(name: &str) -> bool {
     ];
     let bounded = &name[..name.floor_char_boundary(NAME_BYTES)];
     if bounded.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        // One word, as most names are, needs no taking apart.
+        // Most names are one word and need no splitting.
         let begun = phrases().get(bounded);
         return ALSO.contains(&bounded) || begun.is_some_and(|begun| begun.contains(&bounded));
     }
     let words = words(bounded);
-    // Alone it may be asked for in a form; as the name of a value it opens a session.
+    // A form may ask for a session ID, but a value of that name opens a session.
     let is_session = |words: &[String]| words.ends_with(&["session".to_owned(), "id".to_owned()]);
     secret(bounded).is_some()
         || is_session(&words)
         || words.last().is_some_and(|last| ALSO.contains(&&**last))
 }
 
-/// The phrases by their first word, so that a long text costs no more than its words.
+/// The phrases by their first word, so that the cost depends only on the number of words in the text.
 fn phrases() -> &'static FxHashMap<&'static str, Vec<&'static str>> {
     static PHRASES: OnceLock<FxHashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
     PHRASES.get_or_init(|| {

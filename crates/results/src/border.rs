@@ -1,10 +1,11 @@
-//! Where a text may be cut.
+//! Finds the places at which a text may be cut.
 
 use crate::json::Scan;
 
-/// The last good place to cut `text` behind `from` and not behind `upto`: between elements of JSON,
-/// else where a paragraph, a line, a sentence or a word ends, else between two characters that do not
-/// belong together. It is behind `from` if there is anything, so that whoever reads on gets on.
+/// Returns the last good place to cut `text` after `from` and not after `upto`: between JSON
+/// elements, else at the end of a paragraph, a line, a sentence or a word, else between two
+/// characters that do not belong together. The place is after `from` unless the text ends there, so
+/// that every read makes progress.
 pub(crate) fn border(text: &str, json: bool, from: usize, upto: usize) -> usize {
     let from = text.floor_char_boundary(from);
     if upto >= text.len() {
@@ -12,7 +13,7 @@ pub(crate) fn border(text: &str, json: bool, from: usize, upto: usize) -> usize 
     }
     let upto = text.floor_char_boundary(upto);
     if upto <= from {
-        // Not even one character was asked for; one it is.
+        // Less than one character was requested; return one.
         return text.ceil_char_boundary(from + 1);
     }
     let found = json
@@ -24,13 +25,13 @@ pub(crate) fn border(text: &str, json: bool, from: usize, upto: usize) -> usize 
     found
 }
 
-/// Behind the comma between two elements, and behind the white space after it. The less deep they are
-/// the better, and the later.
+/// Cuts after the comma between two elements and the white space that follows it. The shallowest
+/// comma wins; among equals, the last one.
 fn between_elements(text: &str, from: usize, upto: usize) -> Option<usize> {
     let mut scan = Scan::default();
     scan.run(&text.as_bytes()[..from]);
     let middle = from + (upto - from) / 2;
-    // A place in the first half wastes room, so it is taken only if there is no other.
+    // A cut in the first half wastes room, so it is used only if there is no other.
     let mut early: Option<(usize, usize)> = None;
     let mut late: Option<(usize, usize)> = None;
     for (at, byte) in text.bytes().enumerate().take(upto).skip(from) {
@@ -48,8 +49,8 @@ fn between_elements(text: &str, from: usize, upto: usize) -> Option<usize> {
     Some(at + space)
 }
 
-/// Where a paragraph, a line, a sentence or a word ends in a piece of text; `None` if only in its
-/// first half, or nowhere.
+/// Returns the end of a paragraph, a line, a sentence or a word in the second half of a piece of
+/// text; `None` if there is none.
 fn between_words(piece: &str, next: &str) -> Option<usize> {
     let half = piece.ceil_char_boundary(piece.len() / 2);
     let late = piece.ceil_char_boundary(piece.len() / 4 * 3);
@@ -58,7 +59,7 @@ fn between_words(piece: &str, next: &str) -> Option<usize> {
         Some(start + at + end.len())
     };
     if next.starts_with('\n') || piece.ends_with('\n') {
-        // The line ends right here, its end included or not.
+        // The line ends exactly here, with or without its line break.
         return Some(piece.len());
     }
     last(late, "\n\n")
@@ -85,11 +86,11 @@ fn sentence(piece: &str, half: usize) -> Option<usize> {
 fn word(piece: &str, half: usize) -> Option<usize> {
     let at = piece[half..].rfind(char::is_whitespace)?;
     let space = piece[half + at..].chars().next()?;
-    // White space that does not end a line may belong to what stands before it, as in a list.
+    // White space that does not end a line may belong to the text before it, as in a list.
     Some(half + at + space.len_utf8())
 }
 
-/// Between two characters, but not within what people see as one.
+/// Cuts between two characters, but not within a cluster that is displayed as one.
 fn between_characters(text: &str, from: usize, upto: usize) -> usize {
     let mut at = upto;
     for _ in 0..32 {
@@ -113,13 +114,14 @@ fn belong_together(before: char, after: char) -> bool {
         || is_mark(after)
 }
 
-/// Half of a flag. Flags that stand side by side are kept together: nobody counts them here.
+/// Tests if a character is half of a flag. Adjacent flags are kept together, because the halves are
+/// not paired up.
 fn is_flag(c: char) -> bool {
     matches!(c, '\u{1f1e6}'..='\u{1f1ff}')
 }
 
-/// Characters that change the one before them: accents, vowel signs, variation selectors, joiners,
-/// colours of skin.
+/// Tests if a character modifies the one before it: accents, vowel signs, variation selectors,
+/// joiners, skin tones.
 fn is_mark(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}'
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_cut_where_something_ends() {
+    fn texts_are_cut_at_natural_ends() {
         check("one two", 100, "one two");
         check(
             "First paragraph here.\n\nSecond\nparagraph",
@@ -164,13 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_as_one_is_not_cut_apart() {
+    fn character_clusters_are_not_cut_apart() {
         let family = "👩‍👩‍👧";
         check(&format!("aaaaaaaa{family}"), 8 + 10, "aaaaaaaa");
         check("aaaae\u{301}e", 5, "aaaa");
         check("aaaa👍🏽b", 8, "aaaa");
         check("aaaa🇩🇪", 8, "aaaa");
-        // Something has to be cut if there is nothing else.
+        // A cluster is cut if there is no other place.
         let accents = format!("e{}", "\u{301}".repeat(100));
         assert!(border(&accents, false, 0, 20) > 0);
     }
@@ -186,14 +188,14 @@ mod tests {
         assert_eq!(&text[second..cut(text, second, 12)], r#"{"a":5}],"#);
         let pretty = "[\n  1,\n  2,\n  3\n]";
         assert_eq!(&pretty[..cut(pretty, 0, 10)], "[\n  1,\n  ");
-        // An element that is too long is cut like any text.
+        // An element that is too long is cut like plain text.
         let long = r#"["one two three four"]"#;
         assert_eq!(&long[..cut(long, 0, 12)], r#"["one two "#);
     }
 
     proptest! {
         #[test]
-        fn every_cut_gets_on_and_nothing_is_lost(
+        fn cuts_make_progress_and_lose_nothing(
             text in "[a-c \n.,😀é\u{301}\u{200d}\"\\[\\]{}]{0,80}",
             json: bool,
             limit in 0_usize..20,

@@ -1,24 +1,24 @@
-//! [`Budget`]: how much of a result an agent is shown at once.
+//! [`Budget`]: the size of a result that an agent is shown at once.
 
 use switchboard_wire::Raw;
 
 use crate::limits::{MEDIA_TOKENS, NOTE_BYTES, NOTE_TOKENS};
 use crate::tokens::{estimate_tokens, within};
 
-/// How much of a result an agent is shown at once.
+/// The largest part of a result that an agent is shown at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Bytes of text.
     pub bytes: usize,
-    /// Tokens, as [`estimate_tokens`] counts them; an image is [`MEDIA_TOKENS`].
+    /// Tokens, as counted by [`estimate_tokens`]; an image counts as [`MEDIA_TOKENS`].
     pub tokens: usize,
-    /// Bytes of images and audio, encoded as they travel. Models do not read them as text, so they have
-    /// a bound of their own.
+    /// Bytes of images and audio, in their encoded form. Models do not read them as text, so they have
+    /// their own limit.
     pub media_bytes: usize,
 }
 
 impl Default for Budget {
-    /// What common agents take without complaint.
+    /// A budget that common agents accept.
     fn default() -> Self {
         Self {
             bytes: 64 * 1024,
@@ -28,7 +28,7 @@ impl Default for Budget {
     }
 }
 
-/// What is left of a budget.
+/// The remaining part of a budget.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
     pub(crate) bytes: usize,
@@ -45,13 +45,13 @@ impl Allowance {
         }
     }
 
-    /// Less what a note takes.
+    /// Sets room aside for a note.
     pub(crate) fn reserve_note(&mut self) {
         self.bytes = self.bytes.saturating_sub(NOTE_BYTES);
         self.tokens = self.tokens.saturating_sub(NOTE_TOKENS);
     }
 
-    /// Half of the text that there is room for.
+    /// Half of the remaining room for text, and none for media.
     pub(crate) fn half(&self) -> Self {
         Self {
             bytes: self.bytes / 2,
@@ -60,7 +60,7 @@ impl Allowance {
         }
     }
 
-    /// Takes room for a text. `false` if there is too little: then nothing is taken.
+    /// Takes room for a text. Returns `false`, and takes nothing, if there is too little.
     pub(crate) fn take(&mut self, text: &str) -> bool {
         if text.len() > self.bytes {
             return false;
@@ -74,13 +74,13 @@ impl Allowance {
         true
     }
 
-    /// Takes room for a text, whether there is room or not.
+    /// Takes room for a text, even if there is too little.
     pub(crate) fn spend(&mut self, text: &str) {
         self.bytes = self.bytes.saturating_sub(text.len());
         self.tokens = self.tokens.saturating_sub(estimate_tokens(text));
     }
 
-    /// Takes room for an image or audio.
+    /// Takes room for an image or audio. Returns `false`, and takes nothing, if there is too little.
     pub(crate) fn take_media(&mut self, block: &Raw) -> bool {
         let bytes = block.as_bytes().len();
         if bytes > self.media_bytes || MEDIA_TOKENS > self.tokens {
@@ -91,7 +91,7 @@ impl Allowance {
         true
     }
 
-    /// How many bytes of a text there is room for.
+    /// The longest prefix of a text that fits, in bytes.
     pub(crate) fn prefix(&self, text: &str) -> usize {
         let end = text.floor_char_boundary(self.bytes.min(text.len()));
         within(&text[..end], self.tokens)

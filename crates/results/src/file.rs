@@ -1,7 +1,7 @@
 //! A kept result as a file.
 //!
-//! The name of the file is that of the result. It begins with a line that says what it is, whose
-//! result it is (as a digest), until when it is kept and a checksum over all of that and the rest.
+//! The file is named after the result's ID. It begins with a header: the format, the expiry time,
+//! the owner (as a digest), and a checksum over the owner, the expiry time and the body.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -15,10 +15,10 @@ use crate::index::Owner;
 
 const MAGIC: &[u8; 21] = b"switchboard result 1\n";
 
-/// How many bytes come before what is kept.
+/// Length of the header, in bytes.
 pub(crate) const HEAD_BYTES: usize = MAGIC.len() + 8 + 32 + 32;
 
-/// What a file says of itself.
+/// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) owner: Owner,
@@ -58,18 +58,18 @@ impl Head {
     }
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a file that only its owner can read, atomically.
 pub(crate) fn write(path: &Path, head: &Head, body: &[u8]) -> io::Result<()> {
     let mut draft = Draft::beside(path)?;
     draft.write_all(&head.encode())?;
     draft.write_all(body)?;
-    // A file that a crash damages is found by its checksum, and the tool can be called again.
+    // The checksum reveals a file that a crash damaged, and the tool can be called again.
     draft.place(Durability::Eventual)
 }
 
-/// What a file says of itself, and how long the rest is; `None` if it is no file of ours.
+/// Reads the header of a file and the length of its body; `None` if it is not a file of the store.
 pub(crate) fn read_head(path: &Path) -> Option<(Head, u64)> {
-    // A pipe or a device would be waited for, so it is not opened.
+    // Opening a pipe or a device could block, so only regular files are opened.
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() {
         return None;
@@ -80,7 +80,8 @@ pub(crate) fn read_head(path: &Path) -> Option<(Head, u64)> {
     Some((Head::decode(&head)?, body))
 }
 
-/// What is kept in a file of at most so many bytes; `None` if it is damaged or another's.
+/// Reads the body of a file, if it has at most `most` bytes; `None` if the file is damaged or
+/// belongs to another owner.
 pub(crate) fn read(path: &Path, owner: &Owner, most: u64) -> Option<Vec<u8>> {
     let (head, body) = read_head(path)?;
     if head.owner != *owner || body > most {

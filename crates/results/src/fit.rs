@@ -1,4 +1,4 @@
-//! [`fit`]: a result as an agent can take it.
+//! [`fit`]: cuts a result to the budget of an agent.
 
 use std::sync::Arc;
 
@@ -14,26 +14,26 @@ use crate::part::{self, Part, Parts, Text, Whole, whole};
 use crate::shrink::shrink;
 use crate::tokens::estimate_tokens;
 
-/// What may be done with the structured content of a result.
+/// The treatment of a result's structured content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Structured {
-    /// The tool has an output schema: clients refuse its results without structured content. It is
-    /// shortened by elements of arrays and ends of texts, and keeps its shape.
+    /// The tool has an output schema, so clients reject its results without structured content. Arrays lose
+    /// elements and texts lose their ends, and the shape is kept.
     Keep,
-    /// It may be left out if it is too large.
+    /// It is dropped if it is too large.
     MayGo,
 }
 
-/// Whether a result fits.
+/// The outcome of [`fit`].
 #[derive(Debug)]
 pub enum Fit {
-    /// It does; it stays as it is.
+    /// The result fits and stays as it is.
     Whole,
-    /// It does not.
+    /// The result does not fit.
     Cut(Box<Cut>),
 }
 
-/// A result that is cut: what is shown of it, and all of it to be kept.
+/// A result that is cut: the part that is shown, and the whole to be kept.
 #[derive(Debug)]
 pub struct Cut {
     result: Raw,
@@ -43,36 +43,36 @@ pub struct Cut {
     kept: Arc<Kept>,
 }
 
-/// One block of what is shown.
+/// One block of the shown part.
 #[derive(Debug)]
 enum Shown {
     Block(Raw),
-    /// A note in place of a block, which is at this place of what is kept.
+    /// A note in place of a block that is at this offset of the kept result.
     Note {
         what: String,
         offset: usize,
     },
 }
 
-/// What is missing at the end.
+/// The part that is missing at the end.
 #[derive(Debug, Default)]
 struct End {
-    /// Where what is not shown begins.
+    /// Offset of the first byte that is not shown.
     next: Option<usize>,
-    /// Of the array that was cut: how many elements are shown and how many there are.
+    /// For an array that was cut: the number of elements shown, and the total.
     elements: Option<(usize, usize)>,
-    /// Whether structured content was left out or shortened, and nothing else says so.
+    /// The structured content was dropped or shortened, and no other note says so.
     structured: bool,
 }
 
-/// Cuts a result that is too large for a budget. It shows the beginning of what the texts say, at most
-/// half of the room for structured content that has to stay, and images as far as they fit. Everything
-/// is kept, in an order in which it can be read on from where the shown part ends.
+/// Cuts a result that is larger than a budget. The shown part has the beginning of the texts, structured
+/// content that has to stay in at most half of the room, and the images that fit. The whole result is kept,
+/// in an order that lets a reader continue where the shown part ends.
 ///
-/// Most results fit, and cost no more than a look at their length. One that has to be cut takes some
-/// ten milliseconds for each megabyte, so a large one is better cut where nobody waits. What is not the result of a tool is
-/// left alone, as are members that nobody knows; the budget counts texts as they are read, without
-/// their escapes.
+/// Most results fit, and cost no more than a check of their length. A result that has to be cut takes about
+/// ten milliseconds per megabyte, so cut large ones on a thread that may block. Values that are not tool
+/// results, and unknown members, are left alone. The budget counts texts in their decoded form, without
+/// escapes.
 ///
 /// ```
 /// use switchboard_results::{Budget, Fit, Structured, fit};
@@ -106,13 +106,13 @@ pub fn fit(result: &Raw, budget: &Budget, structured: Structured) -> Fit {
 }
 
 impl Cut {
-    /// What is to be kept, under the name by which [`shown`](Self::shown) refers to it.
+    /// The whole result, to be stored under the ID that [`shown`](Self::shown) mentions.
     pub fn kept(&self) -> &Arc<Kept> {
         &self.kept
     }
 
-    /// The result as it is shown, with a last block that says what is missing and how to read on; or,
-    /// if it cannot be kept, that the rest is gone.
+    /// The shown part of the result. Its last block says what is missing and how to read on or, without a
+    /// reader, that the rest is gone.
     pub fn shown(&self, reader: Option<Reader<'_>>) -> Raw {
         let mut blocks: Vec<Raw> = Vec::with_capacity(self.blocks.len() + 1);
         for shown in &self.blocks {
@@ -161,14 +161,14 @@ impl Cut {
         let with = |result: &Raw| {
             let result = match &self.structured {
                 Some(structured) => result.with_member("structuredContent", structured).ok()?,
-                // Taking out what is not there would respell what is.
+                // `without` respells the result, so it is not called for a member that is missing.
                 None if result.member("structuredContent").is_none() => result.clone(),
                 None => result.without(&["structuredContent"]),
             };
             result.with_member("content", content).ok()
         };
         with(&self.result)
-            // A member of that name came twice; both go.
+            // The member occurs twice; remove both.
             .or_else(|| with(&self.result.without(&["content", "structuredContent"])))
             .unwrap_or_else(|| self.result.clone())
     }
@@ -177,7 +177,7 @@ impl Cut {
 struct Cutter<'a> {
     result: &'a Raw,
     parts: Parts,
-    /// Whether the structured content says what the texts say too.
+    /// The structured content repeats the texts.
     twice: bool,
     room: Allowance,
     blocks: Vec<Shown>,
@@ -209,7 +209,7 @@ impl<'a> Cutter<'a> {
             return Fit::Whole;
         }
         self.room.reserve_note();
-        // What has to stay is made short first, so that the texts get the rest.
+        // Shorten structured content that has to stay first, so that the texts get the remaining room.
         let shortened = match (&self.parts.structured, structured) {
             (Some(value), Structured::Keep) => {
                 let half = self.room.half();
@@ -235,7 +235,7 @@ impl<'a> Cutter<'a> {
         }))
     }
 
-    /// Whether it fits after all: what is told twice counts once, and images are no text.
+    /// Tests if the result fits after all: repeated content counts once, and images do not count as text.
     fn fits(&self) -> bool {
         let mut room = self.room;
         let content = self.parts.content.iter().all(|part| match part {
@@ -249,8 +249,7 @@ impl<'a> Cutter<'a> {
         content && structured.is_none_or(|value| room.take(value.as_str()))
     }
 
-    /// Shows the beginning of the texts, and every other block that there is room for or a note about
-    /// it.
+    /// Shows the beginning of the texts, and every other block if it fits, else a note about it.
     fn show(&mut self, parts: &[Part]) {
         let mut wholes = self.wholes(parts).into_iter();
         let mut notes = 0;
@@ -282,7 +281,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Which of the blocks that cannot be divided are shown. Texts are to have some room beside them.
+    /// Decides which of the indivisible blocks are shown. Some room is left for texts.
     fn wholes(&mut self, parts: &[Part]) -> Vec<bool> {
         let mut shown = Vec::new();
         let mut notes = 0;
@@ -334,7 +333,7 @@ impl<'a> Cutter<'a> {
         self.end.elements = beginning.and_then(|beginning| beginning.elements);
     }
 
-    /// Structured content that has to stay. If it lost anything, all of it comes after the texts.
+    /// Handles structured content that has to stay. If it was shortened, the whole of it follows the texts.
     fn kept_short(&mut self, value: &Raw, short: Raw, parts: &mut Vec<Part>) -> Raw {
         self.end.structured = short != *value;
         if self.end.structured && !self.twice {
@@ -345,8 +344,8 @@ impl<'a> Cutter<'a> {
         short
     }
 
-    /// Structured content that may go: it stays if the texts are all shown and it fits too. Else it
-    /// is told as a text after them, unless they tell it already.
+    /// Handles structured content that may be dropped: it stays if all texts are shown and it fits too.
+    /// Otherwise it is appended as a text, unless the texts already repeat it.
     fn kept_whole(&mut self, value: Raw, parts: &mut Vec<Part>) -> Option<Raw> {
         if self.end.next.is_none() && self.room.take(value.as_str()) {
             return Some(value);
@@ -361,7 +360,7 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Whether the structured content is the content once more, images and all.
+/// Tests if the structured content repeats the content, images included.
 fn repeats_content(structured: &Raw, result: &Raw) -> bool {
     let (inner, content) = (structured.member("content"), result.member("content"));
     inner.zip(content).is_some_and(|(inner, content)| {
@@ -372,9 +371,8 @@ fn repeats_content(structured: &Raw, result: &Raw) -> bool {
     })
 }
 
-/// Whether the texts of a result say what its structured content says, in the ways in which servers
-/// tell everything twice: as JSON, as the one text that is wrapped in a member, as a text for each
-/// element.
+/// Tests if the texts of a result repeat its structured content, in the ways that servers do so: as JSON, as
+/// the one text that a member wraps, or as one text per element.
 fn is_told(structured: &Raw, content: &[Part]) -> bool {
     let texts = content.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text),

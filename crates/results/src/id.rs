@@ -1,13 +1,13 @@
-//! [`ResultId`]: the name of a kept result, which cannot be guessed.
+//! [`ResultId`]: the unguessable ID of a kept result.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The name of a kept result: 128 bits that nobody can guess, and until when it is kept.
+/// The ID of a kept result: 128 random bits and the expiry time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResultId(String);
 
-/// Digits and letters without those that are taken for others.
+/// Digits and letters, without the letters that are easily confused with others.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 const PREFIX: &str = "r_";
@@ -15,7 +15,7 @@ const TIME_LETTERS: usize = 8;
 const RANDOM_LETTERS: usize = 26;
 
 impl ResultId {
-    /// A new one. `None` if the system gives no random numbers.
+    /// Creates a new ID. `None` if the system provides no random numbers.
     pub(crate) fn new(expires: SystemTime) -> Option<Self> {
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random).ok()?;
@@ -25,7 +25,7 @@ impl ResultId {
         Some(Self(text))
     }
 
-    /// Reads one that somebody wrote. `None` if it cannot be one.
+    /// Parses an ID that a client sent. `None` if the text is not an ID.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         let letters = text.strip_prefix(PREFIX)?;
@@ -34,12 +34,12 @@ impl ResultId {
         right.then_some(Self(text))
     }
 
-    /// The text.
+    /// The ID as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Until when the result is kept, at most, to the second.
+    /// The latest time until which the result is kept, in whole seconds.
     pub fn expires(&self) -> SystemTime {
         let letters = self.0[PREFIX.len()..].bytes().take(TIME_LETTERS);
         let seconds = letters.fold(0_u64, |seconds, letter| {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back_and_differ() {
+    fn ids_are_unique_and_parse_back() {
         let expires = UNIX_EPOCH + Duration::from_secs(1_800_000_123);
         let id = ResultId::new(expires).unwrap();
         assert_ne!(ResultId::new(expires).unwrap(), id);

@@ -1,4 +1,4 @@
-//! The index of results: what is kept, for whom, where and until when. No files and no clock here.
+//! The index of results: the owner, place and expiry of each. It knows neither files nor a clock.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::SystemTime;
@@ -7,32 +7,32 @@ use crate::id::ResultId;
 use crate::limits::RESULTS;
 use crate::store::Limits;
 
-/// Whose a result is: the digest of a name, which has one length.
+/// The owner of a result: the digest of a name, so that all owners have the same length.
 pub(crate) type Owner = [u8; 32];
 
-/// What is to be done with a result that was kept.
+/// A change to a kept result that the store has to carry out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It leaves memory; the disk still has it.
+    /// Drop it from memory; it is still on disk.
     Release(ResultId),
-    /// It is gone altogether.
+    /// Remove it from memory and disk.
     Remove(ResultId),
 }
 
-/// Where a result is.
+/// The place where a result is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Memory,
     Disk,
 }
 
-/// What is known of a result that is to be kept.
+/// The index entry of a kept result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) owner: Owner,
     pub(crate) bytes: u64,
     pub(crate) expires: SystemTime,
-    /// Whether the disk has it.
+    /// The result is on disk.
     pub(crate) on_disk: bool,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct Entry {
 pub(crate) struct Index {
     limits: Limits,
     entries: HashMap<ResultId, Entry>,
-    /// The oldest first: all are kept for the same time.
+    /// Oldest first: all results are kept for the same time.
     by_age: BTreeSet<(SystemTime, ResultId)>,
-    /// Those in memory, the least recently used first, and when each was used.
+    /// The results in memory, least recently used first, and the last use of each.
     by_use: BTreeMap<u64, ResultId>,
     used: HashMap<ResultId, u64>,
     clock: u64,
@@ -64,7 +64,7 @@ impl Index {
         }
     }
 
-    /// Whether a result of this size can be kept, and where.
+    /// Tests if a result of this size can be kept, on disk or in memory.
     pub(crate) fn takes(&self, bytes: u64, on_disk: bool) -> bool {
         let most = if on_disk {
             self.limits.disk_bytes
@@ -74,7 +74,7 @@ impl Index {
         bytes <= self.limits.each_bytes.min(most)
     }
 
-    /// Keeps another result, in memory too if it is not too large a part of it. The oldest make room.
+    /// Adds a result. The oldest results are removed to make room for it.
     pub(crate) fn put(&mut self, id: &ResultId, entry: Entry, now: SystemTime) -> Vec<Change> {
         let mut changes = self.expire(now);
         if entry.on_disk {
@@ -99,7 +99,8 @@ impl Index {
         changes
     }
 
-    /// Whether a result is held in memory from now on; and what leaves memory for it.
+    /// Decides if a result is held in memory from now on, and which results leave memory to make
+    /// room. A result that is also on disk is held only if it needs at most a quarter of the memory.
     pub(crate) fn hold(&mut self, id: &ResultId) -> (bool, Vec<Change>) {
         let mut changes = Vec::new();
         let Some(entry) = self.entries.get(id).copied() else {
@@ -129,7 +130,7 @@ impl Index {
         (true, changes)
     }
 
-    /// Where a result is, if it is this owner's and is still kept.
+    /// The place of a result, if it belongs to this owner and has not expired.
     pub(crate) fn find(&mut self, id: &ResultId, owner: &Owner, now: SystemTime) -> Option<Place> {
         let entry = self.entries.get(id)?;
         if entry.owner != *owner || entry.expires <= now {
@@ -143,7 +144,7 @@ impl Index {
         }
     }
 
-    /// Forgets what was kept long enough.
+    /// Removes expired results.
     pub(crate) fn expire(&mut self, now: SystemTime) -> Vec<Change> {
         let mut changes = Vec::new();
         while let Some((expires, id)) = self.by_age.first().cloned() {
@@ -156,7 +157,7 @@ impl Index {
         changes
     }
 
-    /// Forgets a result.
+    /// Removes a result.
     pub(crate) fn remove(&mut self, id: &ResultId) {
         let Some(entry) = self.entries.remove(id) else {
             return;
@@ -185,7 +186,8 @@ impl Index {
             .cloned()
     }
 
-    /// What was taken out of the order of use leaves memory.
+    /// Releases from memory a result that has already left `by_use`. If the disk does not have it, it
+    /// is removed.
     fn release(&mut self, id: &ResultId) -> Change {
         match self.entries.get(id) {
             Some(entry) if entry.on_disk => {
@@ -230,10 +232,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, what is held and what is on disk stay within their bounds, the sums are
-        /// right, and nothing is found that is another's or too old.
+        /// After any sequence of steps, memory and disk are within their limits, the sums are right,
+        /// and no lookup finds a result that has expired or belongs to another owner.
         #[test]
-        fn the_books_are_right(steps in prop::collection::vec((0_u8..4, 1_u64..220, any::<bool>(), 0_u64..30, 0_usize..20), 1..80)) {
+        fn accounting_stays_consistent(steps in prop::collection::vec((0_u8..4, 1_u64..220, any::<bool>(), 0_u64..30, 0_usize..20), 1..80)) {
             let mut index = Index::new(LIMITS);
             let mut ids = Vec::new();
             let mut now = 0;
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_make_room_and_the_unused_leave_memory() {
+    fn oldest_are_removed_and_unused_leave_memory() {
         let mut index = Index::new(LIMITS);
         let mut put = |bytes, second| {
             let expires = at(second + 60);

@@ -1,10 +1,10 @@
-//! JSON as a text that can be cut between its elements.
+//! JSON text that can be cut between its elements.
 
 use serde::de::IgnoredAny;
 
 use crate::limits::JSON_DEPTH;
 
-/// Whether a text is one JSON array or object, and not nested beyond measure.
+/// Tests if a text is one JSON array or object, nested at most [`JSON_DEPTH`] deep.
 pub(crate) fn is_json(text: &str) -> bool {
     if !text.trim_ascii_start().starts_with(['[', '{']) {
         return false;
@@ -19,7 +19,7 @@ pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Whether two JSON texts differ in nothing but white space.
+/// Tests if two JSON texts differ only in white space.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     let mut a = Dense::new(a);
     let mut b = Dense::new(b);
@@ -32,10 +32,10 @@ pub(crate) fn same(a: &str, b: &str) -> bool {
     }
 }
 
-/// Follows a JSON text byte by byte.
+/// Scans a JSON text byte by byte.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    /// The brackets that are open, each with how many commas came in it.
+    /// The open brackets, each with the number of commas seen in it.
     open: Vec<(u8, usize)>,
     text: bool,
     escaped: bool,
@@ -48,7 +48,7 @@ impl Scan {
         }
     }
 
-    /// Takes one byte. `true` if it is a comma between two elements or members.
+    /// Takes one byte. Returns `true` if it is a comma between two elements or members.
     pub(crate) fn step(&mut self, byte: u8) -> bool {
         if self.text {
             match byte {
@@ -61,7 +61,7 @@ impl Scan {
         }
         match byte {
             b'"' => self.text = true,
-            // What is nested deeper is not treated as JSON; nor does it take memory here.
+            // Text that is nested deeper is not treated as JSON, and must not take memory here.
             b'[' | b'{' if self.open.len() <= JSON_DEPTH => self.open.push((byte, 0)),
             b']' | b'}' => {
                 self.open.pop();
@@ -82,16 +82,16 @@ impl Scan {
     }
 }
 
-/// The beginning of a JSON text, made whole.
+/// The beginning of a JSON text, closed so that it is valid JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Beginning {
     /// The text up to the cut, with its brackets closed.
     pub(crate) text: String,
-    /// If it was cut between the elements of an array: how many are shown, and how many there are.
+    /// If the cut is between elements of an array: the number of elements shown, and the total.
     pub(crate) elements: Option<(usize, usize)>,
 }
 
-/// What comes before a cut, as JSON; `None` if the cut is within an element.
+/// The text before a cut, as JSON; `None` if the cut is within an element.
 pub(crate) fn beginning(text: &str, cut: usize) -> Option<Beginning> {
     let mut scan = Scan::default();
     scan.run(&text.as_bytes()[..cut]);
@@ -116,7 +116,7 @@ pub(crate) fn beginning(text: &str, cut: usize) -> Option<Beginning> {
     })
 }
 
-/// How many elements the innermost array has from here on.
+/// The number of elements of the innermost array from here on.
 fn rest_of_array(mut scan: Scan, rest: &str) -> usize {
     let depth = scan.depth();
     let before = scan.open.last().map_or(0, |(_, commas)| *commas);
@@ -132,7 +132,7 @@ fn rest_of_array(mut scan: Scan, rest: &str) -> usize {
     commas - before + 1
 }
 
-/// The bytes of a JSON text without the white space between them.
+/// The bytes of a JSON text without the white space between tokens.
 struct Dense<'a> {
     bytes: std::slice::Iter<'a, u8>,
     scan: Scan,
@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn white_space_between_does_not_count() {
+    fn white_space_between_tokens_is_ignored() {
         assert!(same(r#"{"a b": [1, 2]}"#, "{\"a b\":[\n1,2]\n}"));
         assert!(!same(r#"{"a b":1}"#, r#"{"ab":1}"#));
         assert!(!same("[1]", "[1,2]"));
     }
 
     #[test]
-    fn beginnings_are_whole() {
+    fn beginnings_are_valid_json() {
         let text = r#"{"n":1,"rows":[{"a":"x, y"},{"a":[3,4]}, {"a":5}],"end":[1,2]}"#;
         let cut = text.find(r#"{"a":5}"#).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! [`Kept`]: a whole result, to be read piece by piece.
+//! [`Kept`]: a whole result, which is read in pages.
 
 use switchboard_wire::Raw;
 
@@ -7,27 +7,27 @@ use crate::budget::{Allowance, Budget};
 use crate::note::{self, Reader};
 use crate::part::{Part, Text, Whole, whole};
 
-/// A whole result, to be read piece by piece.
+/// A whole result, which is read in pages.
 ///
-/// There is one way to say a place in it: the texts of all blocks, and then the structured content if
-/// it says anything else, are counted through in bytes from 0. A block that cannot be divided, such as
-/// an image, counts as one.
+/// Offsets count bytes from 0 through the texts of all blocks and then the structured content, unless
+/// the texts repeat it. An indivisible block, such as an image, counts as one byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     parts: Vec<Part>,
 }
 
-/// A piece of a kept result.
+/// A page of a kept result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// The blocks of this piece. A text is a block, or goes on with the one before it.
+    /// The blocks of this page. A text is a block of its own, or continues the text of the previous
+    /// page.
     pub content: Vec<Raw>,
-    /// Where the piece begins: where it was asked for, or a character's beginning before that.
+    /// Offset of the page: the requested offset, moved back to the start of a character.
     pub offset: usize,
-    /// Where the next piece begins; `None` at the end.
+    /// Offset of the next page; `None` at the end.
     pub next: Option<usize>,
-    /// How long the whole result is.
+    /// Length of the whole result.
     pub total: usize,
 }
 
@@ -36,15 +36,15 @@ impl Kept {
         Self { parts }
     }
 
-    /// How long the whole result is.
+    /// Length of the whole result.
     pub fn total(&self) -> usize {
         self.parts.iter().map(Part::len).sum()
     }
 
-    /// The piece that begins at `offset`, of at most `limit` bytes and never more than the budget. It
-    /// ends where something ends, and says where to read on; pieces put together are the whole.
+    /// Reads the page at `offset`, of at most `limit` bytes and within the budget. It ends at a
+    /// natural border and says where to read on; all pages together are the whole result.
     ///
-    /// An image comes whole, however large it is, for somebody asked for it.
+    /// An image is returned whole regardless of its size, because the caller requested it.
     pub fn read(&self, offset: usize, limit: Option<usize>, budget: &Budget) -> Page {
         let total = self.total();
         let mut room = Allowance::new(budget);
@@ -77,7 +77,8 @@ impl Kept {
     }
 }
 
-/// How a kept result is written: each part as a letter, two lengths and what they are of.
+/// The stored form of a kept result: for each part a letter, two lengths, and the frame and the text
+/// that they measure.
 impl Kept {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -98,7 +99,7 @@ impl Kept {
         out
     }
 
-    /// `None` if this was not written by [`encode`](Self::encode).
+    /// Decodes a result; `None` if [`encode`](Self::encode) did not write it.
     pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
         let mut parts = Vec::new();
         while let Some((letter, rest)) = bytes.split_first() {
@@ -128,7 +129,7 @@ const JSON: u8 = b'j';
 const WHOLE: u8 = b'w';
 
 impl Page {
-    /// Takes from a text that begins at `start`, from `at` on. `false` if it is not all of it.
+    /// Takes from a text that begins at `start`, from `at` on. Returns `false` if some of it is left.
     fn take_text(
         &mut self,
         part: &Text,
@@ -149,13 +150,13 @@ impl Page {
         let piece = &text[from..end];
         self.content.push(part.piece(piece, from == 0));
         room.spend(piece);
-        // Very many short texts would else bring very many frames.
+        // Count the frames too, or very many short texts would bring very many frames.
         room.spend(part.frame.as_str());
         *at = start + end;
         end == text.len()
     }
 
-    /// Takes a block that cannot be divided, if there is room or nothing else.
+    /// Takes an indivisible block, if it fits or the page is still empty.
     fn take_whole(&mut self, block: &Raw, room: &mut Allowance) -> bool {
         let fits = match whole(block) {
             Whole::Media => room.take_media(block),
@@ -166,13 +167,13 @@ impl Page {
             self.content.push(block.clone());
         }
         if !fits {
-            // Nothing goes beside a block that is larger than it should be.
+            // A block that exceeds the budget gets a page of its own.
             room.bytes = 0;
         }
         taken
     }
 
-    /// The piece as the result of a tool, with a last block that says where to read on.
+    /// The page as a tool result. Its last block says where to read on.
     pub fn to_result(&self, reader: Reader<'_>) -> Raw {
         let (offset, total) = (self.offset, self.total);
         let note = match self.next {
@@ -196,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_that_nobody_wrote_are_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..60), letter in "[tjwx]") {
+        fn bytes_not_written_by_encode_are_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..60), letter in "[tjwx]") {
             let _ = Kept::decode(&bytes);
             bytes.splice(0..0, letter.bytes());
             let _ = Kept::decode(&bytes);

@@ -1,13 +1,13 @@
-//! Results of tools that fit.
+//! Cuts tool results to a size that an agent can read.
 //!
-//! A tool may answer with more than an agent can read. [`fit`] cuts such a result at a sensible border,
-//! between paragraphs, lines or elements of JSON, and says in a last line what is missing and how to
-//! read on. Nothing is lost: the whole result is [`Kept`] in a [`Store`] for a while, and read piece by
-//! piece.
+//! A tool may return more than an agent can read. [`fit`] cuts such a result at a natural border,
+//! between paragraphs, lines or JSON elements, and adds a last line that says what is missing and how
+//! to read on. Nothing is lost: the whole result is [`Kept`] in a [`Store`] for a while, and can be
+//! read in pages.
 //!
-//! Servers choose what they answer, so no result is trusted: all work is bounded by its length, and no
-//! input makes this crate panic. Nothing here knows a runtime; the functions of [`Store`] wait for the
-//! disk, so they are called where waiting is allowed.
+//! Servers choose the content of their results, so no result is trusted: all work is bounded by the
+//! length of the result, and no input makes this crate panic. The crate does not depend on an async
+//! runtime. The methods of [`Store`] block on disk I/O, so call them where blocking is allowed.
 
 mod border;
 mod budget;

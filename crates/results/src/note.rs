@@ -1,4 +1,4 @@
-//! What an agent is told about what it does not see.
+//! Notes to the agent about content that is not shown.
 
 use switchboard_wire::Raw;
 
@@ -6,30 +6,30 @@ use crate::id::ResultId;
 use crate::limits::NOTE_BYTES;
 use crate::part;
 
-/// How the rest of a result is read: with which tool, as the agent knows it, and under which id.
+/// The way to read the rest of a result: the tool, under the name that the agent knows, and the ID.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     /// The tool's name.
     pub tool: &'a str,
-    /// The result's.
+    /// The ID of the result.
     pub id: &'a ResultId,
 }
 
 impl Reader<'_> {
-    /// The call that reads on, exactly as it is to be made.
+    /// The exact call that reads on.
     pub(crate) fn next_call(self, offset: usize) -> String {
         let Self { tool, id } = self;
         format!(r#"{tool} {{"id":"{id}","offset":{offset}}}"#)
     }
 }
 
-/// A note as a block. It is short by construction; should it not be, its end is cut.
+/// A note as a block. Notes are short by construction; a longer one is cut at its end.
 pub(crate) fn block(note: &str) -> Raw {
     let note = &note[..note.floor_char_boundary(NOTE_BYTES)];
     part::plain(note)
 }
 
-/// A block that is shown whole or not at all, in a few words: `image/png, 340 kB`.
+/// Describes an indivisible block in a few words: `image/png, 340 kB`.
 pub(crate) fn describe(block: &Raw) -> String {
     let resource = block.member("resource");
     let mime = [Some(block), resource.as_ref()]
@@ -44,7 +44,7 @@ pub(crate) fn describe(block: &Raw) -> String {
     ];
     let data = data.into_iter().flatten().next();
     let bytes = match data {
-        // Four letters of base64 are three bytes.
+        // Four base64 characters encode three bytes.
         Some(data) => data.as_bytes().len().saturating_sub(2) / 4 * 3,
         None => block.as_bytes().len(),
     };

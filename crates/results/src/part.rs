@@ -1,4 +1,4 @@
-//! The parts that a result consists of.
+//! The parts of a result.
 
 use switchboard_wire::Raw;
 
@@ -9,21 +9,21 @@ use crate::limits::{BLOCKS, FRAME_BYTES};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
     Text(Text),
-    /// A block that is shown whole or not at all.
+    /// An indivisible block, shown whole or not at all.
     Whole(Raw),
 }
 
-/// A text, and the block that it came in.
+/// A text, and the block that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Text {
     /// The block with an empty text.
     pub(crate) frame: Raw,
     pub(crate) words: String,
-    /// Whether the text is JSON, so that it can be cut between elements.
+    /// The text is JSON, so it can be cut between elements.
     pub(crate) json: bool,
 }
 
-/// What kind of block is shown whole or not at all.
+/// The kind of an indivisible block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whole {
     /// An image or audio, which models do not read as text.
@@ -32,9 +32,9 @@ pub(crate) enum Whole {
 }
 
 impl Part {
-    /// Reads a block of content.
+    /// Parses a content block.
     pub(crate) fn of_block(block: &Raw) -> Self {
-        // Each look at a member reads the whole block, which may be long; so one look has to do.
+        // Each member lookup reads the whole block, which may be long, so all members are read once.
         let members = block.members().unwrap_or_default();
         let member = |name: &str| members.iter().rev().find(|(other, _)| other == name);
         let kind = member("type").and_then(|(_, kind)| kind.to_text());
@@ -51,12 +51,12 @@ impl Part {
             }),
             _ => None,
         };
-        // What is kept must not hold on to the message that it came in.
+        // A kept block must not keep the message alive that it came in.
         text.map_or_else(|| Self::Whole(block.detached()), Self::Text)
     }
 
-    /// How many places of a kept result it takes: one for every byte of text, and one for a block that
-    /// cannot be divided.
+    /// The length of the part in a kept result: one per byte of text, and one for an indivisible
+    /// block.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.words.len(),
@@ -66,7 +66,7 @@ impl Part {
 }
 
 impl Text {
-    /// JSON that is told as text.
+    /// JSON as a text.
     pub(crate) fn of_json(value: &Raw) -> Self {
         let text = value.as_str().to_owned();
         Self {
@@ -76,7 +76,7 @@ impl Text {
         }
     }
 
-    /// A text in its block. `None` if it is no text.
+    /// A text in its block. `None` if the value is not a string.
     fn new(frame: Raw, text: &Raw) -> Option<Self> {
         let words = text.to_text()?;
         Some(Self {
@@ -86,8 +86,8 @@ impl Text {
         })
     }
 
-    /// A piece of the text as a block. The first piece comes in the block of the text, unless that is
-    /// a burden by itself.
+    /// A piece of the text as a block. The first piece keeps the text's own block, unless its frame is
+    /// large.
     pub(crate) fn piece(&self, piece: &str, first: bool) -> Raw {
         if first && self.frame.as_bytes().len() <= FRAME_BYTES {
             with_text(&self.frame, piece).unwrap_or_else(|| plain(piece))
@@ -101,11 +101,11 @@ impl Text {
 pub(crate) struct Parts {
     pub(crate) content: Vec<Part>,
     pub(crate) structured: Option<Raw>,
-    /// What else the result says.
+    /// The other members of the result.
     pub(crate) others: Vec<Raw>,
 }
 
-/// Reads a result; `None` if it is not what results of tools are.
+/// Parses a result; `None` if it does not have the form of a tool result.
 pub(crate) fn read(result: &Raw) -> Option<Parts> {
     let mut blocks = Vec::new();
     let mut structured = None;
@@ -121,7 +121,7 @@ pub(crate) fn read(result: &Raw) -> Option<Parts> {
     if blocks.is_empty() && structured.is_none() {
         return None;
     }
-    // Nobody sends so many blocks but to do harm.
+    // A result with this many blocks is malicious.
     let rest = blocks.split_off(blocks.len().min(BLOCKS));
     let mut content: Vec<Part> = blocks.iter().map(Part::of_block).collect();
     if !rest.is_empty() {
@@ -151,7 +151,7 @@ pub(crate) fn with_text(block: &Raw, text: &str) -> Option<Raw> {
     }
 }
 
-/// What kind of block this is.
+/// The kind of an indivisible block.
 pub(crate) fn whole(block: &Raw) -> Whole {
     match kind(block).as_deref() {
         Some("image" | "audio") => Whole::Media,

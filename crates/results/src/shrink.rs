@@ -1,18 +1,18 @@
-//! Structured content that has to stay, made shorter without becoming something else.
+//! Shortens structured content that has to stay, without changing its shape.
 //!
-//! A client that knows what a tool's structured content looks like refuses a result without it, or with
-//! another. So every member stays; arrays lose their last elements and long texts their ends, the
-//! largest first. Nothing else is touched, which may leave more than there is room for.
+//! A client that knows the schema of a tool's structured content rejects a result without it, or with
+//! another shape. So every member stays; arrays lose their last elements and long texts their ends, the
+//! largest first. Nothing else is touched, so the value may still exceed the budget.
 
 use switchboard_wire::Raw;
 
 use crate::border::border;
 use crate::limits::{SHORT_TEXT, SHRINK_DEPTH};
 
-/// What ends a text that was cut.
+/// Marks the end of a text that was cut.
 const MORE: &str = "…";
 
-/// The value in about so many bytes, if that can be done.
+/// Shortens the value to about `bytes`, if possible.
 pub(crate) fn shrink(value: &Raw, bytes: usize) -> Raw {
     at_depth(value, bytes, 0)
 }
@@ -30,7 +30,7 @@ fn at_depth(value: &Raw, bytes: usize, depth: usize) -> Raw {
     shrunk.unwrap_or_else(|| value.clone())
 }
 
-/// The first elements; at least one, if there is one.
+/// Keeps the first elements, at least one if there is any.
 fn array(value: &Raw, bytes: usize, depth: usize) -> Option<Raw> {
     let elements = value.elements()?;
     let mut left = bytes.saturating_sub(2);
@@ -49,7 +49,7 @@ fn array(value: &Raw, bytes: usize, depth: usize) -> Option<Raw> {
     Some(Raw::array(kept))
 }
 
-/// All members. The small ones as they are; what is left is shared by the large ones.
+/// Keeps all members: the small ones as they are, and the large ones share the remaining room.
 fn object(value: &Raw, bytes: usize, depth: usize) -> Option<Raw> {
     let members = value.members()?;
     let size = |member: &(String, Raw)| member.0.len() + member.1.as_bytes().len() + 4;
@@ -70,13 +70,13 @@ fn object(value: &Raw, bytes: usize, depth: usize) -> Option<Raw> {
     Some(Raw::object(shrunk))
 }
 
-/// The beginning of a text, unless it is short.
+/// Keeps the beginning of a text, unless the text is short.
 fn text(value: &Raw, bytes: usize) -> Option<Raw> {
     let text = value.to_text()?;
     if text.len() <= SHORT_TEXT {
         return None;
     }
-    // What is escaped takes more room than it seems to.
+    // Escapes make the encoded text longer, so the limit may have to shrink.
     let mut most = bytes.saturating_sub(MORE.len() + 2).max(SHORT_TEXT);
     loop {
         let end = border(&text, false, 0, most);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_to_lose_stays() {
+    fn values_without_a_long_tail_stay() {
         for value in [
             r#"{"a":123456789012345678901234567890}"#,
             r#"{"status":"a short text"}"#,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn large_members_share_what_is_left() {
+    fn large_members_share_the_remaining_room() {
         let list = format!("[{}]", vec!["1234567"; 1000].join(","));
         let value = raw(&format!(r#"{{"a":{list},"b":{list},"small":true}}"#));
         let shrunk = shrink(&value, 1000);

@@ -1,4 +1,4 @@
-//! [`Store`]: results that were too large, kept for a while.
+//! [`Store`]: results that were too large to show, kept for a while.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,16 +17,16 @@ use crate::index::{Change, Entry, Index, Owner, Place};
 use crate::kept::Kept;
 use crate::limits::{CLOCK_SLACK, FILES};
 
-/// How much is kept, and for how long. When there is no more room, the oldest go first.
+/// Limits on size and lifetime. When there is no more room, the oldest results are removed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// In memory, for those that were used last.
+    /// Bytes in memory, for the most recently used results.
     pub memory_bytes: u64,
-    /// On disk.
+    /// Bytes on disk.
     pub disk_bytes: u64,
-    /// Of one result. A larger one is not kept.
+    /// Bytes of one result. A larger one is not kept.
     pub each_bytes: u64,
-    /// How long a result is kept.
+    /// Time for which a result is kept.
     pub ttl: Duration,
 }
 
@@ -41,40 +41,40 @@ impl Default for Limits {
     }
 }
 
-/// Why a result is not kept, or cannot be read.
+/// A failure to keep or to read a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// It is larger than any result may be.
+    /// The result is larger than the limit.
     #[error("the result has {bytes} bytes, and at most {most} are kept")]
     TooLarge {
-        /// How large it is.
+        /// Size of the result.
         bytes: u64,
-        /// How large it may be.
+        /// The limit.
         most: u64,
     },
-    /// It cannot be written, and is too large to be kept in memory alone.
+    /// The result cannot be written, and is too large to be kept in memory alone.
     #[error("the result cannot be written to {path}")]
     Unwritable {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The system gives no random numbers to name it by.
+    /// The system provides no random numbers for an ID.
     #[error("the system gives no random numbers")]
     NoRandomness,
-    /// There is no such result, or it is somebody else's, or it made room for others.
+    /// There is no such result, it belongs to another owner, or it was removed to make room for others.
     #[error("no result of this id is kept")]
     Unknown,
-    /// It was kept long enough.
+    /// The result has expired.
     #[error("this result was kept until {} ago", words(*.ago))]
     Expired {
-        /// How long ago that was.
+        /// Time since it expired.
         ago: Duration,
     },
-    /// What is on disk is not what was written.
+    /// The file does not contain the bytes that were written.
     #[error("this result was damaged on disk and is gone")]
     Damaged,
 }
@@ -91,13 +91,14 @@ impl StoreError {
     }
 }
 
-/// Results that were too large, kept for a while: on disk, and in memory as long as they are used.
+/// Results that were too large to show, kept for a while: on disk, and in memory while they are in use.
 ///
-/// Every result belongs to an owner, and nobody else can read it. What is on disk outlives the process;
-/// the next one takes it over. If the disk cannot be written, small results are kept in memory alone.
+/// Every result belongs to an owner, and only the owner can read it. Results on disk outlive the
+/// process, and the next process takes them over. If the disk cannot be written, small results are kept
+/// in memory alone.
 ///
-/// All functions wait for the disk, so they are not to be called where others wait for the thread.
-/// Several threads may call them at once.
+/// All methods block on disk I/O, so do not call them on a thread that other tasks wait for. Several
+/// threads may call them at once.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -112,10 +113,10 @@ struct State {
 }
 
 impl Store {
-    /// Opens the folder and takes over what an earlier process kept in it. What is too old, damaged or
-    /// half written is removed. Files that are not this store's are left alone.
+    /// Opens the folder and takes over the results that an earlier process kept in it. Expired, damaged
+    /// and partially written results are removed. Other files are left alone.
     pub fn open(folder: &Path, limits: Limits, now: SystemTime) -> Self {
-        // A draft that cannot be removed takes room, and does no harm.
+        // A draft that cannot be removed takes up room but is harmless.
         let _ = switchboard_files::sweep(folder);
         let mut found = Vec::new();
         for path in files(folder) {
@@ -142,7 +143,7 @@ impl Store {
         store
     }
 
-    /// Keeps a result for its owner and names it.
+    /// Keeps a result for its owner and returns its ID.
     pub fn put(
         &self,
         owner: &str,
@@ -181,7 +182,7 @@ impl Store {
         Ok(id)
     }
 
-    /// Reads a result of this owner. The id is what somebody wrote, so it may be anything.
+    /// Reads a result of this owner. The ID comes from a client, so it may be any text.
     pub fn get(&self, owner: &str, id: &str, now: SystemTime) -> Result<Arc<Kept>, StoreError> {
         let id = ResultId::parse(id).ok_or(StoreError::Unknown)?;
         let owner = digest(owner);
@@ -201,8 +202,8 @@ impl Store {
         }
     }
 
-    /// Removes what was kept long enough. Whoever reads finds nothing too old in any case; this gives
-    /// the room back, so call it now and then.
+    /// Removes expired results. [`get`](Self::get) never returns one anyway; this frees the room that
+    /// they take, so call it periodically.
     pub fn sweep(&self, now: SystemTime) {
         let changes = self.state.lock().index.expire(now);
         self.apply(changes);
@@ -214,7 +215,7 @@ impl Store {
         let kept = body.and_then(|body| Kept::decode(&body));
         let mut state = self.state.lock();
         let Some(kept) = kept else {
-            // It may have made room for others meanwhile, which is no damage.
+            // If it was removed meanwhile to make room for others, it is not damaged.
             let known = state.index.contains(id);
             state.index.remove(id);
             drop(state);
@@ -243,14 +244,14 @@ impl Store {
         }
     }
 
-    /// Does what the index decided.
+    /// Carries out the changes that the index decided on.
     fn apply(&self, changes: Vec<Change>) {
         let mut released = Vec::new();
         let mut removed = Vec::new();
         let mut state = self.state.lock();
         for change in changes {
             match change {
-                // Somebody may have read it in again since.
+                // Another thread may have read it into memory again.
                 Change::Release(id) if state.index.is_held(&id) => {}
                 Change::Release(id) => released.extend(state.memory.remove(&id)),
                 Change::Remove(id) => {
@@ -260,10 +261,10 @@ impl Store {
             }
         }
         drop(state);
-        // Memory is freed and files are removed where nobody waits for it.
+        // Free memory and remove files only after the lock is released.
         drop(released);
         for id in removed {
-            // A file that is not there is gone already.
+            // The file may already be gone.
             let _ = fs::remove_file(self.path(&id));
         }
     }
@@ -274,7 +275,7 @@ impl Store {
 }
 
 impl State {
-    /// Holds a result in memory if the index wants it there.
+    /// Holds a result in memory if the index decides so.
     fn hold(&mut self, id: &ResultId, kept: Arc<Kept>) -> Vec<Change> {
         let (held, changes) = self.index.hold(id);
         if held {
@@ -284,20 +285,20 @@ impl State {
     }
 }
 
-/// The files of the folder that are this store's, by their names.
+/// The files of the folder that belong to the store, judging by their names.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let paths = entries.take(FILES).flatten().map(|entry| entry.path());
     paths.filter(|path| name(path).is_some()).collect()
 }
 
-/// The result that a file holds.
+/// The ID of the result that a file contains.
 fn name(path: &Path) -> Option<ResultId> {
     let id = path.file_name()?.to_str()?;
     ResultId::parse(id).filter(|parsed| parsed.as_str() == id)
 }
 
-/// What a file says of itself, if it is whole as far as that can be told without reading it all.
+/// The index entry of a file, if its header is valid. The body is not checked.
 fn taken_over(path: &Path, limits: &Limits, now: SystemTime) -> Option<(ResultId, Entry)> {
     let id = name(path)?;
     let (head, body) = file::read_head(path)?;
@@ -312,7 +313,7 @@ fn taken_over(path: &Path, limits: &Limits, now: SystemTime) -> Option<(ResultId
     right.then_some((id, entry))
 }
 
-/// A time so much later. Nothing is kept for longer than a year, for times have an end.
+/// The time `by` later, and at most a year later, because times may overflow.
 fn later(now: SystemTime, by: Duration) -> SystemTime {
     let year = Duration::from_hours(365 * 24);
     now.checked_add(by.min(year)).unwrap_or(now)
@@ -322,7 +323,7 @@ fn digest(owner: &str) -> Owner {
     Sha256::digest(owner.as_bytes()).into()
 }
 
-/// A duration in words, as far as anybody wants to know.
+/// A duration in words, rounded to minutes or hours.
 fn words(duration: Duration) -> String {
     match duration.as_secs() {
         0..60 => "a moment".to_owned(),

@@ -1,17 +1,17 @@
-//! How many tokens a text is for a model, roughly and rather too many.
+//! Estimates the number of tokens of a text, erring on the high side.
 //!
-//! Every model has its own way to split text, and the newer ones are not published. Those that are
-//! agree in the main: a word is little more than one token, a digit a third to a half, a character of
-//! Chinese about one. The weights below were fitted to the largest count of four published ones
+//! Every model splits text in its own way, and the newer tokenisers are not published. The published
+//! ones mostly agree: a word is little more than one token, a digit a third to a half, a Chinese
+//! character about one. The weights below were fitted to the largest count of four published tokenisers
 //! (cl100k, o200k, Llama 3, an earlier Claude) over 900 samples of prose, markup, code, JSON, logs,
-//! numbers and eleven languages. The estimate is 18 % above that count on the mean, and below it in 3 %
-//! of the samples, mostly tables of constants in programs.
+//! numbers and eleven languages. On average the estimate is 18 % above that count. It is below the
+//! count in 3 % of the samples, mostly tables of constants in programs.
 
-/// What a text costs, in 64ths of a token.
+/// Costs are counted in 64ths of a token.
 const UNIT: u64 = 64;
 
-/// Roughly how many tokens a text is for a model. It reads the text once, and rather tells too many
-/// than too few; it is never more than the text has bytes.
+/// Estimates the number of tokens of a text in one pass. The estimate is rather too high than too low,
+/// and never more than the number of bytes.
 ///
 /// ```
 /// use switchboard_results::estimate_tokens;
@@ -27,7 +27,7 @@ pub fn estimate_tokens(text: &str) -> usize {
     meter.tokens().min(text.len())
 }
 
-/// The longest beginning of a text that has at most so many tokens, in bytes.
+/// The longest prefix of a text that has at most `tokens` tokens, in bytes.
 pub(crate) fn within(text: &str, tokens: usize) -> usize {
     // No token is shorter than a byte.
     if text.len() <= tokens {
@@ -79,7 +79,7 @@ impl Meter {
         self.units += match (before, class) {
             (Some(Class::Lower | Class::Upper | Class::Latin), Class::Lower) => 13,
             (Some(Class::Upper), Class::Upper) => 24,
-            // Letters and digits mixed are no words: keys, hashes, encoded bytes.
+            // Letters mixed with digits are not words but keys, hashes or encoded bytes.
             (Some(Class::Digit), Class::Lower | Class::Upper) => 106,
             (Some(Class::Lower), Class::Upper) => 106,
             (_, Class::Lower | Class::Upper) => 40,
@@ -157,7 +157,7 @@ mod tests {
     ];
 
     #[test]
-    fn estimates_are_near_and_rather_high() {
+    fn estimates_are_close_and_rather_high() {
         for (text, counted) in COUNTED {
             let estimate = estimate_tokens(text);
             let ratio = 100 * estimate / counted;
@@ -170,14 +170,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn more_text_is_not_fewer_tokens(text in "\\PC{0,60}|[a-zA-Z0-9 \n{}\":,]{0,80}", more in "\\PC{0,9}") {
+        fn longer_text_never_has_fewer_tokens(text in "\\PC{0,60}|[a-zA-Z0-9 \n{}\":,]{0,80}", more in "\\PC{0,9}") {
             let both = format!("{text}{more}");
             prop_assert!(estimate_tokens(&text) <= estimate_tokens(&both));
             prop_assert!(estimate_tokens(&both) <= both.len());
         }
 
         #[test]
-        fn a_beginning_is_as_long_as_it_may_be(text in "\\PC{0,60}|[a-z0-9 \n{}]{0,80}", tokens in 0_usize..40) {
+        fn longest_prefix_within_tokens_is_found(text in "\\PC{0,60}|[a-z0-9 \n{}]{0,80}", tokens in 0_usize..40) {
             let end = within(&text, tokens);
             prop_assert!(estimate_tokens(&text[..end]) <= tokens);
             if let Some(next) = text[end..].chars().next() {

@@ -1,4 +1,4 @@
-//! Where on the ladder a guard stands: pure decisions, no signals and no clock of its own.
+//! The position of a guard on the ladder: pure decisions, without signals or a clock.
 //!
 //! ```text
 //!             | running     | waiting            | asked              | insisting
@@ -14,30 +14,30 @@ use std::time::{Duration, Instant};
 
 use crate::{launch::Ladder, report::Rung};
 
-/// How long a server may take after SIGTERM when the gateway has died.
+/// Time between SIGTERM and SIGKILL when the gateway has died.
 pub(crate) const LOST_TERM: Duration = Duration::from_millis(300);
 
-/// What happened.
+/// An event that a guard reacts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The gateway closed the server's standard input and wants it gone.
+    /// The gateway closed the server's standard input and stops the server.
     Stop(Ladder),
-    /// The gateway wants it gone at once.
+    /// The gateway kills the server.
     Kill,
     /// The gateway has died.
     GatewayLost,
-    /// The server's first process has ended; others of it live.
+    /// The server's first process has exited; others of it are alive.
     LeaderLeft,
     /// Time has passed.
     Tick,
 }
 
-/// What to do about it.
+/// The reaction to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Ask all to leave, who have this long for it.
+    /// Ask all processes to exit within this time.
     Ask(Duration),
-    /// End all.
+    /// Kill all processes.
     Insist,
 }
 
@@ -49,14 +49,14 @@ enum Phase {
     Insisting,
 }
 
-/// The way of one server down the ladder.
+/// The progress of one server down the ladder.
 #[derive(Debug)]
 pub(crate) struct Rungs {
     phase: Phase,
-    /// For what a server leaves behind.
+    /// The ladder for processes that the server leaves behind.
     leftovers: Ladder,
     rung: Rung,
-    /// When the way down began.
+    /// Time of the first event.
     since: Option<Instant>,
 }
 
@@ -91,7 +91,7 @@ impl Rungs {
             (Event::LeaderLeft, Phase::Running) => {
                 self.wait(now + self.leftovers.close, self.leftovers.term)
             }
-            // What it leaves behind is seldom about to leave: a helper that it forgot, a browser.
+            // Processes that it leaves behind seldom exit by themselves: a forgotten helper, a browser.
             (Event::LeaderLeft, Phase::Waiting { until, term }) => {
                 self.wait(until.min(now + self.leftovers.close), term)
             }
@@ -117,7 +117,7 @@ impl Rungs {
         }
     }
 
-    /// When to tick next.
+    /// Time of the next tick.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self.phase {
             Phase::Waiting { until, .. } | Phase::Asked { until } => Some(until),
@@ -129,7 +129,7 @@ impl Rungs {
         self.phase == Phase::Insisting
     }
 
-    /// What it has taken so far, and how long.
+    /// The last rung so far, and the time that it has taken.
     pub(crate) fn so_far(&self, now: Instant) -> (Rung, Duration) {
         let took = self
             .since
@@ -164,8 +164,8 @@ mod tests {
         term: Duration::from_secs(2),
     };
 
-    /// Lets a server go through `events`, each at its millisecond, and gives what was done when, ticking on
-    /// time, until all is done.
+    /// Feeds `events` to a server, each at its millisecond, ticks on time until nothing is left to do, and
+    /// returns the actions with their times.
     fn walk(events: &[(u64, Event)]) -> Vec<(u64, Action)> {
         let start = Instant::now();
         let mut rungs = Rungs::new(LEFTOVERS);
@@ -191,7 +191,7 @@ mod tests {
     const TERM: Duration = Duration::from_secs(9);
 
     #[test]
-    fn every_rung_has_its_time() {
+    fn rungs_follow_the_ladder_in_time() {
         assert_eq!(
             walk(&[(0, Event::Stop(Ladder::PROCESS))]),
             [(10_000, Action::Ask(TERM)), (19_000, Action::Insist)]
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_behind_has_less_time() {
+    fn leftovers_get_less_time() {
         assert_eq!(
             walk(&[(0, Event::LeaderLeft)]),
             [(500, Action::Ask(LEFTOVERS.term)), (2_500, Action::Insist)]
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_gateway_hurries_everything() {
+    fn lost_gateway_shortens_every_phase() {
         let stop = Event::Stop(Ladder::PROCESS);
         let ask = Action::Ask(LOST_TERM);
         for before in [vec![], vec![(0, stop)], vec![(0, Event::LeaderLeft)]] {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_is_at_once_and_the_last_word() {
+    fn kill_is_immediate_and_final() {
         let stop = Event::Stop(Ladder::PROCESS);
         for (before, at) in [(vec![], 1), (vec![(0, stop)], 7), (vec![(0, stop)], 12_000)] {
             let mut events = before;
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_went_is_remembered() {
+    fn last_rung_and_duration_are_recorded() {
         let start = Instant::now();
         let mut rungs = Rungs::new(LEFTOVERS);
         assert_eq!(rungs.so_far(start), (Rung::Own, Duration::ZERO));

@@ -1,6 +1,7 @@
-//! Signals of a guard: a child's end wakes it up, and what a terminal sends does not end it.
+//! Signals of a guard: the exit of a child wakes it, and signals from a terminal do not end it.
 //!
-//! Handlers, not ignored or blocked signals: those would be inherited by the server, handlers are not.
+//! The signals are handled rather than ignored or blocked, because the server would inherit ignored and
+//! blocked signals, but not handlers.
 
 #![expect(unsafe_code, reason = "there is no other way to handle a signal")]
 
@@ -15,10 +16,10 @@ use std::{
     sync::atomic::{AtomicI32, Ordering},
 };
 
-/// Where the handler writes.
+/// The file descriptor that the handler writes to.
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 
-/// Readable when a child has ended.
+/// A stream that is readable when a child has exited.
 #[derive(Debug)]
 pub(crate) struct Children {
     readable: UnixStream,
@@ -26,7 +27,8 @@ pub(crate) struct Children {
 }
 
 impl Children {
-    /// From now on a child's end is noticed, and nothing but SIGKILL ends this process from outside.
+    /// Starts to watch for exits of children. From now on nothing but SIGKILL ends this process from
+    /// outside.
     pub(crate) fn watch() -> io::Result<Self> {
         let (readable, writable) = UnixStream::pair()?;
         readable.set_nonblocking(true)?;
@@ -53,12 +55,12 @@ impl Children {
         })
     }
 
-    /// To be polled.
+    /// The stream to poll.
     pub(crate) fn fd(&self) -> &UnixStream {
         &self.readable
     }
 
-    /// Forgets the news so far.
+    /// Discards pending wake-ups.
     pub(crate) fn clear(&self) {
         let mut buffer = [0; 64];
         while (&self.readable)
@@ -69,7 +71,7 @@ impl Children {
 }
 
 fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
-    // SAFETY: all zeros is a valid sigaction; the handlers below only use what may be used in one.
+    // SAFETY: all zeros is a valid sigaction, and the handlers below only make async-signal-safe calls.
     let result = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as libc::sighandler_t;
@@ -86,8 +88,8 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Resul
 
 extern "C" fn on_child(_signal: libc::c_int) {
     let fd = WAKE.load(Ordering::Relaxed);
-    // SAFETY: write(2) may be called in a handler. The socket stays open as long as the process, and if it
-    // is full then there is news enough in it.
+    // SAFETY: write(2) may be called in a handler. The socket stays open until the process exits, and if
+    // it is full, a wake-up is already pending.
     unsafe {
         libc::write(fd, ptr::from_ref(&1_u8).cast(), 1);
     }
@@ -95,8 +97,8 @@ extern "C" fn on_child(_signal: libc::c_int) {
 
 extern "C" fn on_other(_signal: libc::c_int) {}
 
-/// Makes `command` start with signals as a program expects them, whatever this process inherited, and
-/// die with this process.
+/// Makes `command` start with default signal dispositions, regardless of the ones that this process
+/// inherited, and die together with this process.
 pub(crate) fn start_clean(command: &mut Command) {
     #[cfg(target_os = "linux")]
     let guard = rustix::process::getpid();
@@ -114,22 +116,22 @@ pub(crate) fn start_clean(command: &mut Command) {
         {
             use rustix::process::{Signal, getppid, set_parent_process_death_signal};
             set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The guard may have died before it was asked to be told.
+            // The guard may have died before the death signal was set.
             if getppid() != Some(guard) {
                 return Err(rustix::io::Errno::SRCH.into());
             }
         }
         Ok(())
     };
-    // SAFETY: the closure allocates nothing, takes no lock and makes only such calls as are allowed
-    // between fork and exec.
+    // SAFETY: the closure allocates nothing, takes no lock and makes only calls that are allowed between
+    // fork and exec.
     unsafe {
         command.pre_exec(clean);
     }
 }
 
-/// Closes what this process inherited beyond its standard streams: it is nobody's here, and must
-/// not be passed on.
+/// Closes the descriptors that this process inherited beyond its standard streams: they have no owner
+/// here, and must not be passed on.
 pub(crate) fn close_inherited() {
     let listing = if cfg!(target_os = "linux") {
         "/proc/self/fd"
@@ -144,8 +146,8 @@ pub(crate) fn close_inherited() {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
     for fd in open.into_iter().filter(|&fd| fd > 2) {
-        // SAFETY: called first thing, when this process has opened nothing itself. The listing's own
-        // descriptor is in the list too, and was closed when the listing was done.
+        // SAFETY: called first, when this process has opened nothing itself. The listing's own descriptor
+        // is in the list too, and was closed when the listing was done.
         unsafe {
             libc::close(fd);
         }

@@ -1,5 +1,5 @@
-//! How a guard begins: away from the terminal, with the server's pipes and its commission, and then
-//! with the server.
+//! The start of a guard: it detaches from the terminal, receives the server's pipes and the commission, and
+//! starts the server.
 
 use std::{
     fs::{self, File},
@@ -32,11 +32,11 @@ use super::{
     signals::{self, Children},
 };
 
-/// Why there is nothing to guard.
+/// The reason why there is nothing to guard.
 pub(super) enum NotStarted {
-    /// A person started this, not a gateway.
+    /// A user ran this directly, not a gateway.
     ByHand,
-    /// Something failed, and the gateway was told if it could be.
+    /// Something failed, and the gateway was notified if possible.
     Failed,
 }
 
@@ -54,9 +54,9 @@ impl From<Errno> for NotStarted {
 
 /// Becomes a guard, and starts the server.
 pub(super) fn prepare() -> Result<Guard, NotStarted> {
-    // Fails for a leader of a group only, which a gateway does not make it.
+    // Fails only for the leader of a process group, which a guard started by a gateway is not.
     let _ = setsid();
-    // It must not keep a file system busy, nor find anything in the directory of a client.
+    // The guard must not keep a file system busy, nor find files in the directory of a client.
     rustix::process::chdir("/")?;
     let children = Children::watch()?;
     become_subreaper()?;
@@ -80,7 +80,7 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
             .as_ref()
             .map(|container| container.name.clone()),
     });
-    // Before the server starts: should this guard be killed in between, the marker will be known.
+    // Written before the server starts: if this guard is killed in between, the marker is known.
     let mut recorded = record
         .as_ref()
         .map_or(Ok(()), |record| record.write(&commission.records));
@@ -126,7 +126,7 @@ pub(super) fn prepare() -> Result<Guard, NotStarted> {
     Ok(guard)
 }
 
-/// It was started as `exe`, which says nothing in a list of processes.
+/// The process was started as `exe`, which is meaningless in a process list.
 fn name_this_process() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"switchboard-grd");
@@ -164,7 +164,7 @@ fn receive_pipes(control: &UnixStream) -> Result<Pipes, NotStarted> {
         .flatten();
     let mut next = || {
         let fd = fds.next().ok_or(NotStarted::Failed)?;
-        // Where there is no flag for it.
+        // For systems on which `receive_flags` cannot set this.
         rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
         Ok::<_, NotStarted>(fd)
     };
@@ -185,7 +185,7 @@ fn receive_flags() -> RecvFlags {
     RecvFlags::empty()
 }
 
-/// Reads the commission, and the orders that may follow it at once.
+/// Reads the commission, and any orders that arrive with it.
 fn receive_commission(control: &mut UnixStream) -> Result<(Commission, Lines), NotStarted> {
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -221,7 +221,8 @@ fn start(commission: &Commission, pipes: Pipes) -> Result<Child, control::NotSta
             None,
         ));
     };
-    // With a slash in it, so that nothing is searched for, and no other file is started if this one cannot be.
+    // The path contains a slash, so no search path is used, and no other file is started if this one cannot
+    // be.
     let mut command = Command::new(&file);
     command
         .arg0(&commission.program)
@@ -236,7 +237,7 @@ fn start(commission: &Commission, pipes: Pipes) -> Result<Child, control::NotSta
         .process_group(0);
     signals::start_clean(&mut command);
     command.spawn().map_err(|error| match error.kind() {
-        // The file is there, so that something else was not found.
+        // The file exists, so something else was not found.
         io::ErrorKind::NotFound if file.is_file() => {
             not_started(StartFailure::Interpreter, &error, interpreter(&file))
         }
@@ -273,7 +274,7 @@ fn file(commission: &Commission) -> Option<PathBuf> {
     file_to_start(commission.program.as_ref(), path, &commission.cwd)
 }
 
-/// Whether a directory can be entered, without going there.
+/// Tests if a directory can be entered, without changing to it.
 fn enter(dir: &Path) -> io::Result<()> {
     if !fs::metadata(dir)?.is_dir() {
         return Err(Errno::NOTDIR.into());

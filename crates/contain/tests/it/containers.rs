@@ -1,4 +1,5 @@
-//! Servers in containers: what the engine is told, first by a stand-in, then by a real one if there is one.
+//! Servers in containers: first with a fake engine that records its commands, then with a real one if
+//! available.
 
 use std::{
     fs,
@@ -17,8 +18,8 @@ use tokio::io::AsyncReadExt;
 
 use super::support::{LADDER, Place, fixture, ladder_to, sigkill};
 
-/// An engine that writes down what it is told and runs a fixture instead. Run by `sh`, which
-/// reads it: a script that was just written cannot always be executed.
+/// A fake engine that logs its arguments and runs a fixture instead. It is run by `sh`, which reads it,
+/// because a script that was just written cannot always be executed.
 fn stand_in(place: &Place, mode: &str) -> Engine {
     let program = fixture();
     let script = format!(
@@ -42,7 +43,7 @@ fn log(place: &Place) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_engine_is_told_everything() {
+async fn engine_receives_all_settings() {
     let place = Place::new();
     let container = Container::new("localhost/files:1")
         .env("GOOGLE_API_KEY", "hush")
@@ -127,7 +128,7 @@ async fn engine_gets_only_variables_that_it_needs() {
 }
 
 #[tokio::test]
-async fn a_container_is_stopped_then_killed_then_removed() {
+async fn container_is_stopped_then_killed_then_removed() {
     let place = Place::new();
     let engine = stand_in(&place, "stubborn");
     let launch = Launch::container("files", engine, Container::new("image")).ladder(LADDER);
@@ -151,7 +152,7 @@ async fn a_container_is_stopped_then_killed_then_removed() {
 }
 
 #[tokio::test]
-async fn an_engine_that_hangs_is_not_waited_for() {
+async fn hanging_engine_is_not_waited_for() {
     let place = Place::new();
     let program = fixture();
     let script = format!(
@@ -171,7 +172,7 @@ async fn an_engine_that_hangs_is_not_waited_for() {
 }
 
 #[test]
-fn a_sweep_removes_what_is_listed_as_this_instance() {
+fn sweep_removes_containers_of_this_instance() {
     let place = Place::new();
     let ours = format!("switchboard-{}-files-1", place.tag);
     fs::write(place.path("listing"), format!("{ours}\nsomebody-elses\n")).unwrap();
@@ -196,9 +197,9 @@ fn a_sweep_removes_what_is_listed_as_this_instance() {
     assert_eq!(silent.silent_engines, ["false"]);
 }
 
-/// A gateway does not wait for its sweep before it launches.
+/// A gateway launches servers without waiting for its sweep.
 #[tokio::test]
-async fn a_sweep_spares_what_is_launched_meanwhile() {
+async fn sweep_spares_containers_launched_meanwhile() {
     let place = Place::new();
     let left = format!("switchboard-{}-files-{}", place.tag, "0".repeat(32));
     // Its listing takes as long as a launch does.
@@ -234,7 +235,7 @@ esac",
     contained.handle.gone().await;
 }
 
-/// A server to be run in a container, on its own, without even a C library.
+/// A server to run alone in a container, without even a C library.
 const SERVER: &str = r#"
 #include <signal.h>
 #include <string.h>
@@ -253,7 +254,7 @@ int main(int count, char **words) {
 
 const IMAGE: &str = "localhost/switchboard-contain-test:1";
 
-/// An engine that can run something here, or why there is none.
+/// An engine that works here, or the reason why there is none.
 fn real_engine() -> Result<&'static [String], &'static str> {
     static ENGINE: OnceLock<Result<Vec<String>, String>> = OnceLock::new();
     let engine = ENGINE.get_or_init(|| {
@@ -329,7 +330,7 @@ fn succeeded(output: std::io::Result<Output>) -> Result<String, String> {
     }
 }
 
-/// The engine's words; `None` if there is none, and the test is left out.
+/// The engine's command; `None` if there is none, and the test is skipped.
 fn engine() -> Option<&'static [String]> {
     let engine = real_engine();
     engine
@@ -369,7 +370,7 @@ const MODES: [(&str, Rung); 3] = [
 ];
 
 #[tokio::test]
-async fn a_real_container_is_stopped() {
+async fn real_container_is_stopped() {
     let Some(engine) = engine() else { return };
     for (mode, rung) in MODES {
         let place = Place::new();
@@ -389,7 +390,7 @@ async fn a_real_container_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_real_container_does_not_outlive_its_guard() {
+async fn real_container_does_not_outlive_its_guard() {
     let Some(engine) = engine() else { return };
     let place = Place::new();
     let launch = real(engine, &place, "stubborn");
@@ -402,7 +403,7 @@ async fn a_real_container_does_not_outlive_its_guard() {
 }
 
 #[tokio::test]
-async fn a_real_container_does_not_outlive_its_gateway() {
+async fn real_container_does_not_outlive_its_gateway() {
     let Some(engine) = engine() else { return };
     let other = Place::new();
     let bystander = bystander(engine, &other).await;
@@ -421,7 +422,7 @@ async fn a_real_container_does_not_outlive_its_gateway() {
 }
 
 #[tokio::test]
-async fn a_real_container_is_swept() {
+async fn real_container_is_swept() {
     let Some(engine) = engine() else { return };
     let other = Place::new();
     let bystander = bystander(engine, &other).await;
@@ -440,7 +441,7 @@ async fn a_real_container_is_swept() {
             .await
             .unwrap();
         assert!(report.containers_left.is_empty(), "{mode}: {report:?}");
-        // One that heeds its input may have left by itself.
+        // A server that reacts to its closed input may have exited by itself.
         if mode != "echo" {
             assert_eq!(report.containers.len(), 1, "{mode}: {report:?}");
         }
@@ -452,7 +453,7 @@ async fn a_real_container_is_swept() {
     other.containment.all_gone().await;
 }
 
-/// A container of another instance, which is nobody's business.
+/// A container of another instance, which must be left alone.
 async fn bystander(engine: &[String], other: &Place) -> switchboard_contain::Contained {
     let launch = real(engine, other, "echo");
     let mut contained = other.containment.launch(&launch).await.unwrap();

@@ -1,4 +1,4 @@
-//! Starting servers: what they are given, what they are not, and why one did not start.
+//! Starting servers: what they inherit, what they do not, and the reasons for failures.
 
 use std::{
     fs,
@@ -18,9 +18,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::support::{Place, fixture, started};
 
 #[tokio::test]
-async fn a_server_is_given_its_pipes_and_nothing_else() {
+async fn server_gets_its_pipes_and_nothing_else() {
     let place = Place::new();
-    // What this program itself was handed by mistake must not be handed on.
+    // Descriptors that this program inherited by mistake must not be passed on.
     let leaked = rustix::io::dup(fs::File::open("/dev/null").unwrap()).unwrap();
     let dir = fs::canonicalize(place.ledger()).unwrap();
     let server = place.server("show").env("SHOWN", "a=b c").cwd(&dir);
@@ -39,7 +39,7 @@ async fn a_server_is_given_its_pipes_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn every_start_has_a_marker_of_its_own() {
+async fn every_start_has_its_own_marker() {
     let place = Place::new();
     let mut seen = Vec::new();
     for _ in 0..2 {
@@ -78,12 +78,12 @@ async fn environment_and_directory_are_not_inherited() {
     };
     assert_eq!((a, path), ("A=1", "PATH=/usr/bin:/bin"));
     assert_eq!(parts.next(), Some("/\n"));
-    // Nor is there anything to read from its parent.
+    // The environment of its parent reveals nothing either.
     assert_eq!(parts.next(), Some(&*format!("{marker}\n/\n")));
 }
 
 #[tokio::test]
-async fn signals_are_as_a_program_expects_them() {
+async fn server_starts_with_default_signals() {
     let place = Place::new();
     let launch = Launch::program("grep", "grep").args(["Sig[IB]", "/proc/self/status"]);
     let mut contained = place.containment.launch(&launch).await.unwrap();
@@ -93,14 +93,14 @@ async fn signals_are_as_a_program_expects_them() {
         .lines()
         .map(|line| line.split_once('\t').unwrap())
         .map(|(name, mask)| (name, u64::from_str_radix(mask, 16).unwrap()))
-        // Those above are the C library's own, and cannot be set.
+        // Higher signals are the C library's own, and cannot be set.
         .map(|(name, mask)| (name, mask & 0x7fff_ffff))
         .collect();
     assert_eq!(masks, [("SigBlk:", 0), ("SigIgn:", 0)]);
 }
 
 #[tokio::test]
-async fn a_terminal_does_not_reach_it() {
+async fn terminal_signals_do_not_reach_the_server() {
     let place = Place::new();
     let contained = place.launch("echo").await;
     let stat = |pid: i32| {
@@ -116,7 +116,7 @@ async fn a_terminal_does_not_reach_it() {
     assert_eq!(stat(guard), (guard, guard));
     assert_eq!(stat(server), (server, guard));
     assert_ne!(own.1, guard);
-    // And whoever asks the guard to leave asks in vain.
+    // The guard does not react to requests to exit.
     let pid = rustix::process::Pid::from_raw(guard).unwrap();
     for signal in [
         rustix::process::Signal::INT,
@@ -134,7 +134,7 @@ async fn a_terminal_does_not_reach_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_is_noticed() {
+async fn exit_of_the_server_is_reported() {
     let place = Place::new();
     let launch = Launch::program("sh", "sh").args(["-c", "exit 7"]);
     let mut contained = place.containment.launch(&launch).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_server_that_ends_is_noticed() {
 }
 
 #[tokio::test]
-async fn each_step_is_told() {
+async fn every_step_is_reported() {
     let place = Place::new();
     let contained = place.launch("stubborn").await;
     drop(contained.stdin);
@@ -176,7 +176,7 @@ async fn each_step_is_told() {
 }
 
 #[tokio::test]
-async fn why_it_did_not_start_is_told() {
+async fn reason_for_a_failed_start_is_reported() {
     let place = Place::new();
     let file = |name: &str, mode: u32, text: &str| {
         let path = place.path(name);
@@ -246,7 +246,7 @@ async fn why_it_did_not_start_is_told() {
         .unwrap_err();
     assert!(matches!(error, LaunchError::Guard { .. }), "{error}");
     assert!(!error.is_permanent());
-    // A program that knows nothing of guards.
+    // A program that is not a guard.
     let deaf = place.containment.clone().guard_program("/bin/true");
     let error = deaf
         .launch(&Launch::program("k", "true"))
@@ -257,14 +257,14 @@ async fn why_it_did_not_start_is_told() {
     assert_eq!(place.records(), 0);
 }
 
-/// A program of this text.
+/// Writes an executable file with this content.
 fn program(file: &Path, text: &str) {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(file, text).unwrap();
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Everything that a server writes.
+/// Everything that a server writes to its standard output.
 async fn written(place: &Place, launch: &Launch) -> String {
     let mut contained = place.containment.launch(launch).await.unwrap();
     let mut written = String::new();
@@ -283,7 +283,7 @@ async fn file_that_is_found_is_the_one_started() {
         )
     };
     program(&place.path("p2/tool"), "#!/bin/sh\necho second\n");
-    // What the system would pass over for the next directory.
+    // Files that the system would skip in favour of the next directory.
     program(&place.path("script/tool"), "#!/nonexistent/interp -x\n");
     program(&place.path("windows/tool"), "#!/bin/sh\r\n");
     program(&place.path("interp/data"), "");
@@ -312,12 +312,12 @@ async fn file_that_is_found_is_the_one_started() {
         assert_eq!(*failure, expected, "{first}");
         assert!(error.to_string().contains(says), "{error}");
     }
-    // A file that is no program is passed over, also by `find_program`.
+    // A file that is not executable is skipped, also by `find_program`.
     fs::create_dir(place.path("plain")).unwrap();
     fs::write(place.path("plain/tool"), "#!/bin/sh\necho first\n").unwrap();
     let launch = Launch::program("a", "tool").env("PATH", path("plain"));
     assert_eq!(written(&place, &launch).await, "second\n");
-    // And a relative directory leads nowhere.
+    // A relative directory is ignored.
     let launch = Launch::program("a", "tool").env("PATH", "p2:");
     let launch = launch.cwd(place.path(""));
     assert!(place.containment.launch(&launch).await.is_err());
@@ -332,7 +332,7 @@ async fn program_sees_the_name_it_was_given() {
     assert_eq!(written(&place, &launch).await, "sh\n");
     let launch = Launch::program("a", "/bin/sh").args(shown);
     assert_eq!(written(&place, &launch).await, "/bin/sh\n");
-    // A shim finds itself under its own path, not under that of the file it is linked to.
+    // A shim sees its own path, not that of the file it is linked to.
     program(&place.path("real/shim"), "#!/bin/sh\necho \"$0\"\n");
     fs::create_dir(place.path("links")).unwrap();
     let link = place.path("links/tool");
@@ -342,7 +342,7 @@ async fn program_sees_the_name_it_was_given() {
         written(&place, &launch).await,
         format!("{}\n", link.display())
     );
-    // The file may be given beside the name.
+    // The file may be set in addition to the name.
     let launch = Launch::program("a", "other").file(&link);
     assert_eq!(
         written(&place, &launch).await,
@@ -351,12 +351,12 @@ async fn program_sees_the_name_it_was_given() {
 }
 
 #[tokio::test]
-async fn a_launch_given_up_leaves_nobody() {
+async fn dropped_launch_leaves_no_process() {
     let place = Place::new();
     for _ in 0..10 {
         let server = place.server("stubborn");
         let mut launching = Box::pin(place.containment.launch(&server));
-        // The guard is on its way.
+        // The guard is starting.
         assert!(futures_poll(&mut launching).await);
         drop(launching);
     }
@@ -366,14 +366,14 @@ async fn a_launch_given_up_leaves_nobody() {
     assert_eq!(place.records(), 0);
 }
 
-/// Whether it is still pending after one look.
+/// Polls once. Returns `true` if the future is still pending.
 async fn futures_poll(future: &mut (impl Future + Unpin)) -> bool {
     poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx).is_pending()))
         .await
 }
 
 #[test]
-fn a_runtime_that_ends_leaves_nobody() {
+fn runtime_shutdown_leaves_no_process() {
     let place = Place::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -386,9 +386,9 @@ fn a_runtime_that_ends_leaves_nobody() {
 }
 
 #[tokio::test]
-async fn orphans_that_end_are_looked_after() {
+async fn orphans_that_exit_are_reaped() {
     let place = Place::new();
-    // Each `true` is orphaned at once, and ends as a child of the guard.
+    // Each `true` is orphaned at once, and exits as a child of the guard.
     let orphans = "for i in 1 2 3 4 5 6 7 8; do sh -c 'true &'; done; echo ready; cat";
     let launch = Launch::program(&place.tag, "sh").args(["-c", orphans]);
     let mut contained = place.containment.launch(&launch).await.unwrap();
@@ -403,7 +403,7 @@ async fn orphans_that_end_are_looked_after() {
 }
 
 #[tokio::test]
-async fn a_full_ledger_does_not_keep_a_server_from_starting() {
+async fn server_starts_without_a_writable_record() {
     let place = Place::new();
     fs::remove_dir(place.ledger()).unwrap();
     let contained = place.launch("echo").await;
@@ -417,7 +417,7 @@ async fn a_full_ledger_does_not_keep_a_server_from_starting() {
 }
 
 #[tokio::test]
-async fn the_record_tells_who_lives() {
+async fn record_identifies_guard_and_server() {
     let place = Place::new();
     let contained = place.launch("echo").await;
     let file = fs::read_dir(place.ledger())
@@ -439,7 +439,7 @@ async fn the_record_tells_who_lives() {
 }
 
 #[test]
-fn nobody_is_a_guard_by_hand() {
+fn guard_refuses_to_run_by_hand() {
     let output = Command::new(fixture())
         .arg(GUARD_ARGUMENT)
         .stdin(Stdio::null())

@@ -1,6 +1,7 @@
-//! Telling the processes and sockets of servers from those of others.
+//! Distinguishing the processes and sockets of servers from those of others.
 //!
-//! A gateway of its own judges, so that this process is one of the others.
+//! The gateway under test is a process of its own, so that this process counts as one of the
+//! others.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -66,13 +67,13 @@ impl Judge {
         self.ask(&format!("process {pid}"))
     }
 
-    /// The process that has the socket of the server, which it says itself.
+    /// The process that has the server's socket. The server reports the inode.
     fn of_server(&mut self) -> String {
         let inode = self.inode;
         self.of_socket(inode)
     }
 
-    /// The number in `server PID`.
+    /// The PID in `server PID`.
     fn server(&mut self) -> u32 {
         let said = self.of_server();
         said.strip_prefix("server ").expect(&said).parse().unwrap()
@@ -89,7 +90,7 @@ impl Drop for Judge {
     }
 }
 
-/// A process that this one started, which ends with the test.
+/// A process that the test started, and that ends with it.
 struct Ours(Child);
 
 impl Ours {
@@ -150,12 +151,12 @@ fn hidden_socket_of_server_is_not_outside() {
 }
 
 #[test]
-fn socket_shared_with_server_is_the_servers() {
+fn socket_shared_with_server_belongs_to_server() {
     let mut judge = Judge::with_server("open");
     let server = judge.server();
     let pid = Pid::from_raw(i32::try_from(server).unwrap()).unwrap();
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
-    // The first that it opened.
+    // The first descriptor that the server opened.
     let shared = pidfd_getfd(&pidfd, 3, PidfdGetfdFlags::empty()).unwrap();
     assert_eq!(rustix::fs::fstat(&shared).unwrap().st_ino, judge.inode);
     assert_eq!(judge.of_server(), format!("server {server}"));
@@ -178,7 +179,7 @@ fn marked_process_belongs_to_server() {
 }
 
 #[test]
-fn process_is_told_by_its_ancestors() {
+fn process_is_classified_by_its_ancestors() {
     let mut judge = Judge::with_server("open");
     let server = judge.server();
     judge.ask("now");
@@ -194,11 +195,11 @@ fn process_is_told_by_its_ancestors() {
 }
 
 #[test]
-fn process_that_started_later_is_not_meant() {
+fn process_with_a_reused_pid_is_unknown() {
     let mut judge = Judge::with_server("open");
     judge.ask("now");
     let first = Ours::sleeping();
-    // The clock of the kernel is coarse.
+    // The kernel's clock is coarse.
     let later = (0..10_000)
         .map(|_| Ours::sleeping())
         .find(|one| one.started() > first.started())

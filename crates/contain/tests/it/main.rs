@@ -1,4 +1,4 @@
-//! Process trees from the outside: real processes, real signals, and nobody left at the end.
+//! Process trees from the outside: real processes and signals, and no process left at the end.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Whoever dies, and however a server behaves: nobody is left.
+//! No process is left, no matter which one dies and how a server behaves.
 
 use std::{
     io::{BufRead, BufReader},
@@ -10,7 +10,7 @@ use switchboard_contain::{Rung, Step, Sweep};
 
 use super::support::{LADDER, PATIENT, Place, fixture, is_guard, ladder_to, sigkill};
 
-/// How servers behave, and the rung it takes to stop each.
+/// The behaviours of servers, and the rung that stops each.
 const MODES: [(&str, Rung); 10] = [
     ("echo", Rung::Close),
     ("deaf", Rung::Term),
@@ -24,12 +24,12 @@ const MODES: [(&str, Rung); 10] = [
     ("comet", Rung::Kill),
 ];
 
-/// Those of which nobody but their guard knows: a daemon that has thrown away its environment, and one that is gone
+/// Servers that only their guard can find: a daemon that has discarded its environment, and one that exits
 /// before it is seen.
 const UNSEEN: [&str; 2] = ["scrubbed", "comet"];
 
 #[tokio::test]
-async fn stopping_leaves_nobody() {
+async fn stopping_leaves_no_process() {
     for (mode, rung) in MODES {
         let place = Place::new();
         let contained = place.launch(mode).await;
@@ -48,7 +48,7 @@ async fn stopping_leaves_nobody() {
             Rung::Kill => LADDER.close + LADDER.term,
         };
         assert!(took >= least, "{mode}: {took:?}");
-        // The record and the guard go with the last of them.
+        // The record and the guard disappear with the last process.
         assert_eq!(place.records(), 0, "{mode}");
         place.containment.all_gone().await;
         place.assert_empty(mode);
@@ -56,7 +56,7 @@ async fn stopping_leaves_nobody() {
 }
 
 #[tokio::test]
-async fn killing_leaves_nobody() {
+async fn killing_leaves_no_process() {
     for (mode, _) in MODES {
         let place = Place::new();
         let contained = place.launch_with(mode, PATIENT).await;
@@ -69,7 +69,7 @@ async fn killing_leaves_nobody() {
 }
 
 #[tokio::test]
-async fn dropping_the_handle_leaves_nobody() {
+async fn dropping_the_handle_leaves_no_process() {
     for (mode, rung) in MODES {
         let place = Place::new();
         let contained = place.launch_with(mode, ladder_to(rung)).await;
@@ -82,7 +82,7 @@ async fn dropping_the_handle_leaves_nobody() {
 }
 
 #[tokio::test]
-async fn a_kill_cuts_a_stop_short() {
+async fn kill_cuts_a_stop_short() {
     let place = Place::new();
     let contained = place.launch("stubborn").await;
     contained.handle.stop(PATIENT);
@@ -92,7 +92,7 @@ async fn a_kill_cuts_a_stop_short() {
 }
 
 #[tokio::test]
-async fn a_killed_guard_leaves_nobody() {
+async fn killed_guard_leaves_no_process() {
     for (mode, _) in MODES {
         if UNSEEN.contains(&mode) {
             continue;
@@ -108,14 +108,14 @@ async fn a_killed_guard_leaves_nobody() {
         place.assert_empty(mode);
         assert_eq!(place.records(), 0, "{mode}");
         assert!(place.steps.lock().unwrap().contains(&Step::GuardLost));
-        // Those that fell to this process have been looked after.
+        // Processes that became children of this one have been reaped.
         assert_eq!(zombies(guards[0]), 0, "{mode}");
         place.containment.all_gone().await;
     }
 }
 
 #[tokio::test]
-async fn a_guard_that_hangs_is_done_without() {
+async fn hanging_guard_is_replaced_by_the_gateway() {
     let place = Place::new();
     let contained = place.launch("stubborn").await;
     stop_process(place.guards()[0]);
@@ -128,7 +128,7 @@ async fn a_guard_that_hangs_is_done_without() {
 }
 
 #[test]
-fn a_killed_gateway_leaves_nobody() {
+fn killed_gateway_leaves_no_process() {
     for (mode, _) in MODES {
         let place = Place::new();
         let mut gateway = gateway(&place, mode);
@@ -141,7 +141,7 @@ fn a_killed_gateway_leaves_nobody() {
 }
 
 #[test]
-fn what_two_killed_leave_is_swept() {
+fn leftovers_of_killed_gateway_and_guard_are_swept() {
     for (mode, _) in MODES {
         if UNSEEN.contains(&mode) {
             continue;
@@ -150,7 +150,7 @@ fn what_two_killed_leave_is_swept() {
         let mut gateway = gateway(&place, mode);
         let guards = place.guards();
         assert_eq!(guards.len(), 1);
-        // The gateway first, but so fast that the guard does not see it.
+        // The gateway first, but the guard is stopped so that it does not notice.
         stop_process(guards[0]);
         gateway.kill().unwrap();
         gateway.wait().unwrap();
@@ -160,7 +160,7 @@ fn what_two_killed_leave_is_swept() {
         place.assert_empty(mode);
         assert_eq!(place.records(), 0, "{mode}");
         assert!(report.guarded.is_empty(), "{mode}: {report:?}");
-        // The server itself dies with its guard; others have to be found.
+        // The server itself dies with its guard; other processes have to be found.
         let ended: usize = report.swept.iter().map(|swept| swept.ended).sum();
         if matches!(mode, "setsid" | "daemon" | "member") {
             assert!(ended >= 1, "{mode}: {report:?}, {left:?}");
@@ -169,7 +169,7 @@ fn what_two_killed_leave_is_swept() {
 }
 
 #[test]
-fn a_guard_at_work_is_left_to_it() {
+fn sweep_waits_for_a_working_guard() {
     let place = Place::new();
     let mut gateway = gateway(&place, "stubborn");
     gateway.kill().unwrap();
@@ -181,7 +181,7 @@ fn a_guard_at_work_is_left_to_it() {
 }
 
 #[tokio::test]
-async fn what_a_server_leaves_behind_is_ended() {
+async fn leftovers_of_a_server_are_ended() {
     let place = Place::new();
     let contained = place.launch("quits").await;
     let status = contained.handle.exited().await;
@@ -212,7 +212,7 @@ fn gateway(place: &Place, mode: &str) -> Child {
     gateway
 }
 
-/// How many of a guard's session have ended and were not looked after by this process.
+/// The number of processes of a guard's session that exited and were not reaped by this process.
 fn zombies(session: i32) -> usize {
     let own = std::process::id().to_string();
     let session = session.to_string();

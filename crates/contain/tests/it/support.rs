@@ -1,4 +1,4 @@
-//! What the tests share: a place to launch from, ways to behave, and a look at who is left.
+//! Shared test helpers: an instance to launch from, server behaviours, and a check for remaining processes.
 
 use std::{
     fs,
@@ -17,19 +17,19 @@ use switchboard_test_support::{FOREVER_MS, until};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
-/// The fixture: the guard, and servers.
+/// The fixture program: the guard, and servers.
 pub(crate) fn fixture() -> &'static str {
     switchboard_test_support::fixture("contain_fixture")
 }
 
-/// Short, so that tests are.
+/// Short, so that the tests are fast.
 pub(crate) const LADDER: Ladder = Ladder {
     close: Duration::from_millis(300),
     term: Duration::from_millis(300),
 };
 
-/// A ladder on which only those rungs end that are to do nothing: a server that is slow to leave is not taken for one
-/// that does not.
+/// A ladder that times out only on the rungs that have no effect, so that a server that is slow to exit is
+/// not mistaken for one that does not.
 pub(crate) fn ladder_to(rung: Rung) -> Ladder {
     match rung {
         Rung::Own | Rung::Close => PATIENT,
@@ -41,13 +41,13 @@ pub(crate) fn ladder_to(rung: Rung) -> Ladder {
     }
 }
 
-/// A ladder that no test lives to climb.
+/// A ladder that outlasts every test.
 pub(crate) const PATIENT: Ladder = Ladder {
     close: Duration::from_millis(FOREVER_MS),
     term: Duration::from_millis(FOREVER_MS),
 };
 
-/// One test's own instance, with its records and all that was told.
+/// A test's own instance, with its records and reported steps.
 pub(crate) struct Place {
     pub(crate) tag: String,
     dir: TempDir,
@@ -88,7 +88,7 @@ impl Place {
         self.dir.path().join(name)
     }
 
-    /// How a server in this mode is started: program and arguments.
+    /// The program and arguments of a server in this mode.
     pub(crate) fn command(&self, mode: &str) -> (String, Vec<String>) {
         let tag = &self.tag;
         let program = fixture();
@@ -108,12 +108,12 @@ impl Place {
             .ladder(LADDER)
     }
 
-    /// Launches a server, and waits until all of it is there.
+    /// Launches a server, and waits until all its processes run.
     pub(crate) async fn launch(&self, mode: &str) -> Contained {
         self.launch_with(mode, LADDER).await
     }
 
-    /// The same with a ladder for when its handle is dropped.
+    /// Does the same, with a ladder for the drop of its handle.
     pub(crate) async fn launch_with(&self, mode: &str, ladder: Ladder) -> Contained {
         let server = self.server(mode).ladder(ladder);
         let mut contained = self.containment.launch(&server).await.unwrap();
@@ -123,12 +123,11 @@ impl Place {
         contained
     }
 
-    /// Everyone who carries this test's tag: servers, their children, and guards.
+    /// All processes that carry this test's tag: servers, their children, and guards.
     pub(crate) fn people(&self) -> Vec<i32> {
         people(&self.tag)
     }
 
-    /// The guards.
     pub(crate) fn guards(&self) -> Vec<i32> {
         self.people()
             .into_iter()
@@ -136,14 +135,14 @@ impl Place {
             .collect()
     }
 
-    /// Checks that nobody is left now.
+    /// Asserts that no process is left now.
     #[track_caller]
     pub(crate) fn assert_empty(&self, what: &str) {
         let left: Vec<_> = self.people().into_iter().map(words).collect();
         assert!(left.is_empty(), "{what}: left: {left:?}");
     }
 
-    /// Waits until nobody is left.
+    /// Waits until no process is left.
     #[track_caller]
     pub(crate) fn until_empty(&self, what: &str) {
         until(&format!("{what}: nobody is left"), || {
@@ -156,7 +155,7 @@ impl Place {
     }
 }
 
-/// A test that fails leaves nobody either.
+/// Kills all remaining processes if the test fails.
 impl Drop for Place {
     fn drop(&mut self) {
         for pid in self
@@ -180,7 +179,7 @@ pub(crate) fn people(tag: &str) -> Vec<i32> {
         .collect()
 }
 
-/// The arguments of a process. Empty when it has ended.
+/// The arguments of a process. Empty if it has exited.
 pub(crate) fn words(pid: i32) -> String {
     read(format!("/proc/{pid}/cmdline"))
 }
@@ -198,7 +197,7 @@ fn read(path: String) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ")
 }
 
-/// Field 22: when a process started.
+/// Field 22: the start time of a process.
 pub(crate) fn started(pid: i32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();

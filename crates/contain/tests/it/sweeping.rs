@@ -1,4 +1,4 @@
-//! Records of the past: what is left is ended, and nobody else.
+//! Sweeps of old records: leftovers are ended, and other processes are left alone.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use switchboard_contain::{Engine, Sweep, SweepReport};
 
 use super::support::{Place, started};
 
-/// A process that has nothing to do with any of this.
+/// An unrelated process.
 struct Innocent(Child);
 
 impl Innocent {
@@ -51,7 +51,7 @@ fn boot() -> String {
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A pid that nobody has: above the largest there can be.
+/// A PID that no process has: it is above the maximum.
 const NOBODY: i32 = 1 << 30;
 
 fn record(place: &Place, leader: (i32, u64)) -> Value {
@@ -101,7 +101,7 @@ fn engine_of_a_retired_server_needs_a_record() {
 }
 
 #[test]
-fn a_recycled_pid_is_never_signalled() {
+fn reused_pid_is_never_signalled() {
     let place = Place::new();
     let mut innocent = Innocent::new();
     let pid = innocent.pid();
@@ -111,7 +111,7 @@ fn a_recycled_pid_is_never_signalled() {
         assert!(innocent.lives());
         assert_eq!(place.records(), 0);
     }
-    // To show that only the time has kept it alive.
+    // The same record with the right start time: only the time kept the process alive.
     write(&place, &record(&place, (pid, started(pid))));
     let report = sweep(&place);
     assert_eq!(report.swept[0].ended, 1);
@@ -120,10 +120,11 @@ fn a_recycled_pid_is_never_signalled() {
 }
 
 #[test]
-fn a_group_of_another_session_is_not_ours() {
+fn group_of_another_session_is_left_alone() {
     let place = Place::new();
     let mut innocent = Innocent::new();
-    // Somebody of this very group, but the leader of the record is long dead, and so is the session.
+    // The process leads a group of that ID, but the leader and the session of the record are long
+    // gone.
     let mut record = record(&place, (innocent.pid(), 1));
     record["guard"]["pid"] = NOBODY.into();
     write(&place, &record);
@@ -132,7 +133,7 @@ fn a_group_of_another_session_is_not_ours() {
 }
 
 #[test]
-fn another_boot_is_long_past() {
+fn records_of_another_boot_are_removed() {
     let place = Place::new();
     let mut innocent = Innocent::new();
     let mut record = record(&place, (innocent.pid(), started(innocent.pid())));
@@ -146,7 +147,7 @@ fn another_boot_is_long_past() {
 }
 
 #[test]
-fn what_is_no_record_signals_nobody() {
+fn invalid_record_signals_no_process() {
     let place = Place::new();
     let mut innocent = Innocent::new();
     let good = record(&place, (innocent.pid(), started(innocent.pid())));
@@ -177,12 +178,12 @@ fn what_is_no_record_signals_nobody() {
         assert!(innocent.lives(), "{text}");
         assert_eq!(place.records(), 0, "{text}");
     }
-    // One that would keep a reader waiting for ever.
+    // A pipe, which would block a reader forever.
     let pipe = place.ledger().join("pipe.json");
     mkfifoat(CWD, &pipe, Mode::RWXU).unwrap();
     assert_eq!(sweep(&place).damaged, 1);
     assert!(!pipe.exists());
-    // And what is not ours is not touched.
+    // Unrelated files are left alone.
     let letter = place.ledger().join("letter.txt");
     fs::write(&letter, "dear").unwrap();
     assert_eq!(sweep(&place), SweepReport::default());
@@ -190,22 +191,22 @@ fn what_is_no_record_signals_nobody() {
 }
 
 #[test]
-fn there_may_be_no_records_at_all() {
+fn missing_directory_of_records_is_fine() {
     let place = Place::new();
     fs::remove_dir(place.ledger()).unwrap();
     assert_eq!(sweep(&place), SweepReport::default());
 }
 
 #[tokio::test]
-async fn a_guard_that_lives_is_left_alone() {
+async fn living_guard_is_left_alone() {
     let place = Place::new();
     let other = Place::new();
     let contained = place.launch("echo").await;
     let (ledger, instance) = (place.ledger(), other.instance());
-    // Seen by another instance, which has the same records.
+    // Seen by another instance that shares the records.
     let report = Sweep::new(&ledger, instance).run().unwrap();
     assert_eq!(report.guarded, [place.tag.as_str()]);
-    // And by the same, which waits for it, but not for ever.
+    // Seen by the same instance, which waits for it, but not forever.
     let report = Sweep::new(&ledger, place.instance())
         .patience(Duration::from_millis(50))
         .run()

@@ -9,12 +9,12 @@ use switchboard_store::{Store, StoreError, memory::Salvaged};
 
 use crate::model::Models;
 
-/// A memory that no value of this type can be.
+/// A memory that cannot exist.
 #[derive(Debug)]
 pub enum Host {}
 
 impl Host {
-    /// No memory: this build has none.
+    /// Returns `None`: this build has no memory.
     pub fn new(_: Store, _: &Config, _: Arc<Models>) -> Option<Self> {
         None
     }

@@ -12,22 +12,22 @@ use tokio::{sync::Mutex, time::timeout};
 
 use crate::model::Models;
 
-/// So many messages wait for it, and for the gateway: what it is given at a time, and some more.
+/// The most messages that wait in each direction: its concurrency limit, and some more.
 const DEPTH: usize = 128;
 
-/// The memory, and how it is connected to.
+/// The memory, and the way to connect to it.
 #[derive(Debug)]
 pub struct Host {
     memory: Memory,
     models: Arc<Models>,
-    /// Which model is wanted.
+    /// The configured model.
     wanted: Arc<ArcSwap<Embeddings>>,
-    /// Held while a damaged file is mended.
+    /// Held while a damaged file is repaired.
     mending: Arc<Mutex<()>>,
 }
 
 impl Host {
-    /// The memory over this store; `None` in a build without it.
+    /// Creates the memory on this store; `None` in a build without it.
     pub fn new(store: Store, config: &Config, models: Arc<Models>) -> Option<Self> {
         let wanted = Arc::new(ArcSwap::from_pointee(config.search.embeddings.clone()));
         let (source, best) = (Arc::clone(&models), Arc::clone(&wanted));
@@ -43,7 +43,7 @@ impl Host {
         })
     }
 
-    /// Connects to the memory as to any other server.
+    /// Connects to the memory like to any other server.
     pub(crate) fn connector(&self) -> Connector {
         let (connector, connections) = Connector::new(DEPTH);
         let serving = self.memory.clone().serve(connections);
@@ -61,7 +61,7 @@ impl Host {
             let fetching = async {
                 loop {
                     let pause = models.fetch(&wanted.load_full()).await;
-                    // Something else may be wanted by then.
+                    // The configuration may have changed by then.
                     let changed = wishes.changed();
                     let is_over = match pause {
                         Some(pause) => timeout(pause, changed)
@@ -83,11 +83,11 @@ impl Host {
         connector
     }
 
-    /// Brings back what can be read of a damaged file, or begins without it.
+    /// Recovers the readable part of a damaged file, or starts without it.
     pub async fn repair(&self, discard: bool) -> Result<Salvaged, StoreError> {
         let memory = self.memory.clone();
         let one_at_a_time = Arc::clone(&self.mending);
-        // On its own, so that it is carried through even if whoever asked for it leaves.
+        // A task of its own, so that the repair completes even if the caller disconnects.
         let mending = tokio::spawn(async move {
             let _alone = one_at_a_time.lock().await;
             if discard {
@@ -99,12 +99,12 @@ impl Host {
         mending.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// What is wrong with it, that is not wrong with the store as a whole, and what to do.
+    /// A problem of the memory that does not affect the whole store, and the advice for it.
     pub fn problem(&self) -> Option<(Arc<str>, Arc<str>)> {
         self.memory.problem()
     }
 
-    /// The configuration has changed.
+    /// Applies a new configuration.
     pub fn set(&self, config: &Config) {
         self.memory.set(settings(config));
         self.wanted
@@ -120,7 +120,7 @@ fn settings(config: &Config) -> Settings {
     }
 }
 
-/// The definitions that merged views list of the memory in place of all its tools.
+/// The definitions that merged views list instead of all tools of the memory.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "builds without the memory have none"
@@ -129,7 +129,7 @@ pub(super) fn compact() -> Option<&'static [Raw]> {
     Some(&switchboard_memory::offers().compact)
 }
 
-/// The memory's definitions, known without asking it.
+/// The snapshot of the memory's definitions, which are known without a connection.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "builds without the memory have none"

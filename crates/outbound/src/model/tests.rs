@@ -1,4 +1,4 @@
-//! Models in folders and behind addresses, and who is given which.
+//! Models in folders and at URLs, and the selection among them.
 
 use std::{fs, io::ErrorKind, sync::atomic::AtomicUsize, sync::atomic::Ordering::Relaxed};
 
@@ -13,7 +13,7 @@ use super::*;
 
 const PIECES: [&str; 5] = ["[UNK]", "[CLS]", "[SEP]", "read", "file"];
 
-/// Writes a model of one layer and four dimensions into a folder.
+/// Writes a model with one layer and four dimensions into a folder.
 fn write_model(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let config = json!({
@@ -86,7 +86,7 @@ fn failure() -> ModelError {
 }
 
 #[test]
-fn without_files_the_built_in_one_is_the_best() {
+fn built_in_model_is_the_default() {
     let home = tempfile::tempdir().unwrap();
     let models = models(&home);
     assert!(models.best(&Embeddings::Off).is_none());
@@ -98,7 +98,7 @@ fn without_files_the_built_in_one_is_the_best() {
 }
 
 #[test]
-fn whoever_asks_is_given_the_same_model() {
+fn all_callers_share_one_model() {
     let home = tempfile::tempdir().unwrap();
     let models = models(&home);
     write_model(&home.path().join("models").join(fetch::MINILM));
@@ -120,7 +120,7 @@ fn whoever_asks_is_given_the_same_model() {
 }
 
 #[test]
-fn changes_are_told_and_another_model_is_given() {
+fn changes_are_announced_and_change_the_model() {
     let home = tempfile::tempdir().unwrap();
     let models = models(&home);
     let own = home.path().join("own");
@@ -129,14 +129,14 @@ fn changes_are_told_and_another_model_is_given() {
     let mut changes = models.changes();
     let model = models.best(&settings).unwrap();
     assert!(model.is_sentences());
-    // That it was read is no news: whoever asks is given it.
+    // Reading it is not a change: every caller gets it.
     assert!(!changes.has_changed().unwrap());
 
     models.failed(&model, &failure());
     assert!(changes.has_changed().unwrap());
     changes.borrow_and_update();
     assert!(!models.best(&settings).unwrap().is_sentences());
-    // What is used no more cannot fail any more.
+    // A model that is no longer used cannot fail again.
     models.failed(&model, &failure());
     assert!(!changes.has_changed().unwrap());
 
@@ -147,7 +147,7 @@ fn changes_are_told_and_another_model_is_given() {
 }
 
 #[test]
-fn a_model_that_others_use_is_not_coming_to_a_search_that_nobody_has_begun() {
+fn loaded_model_is_not_pending_without_search() {
     let home = tempfile::tempdir().unwrap();
     let models = models(&home);
     write_model(&home.path().join("models").join(fetch::MINILM));
@@ -158,7 +158,7 @@ fn a_model_that_others_use_is_not_coming_to_a_search_that_nobody_has_begun() {
     assert!(matches!(state(Some(&built_in)), PartState::Initializing));
 }
 
-/// Serves the files of a folder; counts the requests.
+/// Serves the files of a folder, and counts the requests.
 async fn serve(folder: PathBuf) -> (Embeddings, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -192,7 +192,7 @@ async fn serve(folder: PathBuf) -> (Embeddings, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn a_model_is_fetched_once_with_its_prompts_if_it_has_any() {
+async fn model_is_fetched_once_with_optional_prompts() {
     let mut prints = Vec::new();
     for prompts in [None, Some(r#"{"prompts": {"query": "read "}}"#)] {
         let home = tempfile::tempdir().unwrap();
@@ -218,7 +218,7 @@ async fn a_model_is_fetched_once_with_its_prompts_if_it_has_any() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_fetched_is_left_alone_for_a_while() {
+async fn failed_download_is_retried_after_a_pause() {
     let home = tempfile::tempdir().unwrap();
     let models = models(&home);
     let (settings, count) = serve(home.path().join("nothing")).await;
@@ -240,7 +240,7 @@ async fn what_cannot_be_fetched_is_left_alone_for_a_while() {
     assert_eq!(models.fetch(&settings).await, Some(FETCH_PAUSE * 4));
     assert_eq!(count.load(Relaxed), 2);
 
-    // Whoever changes the settings does not wait.
+    // A change of settings resets the pause.
     models.pardon();
     assert_eq!(models.fetch(&settings).await, Some(first));
     assert_eq!(count.load(Relaxed), 3);

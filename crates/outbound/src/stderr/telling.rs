@@ -1,25 +1,25 @@
-//! The line of standard error that says why a server ended.
+//! Finds the line of standard error that explains the end of a server.
 //!
-//! The last lines of a program that failed are often the rest of a stack trace or of a printed object. The reason
-//! stands above them.
+//! The last lines of a failed program are often the rest of a stack trace or of a printed object. The reason
+//! precedes them.
 
-/// How much a line looks like a reason.
+/// The likelihood that a line is a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     /// A stack frame, punctuation, or anything else.
     Nothing,
-    /// A word of failure somewhere in it.
+    /// A word of failure somewhere in the line.
     Mention,
-    /// A log line of an error, or a well-known cause.
+    /// A log line of level error, or a well-known cause.
     Cause,
-    /// An error by its name, such as `ValueError: …` or `error: …`.
+    /// A named error, such as `ValueError: …` or `error: …`.
     Error,
 }
 
-/// The lines after a reason that may belong to it.
+/// The most lines after a reason that may belong to it.
 const MORE_LINES: usize = 2;
 
-/// The names of errors of the system that programs print.
+/// The names of system errors that programs print.
 const SYSTEM_ERRORS: [&str; 11] = [
     "EACCES",
     "EADDRINUSE",
@@ -62,10 +62,10 @@ const MENTIONS: [&str; 9] = [
     "cannot",
 ];
 
-/// The most telling of some lines, and what belongs to it. Without one, `None`.
+/// The line that most likely is the reason, and the lines that belong to it; `None` if there is none.
 pub(super) fn telling<'a>(lines: &[&'a str]) -> Option<Vec<&'a str>> {
     let weighed = lines.iter().map(|line| weight(line)).enumerate();
-    // The last of those that weigh the same: programs wrap errors, and end with the outermost.
+    // The last of equal weight: programs wrap errors, and print the outermost one last.
     let (at, weight) = weighed.max_by_key(|(_, weight)| *weight)?;
     if weight == Weight::Nothing {
         return None;
@@ -78,7 +78,7 @@ pub(super) fn telling<'a>(lines: &[&'a str]) -> Option<Vec<&'a str>> {
     Some(all.map(str::trim).collect())
 }
 
-/// Whether a line says anything.
+/// Tests if a line contains any text.
 pub(super) fn says_something(line: &str) -> bool {
     line.contains(char::is_alphanumeric)
 }
@@ -104,7 +104,7 @@ fn weight(line: &str) -> Weight {
     }
 }
 
-/// A line without the lines that groups of exceptions are drawn with.
+/// A line without the characters that exception groups are drawn with.
 fn undrawn(line: &str) -> &str {
     match line.trim_start() {
         drawn if drawn.starts_with(['|', '+', '│', '╰', '×']) => {
@@ -114,7 +114,7 @@ fn undrawn(line: &str) -> &str {
     }
 }
 
-/// Lines that tell where, and not what.
+/// Tests if a line gives a location rather than a reason.
 fn is_noise(text: &str) -> bool {
     let text = text.trim();
     let places = [
@@ -129,7 +129,7 @@ fn is_noise(text: &str) -> bool {
         || text.contains("complete log of this run")
 }
 
-/// Whether a line begins with the name of an error: `Error: …`, `a.b.ValueError: …`, `program: error: …`.
+/// Tests if a line begins with the name of an error: `Error: …`, `a.b.ValueError: …`, `program: error: …`.
 fn is_named(text: &str) -> bool {
     let is_name = |word: &str| {
         let word = word.trim_end_matches(|c: char| !c.is_alphanumeric());
@@ -149,7 +149,7 @@ fn is_named(text: &str) -> bool {
             && text.contains(':')
 }
 
-/// Whether a log line says that it is about an error.
+/// Tests if this is a log line of an error level.
 fn is_logged(text: &str) -> bool {
     let words = text
         .split(|c: char| !c.is_alphanumeric())
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn installers_are_quoted_where_they_say_why() {
+    fn reason_is_found_in_installer_output() {
         check(
             "npm error code E404\nnpm error 404 Not Found - GET https://registry.example/x - Not found\nnpm error 404\n\
              npm error A complete log of this run can be found in: /srv/.npm/_logs/debug-0.log",

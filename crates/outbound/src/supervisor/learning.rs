@@ -1,4 +1,4 @@
-//! Waiting for servers that have never been learnt: when a client lists, and when the last client leaves.
+//! Waits for servers that have never been listed: when a client lists, and when the last client leaves.
 
 use std::{
     sync::Arc,
@@ -13,13 +13,13 @@ use tokio::{
 use super::Supervisor;
 use crate::{start_throttle::StartThrottle, upstream::Upstream};
 
-/// How long servers that were never learnt are still started when the last client has left.
+/// Time for which servers that were never listed are still started after the last client has left.
 const LAST_STARTS: Duration = Duration::from_secs(10);
-/// How long those that have been started are waited for after that. Each has a limit of its own.
+/// Time to wait for the started servers after that. Each also has its own limit.
 const LAST_LESSONS: Duration = Duration::from_mins(2);
 
 impl Supervisor {
-    /// Waits for servers that have never been learnt: for a moment, and once for each.
+    /// Waits briefly for servers that have never been listed, once for each.
     pub async fn delay_list(&self) {
         let upstreams = self.all();
         let deps = &self.deps;
@@ -37,13 +37,14 @@ impl Supervisor {
         deps.first_contact.save_soon(deps.config.load_full());
         deps.start_throttle.hurry();
         for (upstream, until) in waits {
-            // One that takes longer is told of by a changed list.
+            // For a server that takes longer, clients are notified of a changed list.
             let _ = timeout_at(until.into(), upstream.met()).await;
         }
     }
 
-    /// The last client has left. Waits for servers that were never learnt and have not failed: for a while for all of
-    /// them, and longer for those that have been started by then. The [pace](crate::start_throttle) is paused afterwards.
+    /// Called when the last client has left. Waits for servers that were never listed and have not failed:
+    /// briefly for all of them, and longer for the ones that have been started by then. The
+    /// [throttle](crate::start_throttle) is paused afterwards.
     pub async fn last_lessons(&self) {
         let deps = &self.deps;
         let contact = &deps.first_contact;
@@ -73,8 +74,8 @@ impl Supervisor {
         }
     }
 
-    /// The gateway stops. Servers that were started to be learnt, and are not, come after the others next time: a few that
-    /// are slow do not keep clients that never stay from seeing the rest.
+    /// Called when the gateway stops. Servers that were started but not listed go last next time, so that a
+    /// few slow ones do not keep short-lived clients from seeing the rest.
     pub fn cut_off(&self) {
         let deps = &self.deps;
         let contact = &deps.first_contact;
@@ -87,8 +88,8 @@ impl Supervisor {
     }
 }
 
-/// Waits until there is no client, and the last lessons are over that no client and no new configuration interrupts. No
-/// server is started from then on.
+/// Waits until there is no client and `last_lessons` has completed without being interrupted by
+/// a client or a new configuration. No server is started from then on.
 pub async fn until_deserted<Lessons: Future<Output = ()>>(
     mut clients: watch::Receiver<usize>,
     mut applied: watch::Receiver<()>,
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn client_or_configuration_that_comes_late_has_servers_started_again() {
+    async fn late_client_or_configuration_resumes_starts() {
         let start_throttle = StartThrottle::default();
         let (clients, applied) = (watch::Sender::new(1), watch::Sender::new(()));
         let lessons = std::cell::Cell::new(0);

@@ -1,16 +1,16 @@
-//! The key of a server's entry that may have to be changed, by the way in which its start failed.
+//! Advice about the setting to change, derived from the reason of a failed start.
 
 use switchboard_client::NO_HANDSHAKE;
 use switchboard_config::{Server, Transport};
 
-/// The names by which a server on this machine is reached, each with another one to try.
+/// The host names of this machine, each with an alternative to try.
 const LOOPBACK: [(&str, &str); 3] = [
     ("127.0.0.1", "localhost"),
     ("[::1]", "localhost"),
     ("localhost", "127.0.0.1"),
 ];
 
-/// What the TLS library finds wrong with a certificate, by the beginning of its word for it.
+/// Certificate errors of the TLS library, by the beginning of their text, and their explanations.
 const CERTIFICATES: [(&str, &str); 8] = [
     (
         "UnknownIssuer",
@@ -46,7 +46,7 @@ fn of_certificate(reason: &str) -> Option<String> {
     let known = CERTIFICATES
         .iter()
         .find(|(word, _)| found.starts_with(word));
-    // A word that is not listed is shown as it is.
+    // An unknown error is shown verbatim.
     let what = known.map_or_else(|| found.to_owned(), |(_, words)| (*words).to_owned());
     Some(format!(
         "{before}its certificate is refused: {what}; if it is one of your own, name a file with the authority's certificate in \
@@ -61,7 +61,7 @@ fn advice(reason: &str, server: &Server) -> Option<String> {
     let Transport::Remote(remote) = &server.transport else {
         return None;
     };
-    // Servers that guard against DNS rebinding answer to one name only.
+    // Servers with protection against DNS rebinding accept only one host name.
     let is_turned_away = reason.contains("HTTP 403") || reason.contains("HTTP 421");
     if !is_turned_away || reason.contains("wants credentials") {
         return None;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn certificates_are_spoken_of_in_words() {
+    fn certificate_errors_are_explained_in_words() {
         let said = |found: &str| of_certificate(&format!("cannot connect: {CERTIFICATE}{found}"));
         for (found, words) in [
             ("UnknownIssuer", "not known here; if"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_names_what_to_change() {
+    fn advice_names_the_setting_to_change() {
         let refused = "the server refused the connection: `initialize` to x: HTTP 403 Forbidden";
         let wanted = "the server wants credentials: `initialize` to x: HTTP 403 Forbidden";
         for (entry, reason, expected) in [

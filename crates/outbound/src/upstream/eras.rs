@@ -1,9 +1,10 @@
-//! The eras of the protocol that a server speaks, and its connection in the one that the first is not in.
+//! The protocol eras that a server supports, and its connection in the era that the first one is not in.
 //!
-//! A server that speaks both is spoken to in the era of the client that calls: what it asks while it works reaches a client
-//! of its own era as it is. The first call's era opens the first connection. A second one is opened when a client of
-//! the other era calls that can be asked, and ends with the server. It is an [`Upstream`] of its own, with a task
-//! that starts, judges and stops it; places, questions and what is watched are the server's.
+//! A server that supports both eras is called in the era of the client, so that its requests during a call
+//! reach a client of the same era unchanged. The first connection is opened in the era of the first call. A
+//! second one is opened when a client of the other era makes a call and can be asked, and is closed with the
+//! server. It is an [`Upstream`] of its own, with a task that starts, judges and stops it; the concurrency
+//! limit, questions and subscriptions are shared with the server.
 
 use std::{
     sync::{
@@ -20,12 +21,13 @@ use switchboard_config::Transport;
 use super::{Known, Upstream};
 use crate::live::Live;
 
-/// The eras in which a server does not answer, and the one that the first waiting call wants.
+/// The eras that a server does not support, and the era that the first waiting call prefers.
 #[derive(Debug, Default)]
 pub(super) struct Eras {
-    /// Those that the server does not speak, as it has shown.
+    /// The eras that the server has been shown not to support.
     refuted: [AtomicBool; 2],
-    /// Those in which it could not be reached, which may have other reasons: they are tried again in its next life.
+    /// The eras in which it could not be reached. That may have other reasons, so they are tried again in its
+    /// next run.
     unreached: [AtomicBool; 2],
     /// 0 is none.
     wished: AtomicU8,
@@ -34,12 +36,12 @@ pub(super) struct Eras {
 impl Eras {
     pub(super) fn new(known: Option<Era>) -> Self {
         let eras = Self::default();
-        // A server that is known as an older one was probed.
+        // A server that is known as legacy has been probed.
         eras.set_refuted(Era::Modern, known == Some(Era::Legacy));
         eras
     }
 
-    /// Whether the server has shown that it does not speak this era.
+    /// Tests if the server has been shown not to support this era.
     pub(super) fn is_refuted(&self, era: Era) -> bool {
         self.refuted[era as usize].load(Relaxed)
     }
@@ -48,7 +50,7 @@ impl Eras {
         self.refuted[era as usize].store(is_refuted, Relaxed);
     }
 
-    /// Whether the server is not to be asked in this era in its present life.
+    /// Tests if the server is not to be contacted in this era during its present run.
     pub(super) fn is_ruled_out(&self, era: Era) -> bool {
         self.is_refuted(era) || self.unreached[era as usize].load(Relaxed)
     }
@@ -57,7 +59,7 @@ impl Eras {
         self.unreached[era as usize].store(true, Relaxed);
     }
 
-    /// Nothing is known.
+    /// Forgets everything.
     pub(super) fn forget(&self) {
         for era in [Era::Legacy, Era::Modern] {
             self.set_refuted(era, false);
@@ -65,7 +67,7 @@ impl Eras {
         self.forget_unreached();
     }
 
-    /// A new life begins, in which both may be reached.
+    /// Begins a new run, in which both eras may be reached.
     pub(super) fn forget_unreached(&self) {
         for era in &self.unreached {
             era.store(false, Relaxed);
@@ -86,8 +88,8 @@ impl Eras {
 }
 
 impl Upstream {
-    /// The connection to take for a call in this era, if that is not the first one. Without a connection in that era the
-    /// first one is taken, and what differs is translated; `is_wanted` tells if that would lose something.
+    /// The connection to use for a call in this era, if it is not the first one. Without a connection in that
+    /// era, the first one is used, with translation; `is_wanted` tells if that would lose something.
     pub fn other_for(
         self: &Arc<Self>,
         era: Era,
@@ -98,18 +100,18 @@ impl Upstream {
             return None;
         }
         let other = self.other().filter(|other| other.era == Some(era));
-        // Where there is no connection at all the first one is opened in this era.
+        // If there is no connection at all, the first one is opened in this era.
         if first.is_none() {
             return other.filter(|other| other.live().is_some());
         }
-        // Whoever can do without it stays with the process that it has begun to work with.
+        // A client that does not need it stays with the process that it has started to work with.
         if !is_wanted() {
             return None;
         }
         other.or_else(|| self.open_other(era))
     }
 
-    /// Whether a connection in this era may be had.
+    /// Tests if a connection in this era is possible.
     pub fn may_speak(&self, era: Era) -> bool {
         let settings = self.settings.load();
         settings.revision.is_none()
@@ -117,15 +119,16 @@ impl Upstream {
             && !self.eras.is_ruled_out(era)
     }
 
-    /// Whether this is a second connection, in an era in which the server is not to be asked.
+    /// Tests if this is a second connection in an era in which the server is not to be contacted.
     pub(super) fn is_ruled_out(&self) -> bool {
         let first = self.of.as_ref().and_then(Weak::upgrade);
         let ruled_out = |first: Arc<Self>| self.era.is_some_and(|era| first.eras.is_ruled_out(era));
         first.is_some_and(ruled_out)
     }
 
-    /// A list of this second connection did not come, and was waited for since then. One that has never come in all the
-    /// time that lists have is not waited for again: the first connection is taken for the rest of the server's life.
+    /// Reports that a list of this second connection has not arrived, and since when it was waited for. If it
+    /// has never arrived within the time for lists, it is not waited for again: the first connection is used
+    /// for the rest of the server's run.
     pub(super) fn doubt_lists(&self, live: &Live, kind: Kind, since: Instant) {
         let first = self.of.as_ref().and_then(Weak::upgrade);
         let (Some(first), Some(era)) = (first, self.era) else {
@@ -141,13 +144,13 @@ impl Upstream {
         }
     }
 
-    /// The server's connections that are ready.
+    /// The ready connections of the server.
     pub fn lives(&self) -> impl Iterator<Item = Arc<Live>> {
         let other = self.other().and_then(|other| other.live());
         self.live().into_iter().chain(other)
     }
 
-    /// The server that this is the second connection of, or else this.
+    /// The server of this second connection, or else itself.
     pub(super) fn first(self: &Arc<Self>) -> Option<Arc<Self>> {
         match &self.of {
             None => Some(Arc::clone(self)),
@@ -155,7 +158,7 @@ impl Upstream {
         }
     }
 
-    /// The revision to offer at most, if that is settled.
+    /// The newest revision to offer, if it is fixed.
     pub(super) fn newest_revision(&self) -> Option<Revision> {
         let of_era = self.era.map(|era| match era {
             Era::Legacy => Revision::LATEST_LEGACY,
@@ -168,13 +171,14 @@ impl Upstream {
         self.other.lock().clone()
     }
 
-    /// Lets the second connection go, if it is of this era, or whatever it is. Calls under way on it are answered.
+    /// Detaches the second connection, if it is of this era or `era` is `None`. Its calls in flight are
+    /// answered.
     pub(super) fn close_other(&self, era: Option<Era>) -> Option<Arc<Self>> {
         let mut other = self.other.lock();
         other.take_if(|other| era.is_none() || other.era == era)
     }
 
-    /// Opens the second connection; `None` if the server is to end.
+    /// Opens the second connection; `None` if the server is stopping.
     fn open_other(self: &Arc<Self>, era: Era) -> Option<Arc<Self>> {
         let mut other = self.other.lock();
         if self.ending.load(Relaxed) {

@@ -1,8 +1,9 @@
-//! What the two connections of a server list.
+//! Combines the lists of the two connections of a server.
 //!
-//! Agents see what the first connection lists, and that is what people approve. The second changes none of it, so no list
-//! of one process lifts a hold that the other's has caused. It adds what only it has; what it defines otherwise, or does
-//! not list, is called on the first, and what only it has is called on it, whatever the era of the client.
+//! Agents see the lists of the first connection, and these are what the user approves. The second connection
+//! changes none of them, so a list of one process never lifts a hold that the other's has caused. It only
+//! adds the items that it alone has. Items that it defines differently or does not list are called on the
+//! first connection, and items that it alone has are called on it, regardless of the client's era.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -26,23 +27,24 @@ const KINDS: usize = Kind::ALL.len();
 #[derive(Debug, Default, Clone)]
 pub(super) struct Listing([BTreeMap<String, Raw>; KINDS]);
 
-/// The names, by kind, of what the server is known for from its second connection alone.
+/// The names, by kind, of the items that only the second connection lists.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Added([HashSet<String>; KINDS]);
 
-/// What a second connection lists in the way that the server is known for.
+/// The items of a second connection that match the server's known definitions.
 #[derive(Debug, Default)]
 pub(super) struct Agreement {
     same: [HashSet<String>; KINDS],
-    /// The names, by kind, of what only one of them lists or lists otherwise.
+    /// The names, by kind, of items that only one connection lists, or that the two define differently.
     other: [BTreeSet<String>; KINDS],
-    /// What only this connection lists.
+    /// The items that only this connection lists.
     alone: Added,
 }
 
 impl Upstream {
-    /// What a server is known to offer, with what its connections list now: the first, this, may just have been asked
-    /// again. What only the second lists comes and goes with it.
+    /// The known offers of a server, combined with the current lists of its connections. `learnt` are newly
+    /// fetched lists of the first connection, which is this one. Items that only the second lists come and go
+    /// with it.
     pub(super) fn combined(&self, known: Option<&Offers>, learnt: Option<Learnt>) -> Offers {
         let mut added = self.added.lock();
         let nothing = || Offers {
@@ -68,12 +70,12 @@ impl Upstream {
         }
     }
 
-    /// Compares what the connections list, once that has been judged.
+    /// Compares the lists of the connections after they have been judged.
     pub(super) async fn compare(self: &Arc<Self>) {
         let Some(second) = self.other() else { return };
         let (first, live_catalog) = (Arc::clone(self), Arc::clone(&self.deps.live_catalog));
         let comparing = tokio::task::spawn_blocking(move || {
-            // Whoever compares last has seen the last of both.
+            // The comparison that runs last sees the latest state of both.
             let added = first.added.lock();
             let known = live_catalog.offers(&first.name).unwrap_or_default();
             let agreement = Agreement {
@@ -84,11 +86,11 @@ impl Upstream {
             let has_added = added.0.iter().any(|names| !names.is_empty());
             first.has_added.store(has_added, Relaxed);
         });
-        // An error means that the runtime ends.
+        // An error means that the runtime is shutting down.
         let _ = comparing.await;
     }
 
-    /// The second connection, if only that lists one of these.
+    /// The second connection, if it alone lists one of these items.
     pub fn other_with(&self, items: &Items<'_>) -> Option<Arc<Self>> {
         if !self.has_added.load(Relaxed) {
             return None;
@@ -102,11 +104,11 @@ impl Upstream {
 }
 
 impl Listing {
-    /// These lists in the place of those before, and the others as they were.
+    /// Replaces the lists that were fetched, and keeps the others.
     pub(super) fn with(&self, learnt: Learnt) -> Self {
         let mut all = self.clone();
         for (kind, items) in learnt.into_lists() {
-            // Of two with one name the first counts, as it does where they are judged.
+            // Of two items with one name, the first counts, as in the judgement.
             let last_first = items.into_iter().rev();
             let named = last_first.filter_map(|item| Some((name_of(kind, &item)?, item)));
             all.0[kind as usize] = named.collect();
@@ -114,7 +116,7 @@ impl Listing {
         all
     }
 
-    /// What the first connection lists, with the items that only this one does, as long as the whole would be taken for a
+    /// Adds the items that only this connection lists to the lists of the first one, within the limits of a
     /// list.
     fn added_to(&self, mut own: Offers, added: &mut Added) -> Offers {
         for kind in Kind::ALL {
@@ -142,7 +144,7 @@ impl Listing {
             let (own, known) = (&self.0[kind as usize], known.list(kind));
             let other = &mut agreement.other[kind as usize];
             other.extend(own.keys().cloned());
-            // Of two with one name the first counts.
+            // Of two items with one name, the first counts.
             for item in known.iter().rev() {
                 let Some(name) = name_of(kind, item) else {
                     continue;
@@ -161,8 +163,8 @@ impl Listing {
 }
 
 impl Agreement {
-    /// Tests if an item is listed in the way that the server is known for. What neither lists may still be a resource, if
-    /// no template that makes it differs.
+    /// Tests if an item matches the server's known definition. A resource that neither connection lists is
+    /// accepted, unless a template that produces it differs.
     pub(super) fn covers(&self, kind: Kind, name: &str) -> bool {
         if self.same[kind as usize].contains(name) {
             return true;
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_added_as_long_as_the_whole_is_a_list() {
+    fn items_are_added_within_list_limits() {
         let items: Vec<Raw> = (0..20)
             .map(|n| {
                 let text = "x".repeat(BYTES_MAX / 8);
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn resource_of_a_template_that_differs_is_the_firsts() {
+    fn resource_of_a_differing_template_is_not_covered() {
         let template =
             |text: &str| Raw::parse(format!(r#"{{"uriTemplate":"{text}","name":"x"}}"#)).unwrap();
         let known = Offers {

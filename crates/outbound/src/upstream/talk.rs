@@ -1,5 +1,5 @@
-//! What passes between a server and the gateway beside calls: what it tells, what it is told, and what is
-//! asked of it for good.
+//! Communication with a server apart from calls: lists, notifications, and state that is restored on every
+//! new connection.
 
 use std::{
     sync::{Arc, LazyLock, atomic::Ordering::Relaxed},
@@ -28,19 +28,20 @@ use crate::{
     questions::UnderWay,
 };
 
-/// Whether a connection may be asked about something.
+/// The decision whether a connection may be used for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// It may.
     Yes,
     /// It has ended meanwhile.
     Ended,
-    /// The first connection is to be asked: this second one does not list it in the way that the server is known for.
+    /// The first connection has to be used: the definition on this second one does not match the server's
+    /// known definition.
     Elsewhere,
 }
 
 impl Upstream {
-    /// Somebody wants log messages from this level on, now and of every connection to come.
+    /// Requests log messages from this level on, now and on every future connection.
     pub async fn want_level(&self, level: LogLevel) {
         {
             let mut wanted = self.level.lock();
@@ -51,7 +52,7 @@ impl Upstream {
         }
     }
 
-    /// Whether the list of this kind is older than the server wants it to be.
+    /// Tests if the list of this kind is older than the server's lifetime for it.
     pub fn is_stale(&self, kind: Kind) -> bool {
         let told = |live: &Live| live.tells_changes(kind);
         self.live().is_some_and(|live| {
@@ -60,7 +61,7 @@ impl Upstream {
         })
     }
 
-    /// Asks for a list that is out of date, unless somebody else just has.
+    /// Fetches a stale list, unless another task just has.
     pub async fn refresh(self: &Arc<Self>, kind: Kind) {
         let _refreshing = self.refreshing.lock().await;
         let Some(live) = self.live().filter(|_| self.is_stale(kind)) else {
@@ -74,8 +75,8 @@ impl Upstream {
         }
     }
 
-    /// Notes which of these lists could not be had, and tells of what is new in that: a list that fails for one reason
-    /// again and again is told of once.
+    /// Records which of these lists could not be fetched, and reports new failures: a list that keeps failing
+    /// for the same reason is reported once.
     pub(super) fn note_lists(&self, lists: Lists, missing: &Missing) {
         let news = {
             let mut known = self.missing.lock();
@@ -103,14 +104,14 @@ impl Upstream {
         }
     }
 
-    /// The lists that could not be had when they were last asked for.
+    /// The lists whose last fetch failed.
     pub fn missing(&self) -> Missing {
         let missing = self.missing.lock();
         missing.clone()
     }
 
-    /// Why nobody can say if the server, which runs, has an item of this kind: the list could not be had. It is asked for
-    /// again.
+    /// The error if it is unknown whether the running server has an item of this kind, because its list could
+    /// not be fetched. The list is fetched again.
     pub fn lacks(&self, kind: Kind) -> Option<Error> {
         let mut missing = self.missing().into_iter();
         let (_, why) = missing.find(|(of, _)| *of == kind)?;
@@ -119,9 +120,8 @@ impl Upstream {
         Some(self.unlisted(why.within(UNREADABLE)))
     }
 
-    /// Whether this connection may be asked about these items: waits until the lists that they stand in
-    /// are judged, unless the server is always trusted, and refuses what is held back or was never
-    /// listed.
+    /// Decides if this connection may be used for these items: waits until their lists have been judged,
+    /// unless the server is always trusted, and rejects items that are held or were never listed.
     pub async fn admit(
         &self,
         live: &Live,
@@ -131,7 +131,7 @@ impl Upstream {
         let always = self.settings().trust == Trust::Always;
         let is_second = self.era.is_some();
         let began = Instant::now();
-        // The first connection has to have time left.
+        // Leave time for the first connection.
         let deadline = if is_second {
             began + deadline.saturating_duration_since(began) / 2
         } else {
@@ -172,8 +172,8 @@ impl Upstream {
         Ok(Admission::Yes)
     }
 
-    /// Waits until the lists that say whether this item may be used have been judged, as the connection
-    /// offers them now. A resource that is listed needs its list alone; any other URI may be of a template.
+    /// Waits until the lists that decide about this item have been judged in their current state. A listed
+    /// resource needs only its list; any other URI may come from a template.
     async fn judged(&self, live: &Live, (kind, name): (Kind, &str), deadline: Instant) -> Judged {
         let judged = self.judged_list(live, kind, deadline).await;
         if judged != Judged::Yes
@@ -185,7 +185,7 @@ impl Upstream {
         self.judged_list(live, Kind::Template, deadline).await
     }
 
-    /// Waits until the list of this kind has been judged. A list that is waited for is asked for at once.
+    /// Waits until the list of this kind has been judged. A list that is waited for is fetched at once.
     async fn judged_list(&self, live: &Live, kind: Kind, deadline: Instant) -> Judged {
         if let Some(judged) = live.judgements.now(kind) {
             if let Judged::Failed(_) = judged {
@@ -195,16 +195,16 @@ impl Upstream {
         }
         let mut patience = self.deps.wait();
         if !live.judgements.has_been(kind) {
-            // It is still starting.
+            // The server is still starting.
             patience = patience.max(self.settings.load().init_timeout);
         }
         let until = (Instant::now() + patience).min(deadline);
         self.hurry(kind);
-        // Boxed, as all that few calls come to.
+        // Boxed, because few calls get here.
         Box::pin(live.judgements.wait(kind, until)).await
     }
 
-    /// It has not said yet what it offers.
+    /// The error of a server that has not sent its list yet.
     pub fn unheard(&self) -> Error {
         self.unlisted(Reason::plain("its list has not come in yet"))
     }
@@ -217,7 +217,7 @@ impl Upstream {
         }
     }
 
-    /// Takes in what the server says it offers. Says whether that has been judged.
+    /// Takes in the lists that the server sent. Returns `true` if they have been judged.
     pub(super) async fn take_in(self: &Arc<Self>, learnt: Learnt) -> bool {
         if self.ending.load(Relaxed) {
             return false;
@@ -237,7 +237,7 @@ impl Upstream {
                 let known = known.and_then(|known| known.capabilities.as_ref());
                 offers.capabilities = offers.capabilities.map(|said| with_extensions(said, known));
             }
-            // A server that was not probed may be of both eras.
+            // A server that was not probed may support both eras.
             let era = offers.era.filter(|era| *era == Era::Modern || !is_open);
             Offers { era, ..offers }
         });
@@ -246,14 +246,15 @@ impl Upstream {
         is_judged
     }
 
-    /// The same of a second connection, which adds to what the server is known to offer and changes none of it.
+    /// Does the same for a second connection, which adds to the server's known offers and changes none of
+    /// them.
     async fn take_in_besides(self: &Arc<Self>, learnt: Learnt) -> bool {
         self.listing
             .store(Arc::new(self.listing.load().with(learnt)));
         let Some(first) = self.first() else {
             return false;
         };
-        // A server is known by what its first connection lists.
+        // A server is known by the lists of its first connection.
         let is_known = self.deps.live_catalog.offers(&self.name).is_some();
         let is_judged = !is_known || {
             let first = Arc::clone(&first);
@@ -267,17 +268,17 @@ impl Upstream {
         is_judged
     }
 
-    /// A client on this back channel says that its roots have changed. Servers of the older revisions keep them,
-    /// and ask when they are told.
+    /// Records that the roots of a client on this back channel have changed. Servers of older revisions cache
+    /// roots, and request them again when notified.
     pub async fn roots_changed(&self, principal: Principal, backchannel: Backchannel) {
         self.questions.set_roots(principal, backchannel);
         for live in self.lives().filter(|live| live.era() == Era::Legacy) {
-            // A server that is gone asks when it is back.
+            // A server that is gone requests them when it is back.
             let _ = live.client().notify(method::ROOTS_CHANGED, None).await;
         }
     }
 
-    /// The server says something that is no part of a call.
+    /// Handles a notification that belongs to no call.
     pub(super) fn told(
         self: &Arc<Self>,
         judgements: &Judgements,
@@ -297,7 +298,7 @@ impl Upstream {
             return;
         }
         if self.deps.live_catalog.permits(&self.name, None).is_err() {
-            // Nobody has approved anything of it: what it says goes nowhere.
+            // Nothing of the server is approved, so its messages are dropped.
             return;
         }
         let Some(first) = self.first() else { return };
@@ -328,7 +329,7 @@ impl Upstream {
         }
     }
 
-    /// Has a request of the server answered; `None` if the gateway ends.
+    /// Has a request of the server answered; `None` if the gateway is shutting down.
     pub(super) fn answer(self: &Arc<Self>, asked: Asked, under_way: UnderWay) -> Option<Answering> {
         let handler = self.deps.handler()?;
         Some(handler.answer(self.source(), asked, under_way))
@@ -336,15 +337,15 @@ impl Upstream {
 }
 
 impl Upstream {
-    /// Tests if the server itself says that a list has changed: of one of 2026-07-28 the connection says so, too, when
-    /// it begins to listen.
+    /// Tests if the server itself announced the change of a list: for a 2026-07-28 server, the connection
+    /// also reports a change when it starts to listen.
     fn is_announced(&self, params: Option<&Raw>) -> bool {
         let on_stream = || said(params, meta::SUBSCRIPTION_ID).is_some();
         self.live()
             .is_some_and(|live| live.era() == Era::Legacy || on_stream())
     }
 
-    /// Takes the announced changes of these lists, which have been asked for since.
+    /// Takes the announced changes of these lists, which have been fetched since.
     pub(super) fn take_announced(&self, lists: Lists) -> Lists {
         let mut announced = self.announced.lock();
         let taken = announced.within(lists);
@@ -353,9 +354,9 @@ impl Upstream {
     }
 }
 
-/// What the gateway says it can do. Servers of the older revisions are told once, before it is known who
-/// will call them: what the client of a call cannot do is refused when it is asked for. Lists are asked for on behalf of
-/// all clients, of which some may show apps; the others ignore what is for those.
+/// The client capabilities of the gateway. Servers of older revisions receive them once, before the caller is
+/// known: a request that the client of a call cannot handle is rejected when it arrives. Lists are fetched on
+/// behalf of all clients, some of which may show apps; the others ignore items for apps.
 pub(super) fn capabilities() -> Raw {
     let nothing = Raw::empty_object;
     Raw::object([
@@ -375,7 +376,7 @@ pub(super) fn capabilities() -> Raw {
     ])
 }
 
-/// Asks a new connection for what was asked of the one before.
+/// Restores the state of the previous connection on a new one.
 pub(super) fn restore(upstream: &Arc<Upstream>, live: &Arc<Live>) {
     let level = *upstream.level.lock();
     if level.is_none() && upstream.watched.is_empty() {

@@ -1,4 +1,4 @@
-//! The task of one server: when it is started, when it is asked for its lists, and when it is stopped.
+//! The task of one server, which decides when to start it, fetch its lists and stop it.
 
 use std::{
     future::pending,
@@ -30,7 +30,7 @@ use crate::{
     stderr::{self, LastWords},
 };
 
-/// A server that was started only to learn what it offers is given so long to be used for more.
+/// Time for which a server that was started only to fetch its lists stays up, in case it is used.
 const LEARN_LINGER: Duration = Duration::from_secs(10);
 
 /// The task that starts and stops the server.
@@ -41,15 +41,15 @@ pub(super) struct Task {
     runs: u64,
     known: bool,
     era: Option<Era>,
-    /// Whether this life began in the older era although the server may speak the newer one.
+    /// This run began in the legacy era although the server may support the modern one.
     is_unprobed: bool,
-    /// Whether its settings keep it from running, or the file that it would start.
+    /// Its settings, or the file that it would start, prevent it from running.
     is_off: bool,
-    /// Why it failed, until it is up again.
+    /// The reason of the last failure, until it is up again.
     failed: Option<Reason>,
 }
 
-/// One life of the server.
+/// One run of the server.
 struct Run {
     number: u64,
     client: Client,
@@ -60,25 +60,25 @@ struct Run {
     ready: bool,
     judgements: Arc<Judgements>,
     curiosity: Curiosity,
-    /// When it became ready.
+    /// Time at which it became ready.
     since: Instant,
-    /// How many calls there had been before.
+    /// The number of calls before this run.
     uses: u64,
-    /// Held while it is started only to be learnt from, until it is.
+    /// The permit of a throttled start, held until its lists are fetched.
     place: Option<StartPermit>,
 }
 
-/// Whether the server is to run.
+/// The demand for the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     No,
-    /// Somebody waits for it.
+    /// A call waits for it.
     Now,
-    /// It is to be up, or to be learnt from, and nobody waits.
+    /// It is to be up, or its lists are to be fetched, but no call waits.
     Sometime,
 }
 
-/// What the task does next.
+/// The next step of the task.
 enum Next {
     Go,
     End(oneshot::Sender<()>),
@@ -100,7 +100,7 @@ impl Task {
     }
 
     pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Control>) {
-        // Kept while other things happen: it would lose its place in the queue.
+        // Kept across iterations, or it would lose its place in the queue.
         let mut queued = None;
         loop {
             let wanted = match *self.restart.state() {
@@ -122,7 +122,7 @@ impl Task {
             let upstream = Arc::clone(&self.upstream);
             let next = tokio::select! {
                 biased;
-                // The task has a sender itself, so that there is always one to come.
+                // The task has a sender itself, so the channel never closes.
                 Some(order) = orders.recv() => self.carry_out(order).await,
                 () = state_changed(self.run.as_mut()) => {
                     self.look();
@@ -144,8 +144,8 @@ impl Task {
             };
             if let Next::End(done) = next {
                 self.end(ServerState::Stopping).await;
-                // Those who order something now are told by this that nobody carries it out: what came in
-                // between would lie in the queue for as long as somebody could add to it.
+                // Closing the channel notifies senders that their orders are not carried out; otherwise the
+                // orders would stay in the queue as long as a sender exists.
                 orders.close();
                 while orders.recv().await.is_some() {}
                 let _ = done.send(());
@@ -167,12 +167,12 @@ impl Task {
         }
     }
 
-    /// Whether it runs all the time; a second connection does not.
+    /// Tests if it runs all the time; a second connection does not.
     fn is_kept_up(&self, settings: &Server) -> bool {
         is_kept_up(settings) && self.upstream.era.is_none()
     }
 
-    /// When to look again without being asked.
+    /// Time of the next check.
     fn due(&self) -> Option<Instant> {
         let run = self.run.as_ref().filter(|run| run.ready);
         let question = run.and_then(|run| run.curiosity.due());
@@ -184,7 +184,7 @@ impl Task {
             .min()
     }
 
-    /// When the server has been idle for long enough to be stopped.
+    /// Time at which the server has been idle long enough to be stopped.
     fn idle_due(&self) -> Option<Instant> {
         let run = self.run.as_ref().filter(|run| run.ready)?;
         let settings = self.upstream.settings.load();
@@ -193,7 +193,7 @@ impl Task {
         }
         let unused = run.uses == self.upstream.limiter.uses();
         let patience = match settings.idle_stop? {
-            // It was started only so that its lists are known.
+            // It was started only to fetch its lists.
             patience if unused => patience.min(LEARN_LINGER),
             patience => patience,
         };
@@ -201,12 +201,12 @@ impl Task {
         let watched = first.is_some_and(|first| !first.watched.is_empty());
         let in_use = watched || !self.upstream.questions.is_empty();
         let used = self.upstream.limiter.last_used().filter(|_| !in_use);
-        // While it is in use, it is looked at again later.
+        // While it is in use, it is checked again later.
         let used = used.unwrap_or_else(Instant::now);
         Some(used.max(run.since) + patience)
     }
 
-    /// Starts the server; one that no call waits for, in its place.
+    /// Starts the server, with the permit of a throttled start if no call waits for it.
     async fn launch(&mut self, place: Option<StartPermit>) {
         let settings = self.upstream.settings();
         let era = self.opening_era();
@@ -223,7 +223,7 @@ impl Task {
         let mut builder = Client::builder("switchboard", env!("CARGO_PKG_VERSION"))
             .handshake_timeout(settings.init_timeout)
             .request_timeout(settings.request_timeout)
-            // Another attempt is this task's to decide; the connection itself never gets to one.
+            // This task decides about retries, so the connection itself must never reach one.
             .backoff(NEVER, NEVER)
             .max_in_flight(settings.max_in_flight + IN_FLIGHT_SPARE)
             .capabilities(talk::capabilities())
@@ -284,7 +284,7 @@ impl Task {
         });
     }
 
-    /// The era to begin in. A call that waits is answered in its own, if the server may speak that.
+    /// The era to begin in: that of a waiting call, if the server may support it.
     fn opening_era(&mut self) -> Option<Era> {
         self.is_unprobed = false;
         if let Some(newest) = self.upstream.newest_revision() {
@@ -302,8 +302,8 @@ impl Task {
         }
     }
 
-    /// Notes the eras that the server has shown to speak, and those that it does not. Whether this is one that it is
-    /// to be spoken to in.
+    /// Records the eras that the server has been shown to support or not. Returns `true` if it may be used in
+    /// this one.
     fn learn_era(&mut self, era: Era) -> bool {
         let newest = self.upstream.newest_revision();
         if newest.is_some_and(|newest| newest.era() != era) {
@@ -319,7 +319,7 @@ impl Task {
             }
             Era::Modern => {
                 if self.is_unprobed {
-                    // It was asked in the older one, and refused.
+                    // It was contacted in the legacy era, and refused.
                     eras.set_refuted(Era::Legacy, true);
                 }
                 self.era = Some(era);
@@ -328,7 +328,7 @@ impl Task {
         true
     }
 
-    /// The connection has changed its state.
+    /// Handles a change of the connection's state.
     fn look(&mut self) {
         let Some(run) = &mut self.run else { return };
         let state = run.state.borrow_and_update().clone();
@@ -389,12 +389,12 @@ impl Task {
         }
     }
 
-    /// The server could not be started, or was lost.
+    /// Handles a server that could not be started, or was lost.
     fn fail(&mut self, error: StartError) {
         let was_ready = self.run.as_ref().is_some_and(|run| run.ready);
         self.let_go();
         if self.is_unprobed && !was_ready && !error.permanent {
-            // It may be of the newer era and end, or keep silent, when it is asked in the older one.
+            // It may support only the modern era, and exit or stay silent when contacted in the legacy one.
             let line = format!(
                 "did not start in an older revision and is started in the newest: {}",
                 error.reason
@@ -427,7 +427,7 @@ impl Task {
         self.tell(health);
     }
 
-    /// What was known of its era may be what was wrong.
+    /// Forgets the known era, which may have caused the failure.
     fn doubt_era(&mut self, was_ready: bool) {
         let upstream = &self.upstream;
         if let Some(era) = upstream.era {
@@ -441,13 +441,13 @@ impl Task {
         upstream.eras.forget_unreached();
     }
 
-    /// The server would start another file than a person has agreed to.
+    /// Handles a server that would start a different file than the user approved.
     fn hold(&mut self, reason: Reason) {
         self.fail(StartError {
             reason,
             permanent: true,
         });
-        // It is started as soon as other settings say that it may.
+        // It is started as soon as new settings allow it.
         self.is_off = true;
         self.tell(Health {
             action: Some(start_approval::action(&self.upstream.name).into()),
@@ -456,7 +456,7 @@ impl Task {
         self.upstream.deps.live_catalog.ask_again();
     }
 
-    /// The health of a server that is, or may be, tried again. One that failed has a reason until it is up.
+    /// The health of a server that is, or may be, retried. After a failure it has a reason until it is up.
     fn again(&self, state: ServerState) -> Health {
         let failed = self.failed.as_ref();
         Health {
@@ -465,7 +465,7 @@ impl Task {
         }
     }
 
-    /// The health of a server that is being left alone for a while.
+    /// The health of a server that is not retried for a while.
     fn unwell(&self) -> Health {
         let name = shell_word(&self.upstream.name);
         let (until, reason, state, action) = match self.restart.state() {
@@ -503,7 +503,7 @@ impl Task {
 
     fn tick(&mut self) {
         if let Some(run) = &mut self.run {
-            // Others have waited for long enough.
+            // The permit has expired; other starts go on.
             run.place
                 .take_if(|place| place.until.into_std() <= Instant::now());
         }
@@ -518,13 +518,13 @@ impl Task {
         }
     }
 
-    /// Lets a server that nobody uses go, in the background.
+    /// Stops an unused server in the background.
     fn retire(&mut self) {
         let live = self.upstream.live.swap(None);
-        // Whoever has a place by now may have seen the connection, and is about to use it.
+        // A caller that holds a permit by now may have seen the connection, and is about to use it.
         if self.upstream.limiter.last_used().is_none() || self.upstream.demand.load(Relaxed) > 0 {
             self.upstream.live.store(live);
-            // Somebody may have looked in between, and now waits.
+            // A caller may have found no connection in between, and now waits.
             self.upstream.health.send_modify(|_| ());
             return;
         }
@@ -535,7 +535,7 @@ impl Task {
         self.tell(Health::new(ServerState::Idle));
     }
 
-    /// Ends the run beside whatever comes next.
+    /// Ends the run in the background.
     fn let_go(&mut self) {
         self.upstream.hide();
         if let Some(run) = self.run.take() {
@@ -588,7 +588,7 @@ impl Task {
         Next::Go
     }
 
-    /// Lists may have changed, or be waited for.
+    /// Handles changes of lists, and calls that wait for lists.
     fn heed_changes(&mut self) {
         let hurried = self.upstream.take_hurried();
         if let Some(run) = &mut self.run {
@@ -597,7 +597,7 @@ impl Task {
         }
     }
 
-    /// Asks the server what it offers, if it is time to.
+    /// Fetches the lists that are due.
     fn learn(&mut self) {
         let Some(run) = self.run.as_mut().filter(|run| run.ready) else {
             return;
@@ -607,8 +607,8 @@ impl Task {
             return;
         };
         let due = run.judgements.ask(lists);
-        // Of a server that is known each list is judged when it comes, so that no call waits for a list that
-        // it does not need. Of one that is seen for the first time all is shown at once.
+        // Each list of a known server is judged when it arrives, so that no call waits for a list that it
+        // does not need. The lists of a new server are shown together.
         let parts = if self.known {
             lists.kinds().map(Lists::of).collect()
         } else {
@@ -631,7 +631,7 @@ impl Task {
         }
     }
 
-    /// The server has said what it offers, or did not.
+    /// Handles the result of fetching lists.
     async fn learnt(&mut self, answer: Answer) {
         let Answer {
             run: number,
@@ -659,7 +659,8 @@ impl Task {
                     .succeed(&self.upstream.name);
             }
             let had = lists.without(missing.iter().map(|(kind, _)| *kind).collect());
-            // Clients look at it when they are told of a change: they hear once of what has changed and was announced.
+            // Clients read this when they are notified of a change, so that a change that was also announced
+            // is notified once.
             let announced = self.upstream.take_announced(had);
             let live_catalog = &self.upstream.deps.live_catalog;
             live_catalog.announce(&self.upstream.name, announced);
@@ -701,11 +702,11 @@ impl Task {
 
 /// The connection's own backoff, which is not used.
 const NEVER: Duration = Duration::from_hours(24);
-/// The gateway's own requests (lists) beside the calls.
+/// Room for the gateway's own requests (lists) in addition to calls.
 const IN_FLIGHT_SPARE: usize = 16;
 
-/// All that a server said before it failed: why it refused, or what it wrote to standard output in place of
-/// messages; and its standard error.
+/// Everything that a server wrote before it failed: its refusal, or text on standard output that is not a
+/// message, and its standard error.
 fn said(wrote: Option<Arc<str>>, last: &LastWords) -> Option<String> {
     match (wrote, last.told()) {
         (Some(wrote), Some(last)) => Some(format!("{wrote} | {last}")),
@@ -714,12 +715,12 @@ fn said(wrote: Option<Arc<str>>, last: &LastWords) -> Option<String> {
     }
 }
 
-/// Whether the settings let the server run.
+/// Tests if the settings allow the server to run.
 fn runs(settings: &Server) -> bool {
     settings.enabled && !settings.hold
 }
 
-/// Why the server does not run, if its settings keep it from that.
+/// The health of a server that its settings prevent from running; `None` for others.
 pub(super) fn off(name: &str, settings: &Server) -> Option<Health> {
     if runs(settings) {
         return None;
@@ -734,12 +735,12 @@ pub(super) fn off(name: &str, settings: &Server) -> Option<Health> {
     })
 }
 
-/// Whether the server runs all the time.
+/// Tests if the server runs all the time.
 pub(super) fn is_kept_up(settings: &Server) -> bool {
     settings.start == Some(Start::Eager)
 }
 
-/// Waits for the turn of a server that no call waits for, and for a place if it is to run on this machine.
+/// Waits for the turn of a server that no call waits for, and for a permit if it runs on this machine.
 async fn turn(upstream: Arc<Upstream>, known: bool) -> Option<StartPermit> {
     let settings = upstream.settings();
     upstream.set_launched(false);
@@ -761,7 +762,7 @@ async fn turn(upstream: Arc<Upstream>, known: bool) -> Option<StartPermit> {
     }
 }
 
-/// Waits for what is waited for, if anything is.
+/// Waits for a future, or forever if there is none.
 async fn come<T>(waited_for: Option<&mut (impl Future<Output = T> + Unpin)>) -> T {
     match waited_for {
         Some(waited_for) => waited_for.await,

@@ -1,4 +1,4 @@
-//! Watching a resource of a server on behalf of a client.
+//! Subscribes to a resource of a server on behalf of a client.
 
 use std::{
     borrow::Cow,
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use super::{Admission, Upstream};
 use crate::{live::Live, subscriptions::Reservation};
 
-/// How long the second connection is waited for.
+/// Time to wait for the second connection.
 const OTHER_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A resource that a client watches, until this is dropped.
+/// A subscription of a client to a resource, until dropped.
 #[derive(Debug)]
 pub struct Watch {
     upstream: Weak<Upstream>,
@@ -28,7 +28,8 @@ pub struct Watch {
 }
 
 impl Upstream {
-    /// Watches a resource. The server is started if need be, and asked unless it has been.
+    /// Subscribes to a resource. The server is started if necessary, and sent the request unless it is
+    /// already subscribed.
     pub async fn watch(
         self: &Arc<Self>,
         caller: &Caller,
@@ -52,14 +53,14 @@ impl Upstream {
             let message = "too many resources of this server are watched already";
             return Err(Error::invalid_params(message));
         }
-        // Before the server is asked: it may report a change in the same breath as its answer.
+        // Registered before the request, because the server may report a change together with its response.
         let mut watch = Watch {
             upstream: Arc::downgrade(self),
             uri: uri.to_owned(),
             number: self.watched.add(uri, caller, notifications, exposed),
             _place: place,
         };
-        // A server may ask meanwhile, and not for another client.
+        // The server may ask something meanwhile, which must not go to another client.
         let ear = (!known).then(|| self.questions.open_mute(caller));
         let asked = match &ear {
             None => Ok(()),
@@ -69,7 +70,7 @@ impl Upstream {
             ear.set_answered();
         }
         if let Err(error) = asked {
-            // There is nothing to take back from the server.
+            // The server has no subscription to cancel.
             self.watched.remove(uri, watch.number);
             watch.upstream = Weak::new();
             return Err(match error {
@@ -86,8 +87,8 @@ impl Upstream {
         Ok(watch)
     }
 
-    /// Asks this connection and the server's other one: a change that a call makes there is told there. One of them is
-    /// enough.
+    /// Subscribes on this connection and on the server's other one: a change that a call makes there is
+    /// reported there. One success is enough.
     async fn subscribe(&self, live: &Arc<Live>, uri: &str) -> Result<(), client::Error> {
         let asking = live.client().subscribe(uri);
         let Some(other) = self.lives().find(|other| !Arc::ptr_eq(other, live)) else {
@@ -118,7 +119,7 @@ impl Drop for Watch {
             let _asking = upstream.watched.turn().await;
             let wanted = upstream.watched.contains(&uri);
             for live in upstream.lives().filter(|_| !wanted) {
-                // A server that does not want to know will be heard and not listened to.
+                // If this fails, the notifications of the server are ignored.
                 let _ = live.client().unsubscribe(&uri).await;
             }
         });

@@ -1,4 +1,4 @@
-//! Tokens of issuers, passwords after their names, and neighbours that are neither.
+//! Issued tokens, passwords after their names, and similar text that contains neither.
 
 use serde_json::{Value, json};
 use switchboard_redact::{redact, redact_text};
@@ -9,7 +9,7 @@ const HEX: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00
 const SMALL: &str = "k7qw2zr9tb4xn6vd1mj8lc3hs5gf0pya";
 const CAPITALS: &str = "K7QW2ZR9TB4XN6VD1MJ8LC3HS5GF0PYA";
 
-/// The shapes of tokens: what is before `…`, the characters of the rest, and their number.
+/// The shapes of tokens: a template, the characters that replace `…`, and their number.
 const TOKENS: &[(&str, &str, usize)] = &[
     ("tvly-…", MIXED, 32),
     ("tvly-dev-…", MIXED, 32),
@@ -131,9 +131,9 @@ fn tokens_of_issuers_are_redacted() {
     }
 }
 
-/// A prefix that is also a word needs the right length and letters.
+/// A prefix that is also a word needs a rest of the right length and characters.
 #[test]
-fn neighbours_of_tokens_stay() {
+fn text_similar_to_tokens_stays() {
     for text in [
         "SSWS 007 and SSWS 00",
         "fw_version_2_of_the_update",

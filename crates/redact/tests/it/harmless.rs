@@ -1,8 +1,8 @@
-//! Text that looks like a secret and is none.
+//! Text that looks like a secret but is not.
 
 use switchboard_redact::redact_text;
 
-/// Each line has to stay as it is.
+/// Lines that must stay as they are.
 const HARMLESS: &[&str] = &[
     "550e8400-e29b-41d4-a716-446655440000",
     "request_id=550e8400-e29b-41d4-a716-446655440000",

@@ -1,4 +1,4 @@
-//! Secrets by their value.
+//! Secrets by value.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn every_spelling_of_a_value_is_replaced() {
     }
 }
 
-/// The key of the AWS documentation, as programs print it.
+/// The key of the AWS documentation, in the encodings that programs use.
 #[test]
 fn encodings_that_programs_use_are_found() {
     use base64::Engine as _;
@@ -67,7 +67,7 @@ fn encodings_that_programs_use_are_found() {
         let clean = secrets.scrub_json(&json);
         assert_eq!(clean, r#"{"a":"a [secret aws] b"}"#, "{text}");
     }
-    // The last digit holds a bit of the value, and that is a zero.
+    // The last digit contains one bit of the value, which is zero.
     let digits = base64::engine::general_purpose::STANDARD_NO_PAD.encode(&utf16);
     assert_eq!(secrets.scrub(&digits), "[secret aws]A");
     for text in [
@@ -95,7 +95,7 @@ fn short_values_keep_their_case() {
 }
 
 #[test]
-fn a_value_cut_within_an_escape_is_replaced() {
+fn value_cut_within_an_escape_is_replaced() {
     let secrets = secrets(&[("mail", "hunter2/hunter2")]);
     for text in ["hunter2%2", "hunter2%", "hunter2%2Fhu", "hunter2\\u00"] {
         assert_eq!(secrets.scrub(text), "[secret mail]", "{text}");
@@ -104,7 +104,7 @@ fn a_value_cut_within_an_escape_is_replaced() {
     }
 }
 
-/// Text that is decoded at every place, and stands for nothing.
+/// Text that begins an encoding everywhere but encodes no secret.
 #[test]
 fn scrubbing_is_linear_in_the_text() {
     let secrets = secrets(&[("a", "hunter2/hunter2"), ("b", "%25%25%25%25%25%25")]);
@@ -124,7 +124,7 @@ fn scrubbing_is_linear_in_the_text() {
 }
 
 #[test]
-fn base64_is_found_wherever_the_value_stands_in_it() {
+fn base64_is_found_at_any_alignment() {
     use base64::Engine as _;
 
     let secrets = secrets(&[("mail", "hunter2-hunter2")]);
@@ -155,7 +155,7 @@ fn the_longest_value_wins() {
 }
 
 #[test]
-fn a_value_that_was_cut_off_is_replaced() {
+fn truncated_value_is_replaced() {
     let secrets = secrets(&[("mail", "hunter2-hunter2")]);
     assert_eq!(
         secrets.scrub("said: hunter2-h… and"),
@@ -170,7 +170,7 @@ fn a_value_that_was_cut_off_is_replaced() {
 }
 
 #[test]
-fn a_key_of_several_lines_is_found_line_by_line() {
+fn multiline_key_is_found_line_by_line() {
     let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhki\nG9w0BAQEFAASCBKcwgg\n-----END PRIVATE KEY-----";
     let secrets = secrets(&[("key", key)]);
     assert_eq!(secrets.scrub("at MIIEvQIBADANBgkqhki!"), "at [secret key]!");
@@ -230,7 +230,7 @@ fn oldest_values_of_the_same_owner_are_forgotten() {
     assert_eq!(more.scrub("the-first-value"), "the-first-value");
     assert_eq!(more.scrub("the-last-value"), "[secret last]");
     assert_eq!(more.scrub("0-numbered-value"), "[secret next]");
-    // A value that is given again is not an old one.
+    // A value that is passed again becomes current again.
     let again = full
         .with("s", [Secret::new("first", "the-first-value")])
         .unwrap();
@@ -239,7 +239,7 @@ fn oldest_values_of_the_same_owner_are_forgotten() {
 }
 
 #[test]
-fn values_of_one_owner_displace_none_of_another() {
+fn owners_never_displace_values_of_others() {
     let mut all = secrets(&[("first", "the-first-value")]);
     assert_eq!(all.with("t", numbered(0, 65)).err(), Some(TooMany::Owned));
     let huge = "0123456789abcdef".repeat(4096);
@@ -253,7 +253,7 @@ fn values_of_one_owner_displace_none_of_another() {
     all = all.with("31", numbered(31 * 64, 63)).unwrap();
     let one = [Secret::new("late", "a-late-value")];
     assert_eq!(all.with("t", one).err(), Some(TooMany::Known));
-    // An owner changes its own values all the same.
+    // An owner can still change its own values.
     all = all.with("0", numbered(10_000, 64)).unwrap();
     for (text, scrubbed) in [
         ("the-first-value", "[secret first]"),
@@ -265,9 +265,9 @@ fn values_of_one_owner_displace_none_of_another() {
     }
 }
 
-/// Two servers may be given the same key.
+/// Two servers may use the same key.
 #[test]
-fn shared_value_is_known_while_one_owner_has_it() {
+fn shared_value_is_known_while_one_owner_remains() {
     let both = secrets(&[("mine", "the-shared-value")]);
     let both = both.with("t", [Secret::new("theirs", "the-shared-value")]);
     let left = both.unwrap().with("s", numbered(0, 64)).unwrap();

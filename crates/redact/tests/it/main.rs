@@ -1,4 +1,4 @@
-//! Secrets by their form and by their value, and text that is neither.
+//! Secrets by form and by value, and text that contains none.
 #![allow(
     clippy::expect_used,
     clippy::panic,

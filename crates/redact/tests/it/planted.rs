@@ -1,4 +1,4 @@
-//! Secrets of every known form, planted anywhere in any JSON.
+//! Secrets of every known form, planted anywhere in arbitrary JSON.
 
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use switchboard_redact::{redact, redact_text};
 use switchboard_test_support::assert_linear;
 use switchboard_wire::Raw;
 
-/// A text with a secret in it, and the part of it that must not be seen.
+/// A text that contains a secret, and the part of it that must be hidden.
 #[derive(Debug, Clone)]
 struct Planted {
     text: String,
@@ -103,14 +103,14 @@ fn known_form() -> BoxedStrategy<Planted> {
     .boxed()
 }
 
-/// The text as a string within JSON within a string, this many times.
+/// The text as a string within JSON, nested this many times.
 fn escaped(text: &str, times: usize) -> String {
     (0..times).fold(text.to_owned(), |text, _| {
         json!({ "note": text }).to_string()
     })
 }
 
-/// The decoded texts in the output, at every depth.
+/// The output, decoded repeatedly.
 fn every_reading(output: &str) -> Vec<String> {
     let mut readings = vec![output.to_owned()];
     for _ in 0..5 {
@@ -124,7 +124,7 @@ fn every_reading(output: &str) -> Vec<String> {
     readings
 }
 
-/// The first eight characters of the secret in a row that can still be read.
+/// The first eight consecutive characters of the secret that are still readable.
 fn leak(output: &str, secret: &str) -> Option<String> {
     let chars: Vec<char> = secret.chars().collect();
     let readings = every_reading(output);
@@ -160,7 +160,7 @@ fn json_with(leaf: Planted) -> impl Strategy<Value = Value> {
     )
         .prop_map(move |(before, after, times, nesting)| {
             let text = escaped(&leaf.text, times);
-            // What follows must not make the secret another one.
+            // The text that follows must not change the secret.
             let after = if after.starts_with(|c: char| c.is_alphanumeric()) {
                 format!(" {after}")
             } else {
@@ -228,7 +228,7 @@ fn service_accounts_are_redacted_in_every_shape() {
     assert_eq!(leak(&redact_text(cut), BODY), None, "a key that is cut off");
 }
 
-/// Text that makes every form start and none end.
+/// Text that begins every form and completes none.
 #[test]
 fn time_is_linear_in_the_text() {
     let hostile = [

@@ -1,4 +1,4 @@
-//! What a log keeps.
+//! Values as a log keeps them.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -100,7 +100,7 @@ fn values_of_secret_names_are_not_kept() {
 }
 
 #[test]
-fn pictures_are_counted() {
+fn images_are_replaced_by_their_size() {
     for (json, kept) in [
         (
             r#"{"type":"image","data":"AAAAAAA=","mimeType":"image/png"}"#,
@@ -125,7 +125,7 @@ fn pictures_are_counted() {
 }
 
 #[test]
-fn what_is_long_is_cut() {
+fn long_values_are_cut() {
     let picture = format!("data:image/png;base64,{}", "A".repeat(40_000));
     assert_eq!(
         redact(&Raw::string(&picture), 1000).as_str(),
@@ -149,7 +149,7 @@ fn what_is_long_is_cut() {
     assert_eq!(redact(&raw("[[[1]]]"), 0).as_str(), r#"["[cut]"]"#);
 }
 
-/// A secret that stands where a text is cut leaves no half of it.
+/// A secret at the place where a text is cut does not leave half of itself behind.
 #[test]
 fn no_secret_is_cut_in_two() {
     for before in (1990..2060).step_by(5) {
@@ -210,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_clean_stays_clean(odd in "[a-zA-Z0-9:=@/;,+ -]{0,200}") {
+    fn redacting_twice_finds_nothing_new(odd in "[a-zA-Z0-9:=@/;,+ -]{0,200}") {
         let once = redact_text(&odd);
         prop_assert_eq!(redact_text(&once).matches("[redacted]").count(), once.matches("[redacted]").count());
     }

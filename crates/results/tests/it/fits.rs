@@ -1,4 +1,4 @@
-//! What is shown of a result.
+//! The shown part of a result.
 
 use proptest::prelude::*;
 use switchboard_results::{Budget, Fit, Structured, estimate_tokens, fit, limits};
@@ -26,7 +26,7 @@ fn what_fits_stays_as_it_is() {
                 media_bytes: 0,
             },
         ),
-        // What is not the result of a tool is none of our business, whatever its size.
+        // Values that are not tool results are left alone, regardless of their size.
         (
             r#"{"tools":["a very long list of tools that is not content at all"]}"#,
             budget(10),
@@ -45,7 +45,7 @@ fn what_fits_stays_as_it_is() {
             "{json}"
         );
     }
-    // An image is not measured as text, and escapes are not what is read.
+    // An image does not count as text, and texts are measured without escapes.
     let image = result([image_block(9000), text_block("a page")]);
     let with_image = Budget {
         bytes: 1000,
@@ -64,7 +64,7 @@ fn what_fits_stays_as_it_is() {
 }
 
 #[test]
-fn texts_are_cut_between_lines_and_say_how_to_read_on() {
+fn texts_are_cut_between_lines_with_a_note() {
     let json = format!(
         r#"{{"content":[{{"type":"text","text":{},"annotations":{{"priority":1.0}}}}], "isError" : true,"x-other":[1.50]}}"#,
         Raw::string(&lines())
@@ -128,7 +128,7 @@ fn json_is_cut_between_elements_and_stays_json() {
         "{}",
         texts[1]
     );
-    // Reading on begins with the next element.
+    // The next page begins with the next element.
     let next: usize = texts[1]
         .split(" of ")
         .next()
@@ -144,7 +144,7 @@ fn json_is_cut_between_elements_and_stays_json() {
 }
 
 #[test]
-fn images_that_are_too_large_are_told_and_handed_over_on_demand() {
+fn large_images_get_a_note_and_are_readable() {
     let blocks = [
         text_block("Before"),
         image_block(400_000),
@@ -178,7 +178,7 @@ fn images_that_are_too_large_are_told_and_handed_over_on_demand() {
 }
 
 #[test]
-fn very_many_blocks_have_few_notes() {
+fn number_of_notes_is_bounded() {
     let blocks = (0..500).map(|_| image_block(20_000));
     let cut = cut(&result(blocks), &budget(5000), Structured::MayGo);
     let texts = texts(&cut.shown(None));
@@ -226,11 +226,11 @@ fn with_structured(text: &str, structured: &Raw) -> Raw {
 }
 
 #[test]
-fn structured_content_that_the_text_tells_too_goes_first() {
+fn repeated_structured_content_is_dropped_first() {
     let value = structured(500);
     let spaced = value.as_str().replace(',', ",\n ");
     let twice = with_structured(&spaced, &value);
-    // What is told twice counts once.
+    // Repeated content counts once.
     let once = Budget {
         bytes: spaced.len() + 200,
         tokens: 100_000,
@@ -255,7 +255,7 @@ fn structured_content_that_the_text_tells_too_goes_first() {
 }
 
 #[test]
-fn structured_content_that_has_to_stay_loses_elements() {
+fn required_structured_content_loses_elements() {
     let value = structured(500);
     let cut_ = cut(
         &with_structured(value.as_str(), &value),
@@ -275,7 +275,7 @@ fn structured_content_that_has_to_stay_loses_elements() {
     );
     assert!(shown.as_bytes().len() < 3000);
 
-    // If the text says something else, all of it can be read after the text.
+    // If the text says something else, the whole structured content follows the text.
     let cut_ = cut(
         &with_structured("Found 500 rows.", &value),
         &budget(2000),
@@ -297,7 +297,7 @@ fn structured_content_that_has_to_stay_loses_elements() {
 }
 
 #[test]
-fn structured_content_that_may_go_is_told_as_text() {
+fn optional_structured_content_becomes_text() {
     let value = structured(500);
     let cut_ = cut(
         &with_structured("Found 500 rows.", &value),
@@ -310,11 +310,11 @@ fn structured_content_that_may_go_is_told_as_text() {
     assert_eq!((texts.len(), &*texts[0]), (3, "Found 500 rows."));
     assert!(raw(&*texts[1]).member("rows").is_some());
     assert_eq!(cut_.kept().total(), 15 + value.as_bytes().len());
-    // Without any content it is all that there is to show.
+    // Without other content, it is all that is shown.
     let alone = Raw::object([("structuredContent", value.clone())]);
     let shown = cut(&alone, &budget(2000), Structured::MayGo).shown(None);
     assert!(raw(&*crate::texts(&shown)[0]).member("rows").is_some());
-    // It stays where only something else is too large.
+    // It stays if only something else is too large.
     let small = structured(3);
     let image = result([image_block(50_000)])
         .with_member("structuredContent", &small)
@@ -324,7 +324,7 @@ fn structured_content_that_may_go_is_told_as_text() {
 }
 
 #[test]
-fn members_that_come_twice_do_no_harm() {
+fn duplicate_members_are_harmless() {
     let json = format!(
         r#"{{"content":[],"content":[{}],"isError":false}}"#,
         text_block(&lines())
@@ -334,7 +334,7 @@ fn members_that_come_twice_do_no_harm() {
     assert_eq!(shown.member("isError").unwrap().as_str(), "false");
 }
 
-/// Blocks of all kinds, and what else results have.
+/// Blocks of all kinds, and other members that results have.
 fn any_result() -> impl Strategy<Value = Raw> {
     let text = prop_oneof![
         "[a-z .\n]{0,400}",
@@ -373,7 +373,7 @@ fn any_result() -> impl Strategy<Value = Raw> {
 
 proptest! {
     #[test]
-    fn what_is_shown_fits_and_the_rest_is_kept(result in any_result(), bytes in 500_usize..3000, keep: bool) {
+    fn shown_part_fits_and_rest_is_kept(result in any_result(), bytes in 500_usize..3000, keep: bool) {
         let budget = Budget { bytes, tokens: bytes, media_bytes: 10_000 };
         let structured = if keep { Structured::Keep } else { Structured::MayGo };
         let Fit::Cut(cut) = fit(&result, &budget, structured) else {
@@ -385,7 +385,7 @@ proptest! {
         if keep {
             prop_assert_eq!(shown.member("structuredContent").is_some(), result.member("structuredContent").is_some());
         }
-        // Texts, notes included, and structured content are within the budget, but for the frames of
+        // Texts (with notes) and structured content are within the budget, except for the frames of
         // blocks, escapes, and texts too short to be shortened.
         let texts = texts(&shown);
         let structured = shown.member("structuredContent").and_then(|value| value.member("value")?.to_text());
@@ -397,7 +397,7 @@ proptest! {
         for note in texts.iter().filter(|text| text.starts_with('[') && text.contains("read_result")) {
             prop_assert!(note.len() <= limits::NOTE_BYTES, "{}", note);
         }
-        // Every text of the result is in what is kept, in its order.
+        // The kept result contains every text of the result, in order.
         let (mut all, mut at) = (String::new(), Some(0));
         while let Some(offset) = at {
             let page = cut.kept().read(offset, None, &budget);

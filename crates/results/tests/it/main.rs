@@ -1,4 +1,4 @@
-//! The crate from outside.
+//! Integration tests of the public interface.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -59,7 +59,7 @@ fn texts(result: &Raw) -> Vec<String> {
     texts.collect()
 }
 
-/// The tool by which results are read on.
+/// The tool that reads the rest of a result.
 fn reader(id: &ResultId) -> Reader<'_> {
     Reader {
         tool: "read_result",

@@ -1,4 +1,4 @@
-//! Reading on.
+//! Reading a kept result in pages.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{budget, cut, image_block, result, text_block, texts};
 
 fn kept(texts: &[String]) -> Arc<Kept> {
     let mut blocks: Vec<_> = texts.iter().map(|text| text_block(text)).collect();
-    // Something that surely does not fit, so that all is kept.
+    // An image that does not fit, so that everything is kept.
     blocks.push(image_block(20_000));
     Arc::clone(cut(&result(blocks), &budget(300), Structured::MayGo).kept())
 }
@@ -29,7 +29,7 @@ fn any_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn pieces_put_together_are_the_whole(parts in prop::collection::vec(any_text(), 1..4), limit in 0_usize..200, bytes in 300_usize..900) {
+    fn pages_put_together_are_the_whole(parts in prop::collection::vec(any_text(), 1..4), limit in 0_usize..200, bytes in 300_usize..900) {
         let kept = kept(&parts);
         let budget = budget(bytes);
         let total: usize = parts.iter().map(String::len).sum::<usize>() + 1;
@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn any_place_can_be_asked_for(parts in prop::collection::vec(any_text(), 1..3), offset in 0_usize..1000, limit in prop::option::of(0_usize..5000)) {
+    fn any_offset_can_be_read(parts in prop::collection::vec(any_text(), 1..3), offset in 0_usize..1000, limit in prop::option::of(0_usize..5000)) {
         let kept = kept(&parts);
         let page = kept.read(offset, limit, &budget(500));
         let all = parts.concat();
@@ -94,7 +94,7 @@ fn a_page_says_where_to_read_on() {
 }
 
 #[test]
-fn a_limit_beyond_the_budget_is_the_budget() {
+fn limit_beyond_the_budget_is_capped() {
     let text = "One line of text.\n".repeat(1000);
     let page = kept(&[text]).read(0, Some(usize::MAX), &budget(1000));
     assert!(texts(&result(page.content))[0].len() <= 1000);

@@ -1,4 +1,4 @@
-//! What is kept, for whom and for how long, on a real folder.
+//! Ownership, lifetime and limits of kept results, in a real folder.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -83,7 +83,7 @@ fn results_are_read_back_by_their_owner_alone() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
     assert_eq!(mode(&folder.join(id.as_str())), 0o600);
-    // Whose it is cannot be read from the disk.
+    // The owner cannot be read from the file.
     let file = fs::read(folder.join(id.as_str())).unwrap();
     assert!(
         !file
@@ -93,7 +93,7 @@ fn results_are_read_back_by_their_owner_alone() {
 }
 
 #[test]
-fn what_is_too_old_is_gone() {
+fn expired_results_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), small(), at(0));
     let id = store.put(OWNER, kept("words"), at(0)).unwrap();
@@ -116,7 +116,7 @@ fn what_is_too_old_is_gone() {
 }
 
 #[test]
-fn the_oldest_make_room() {
+fn oldest_results_are_removed_for_new_ones() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), small(), at(0));
     let ids: Vec<_> = (0..15)
@@ -129,7 +129,7 @@ fn the_oldest_make_room() {
     let kept: Vec<_> = (0..15)
         .filter(|n| is_kept(&store, &ids[*n], &format!("words {n}"), at(20)))
         .collect();
-    // Each has some 200 kB, of which the disk takes nine.
+    // Each has about 200 kB, so nine fit on the disk.
     assert_eq!(kept, (6..15).collect::<Vec<_>>());
     assert_eq!(files(folder.path()).len(), 9);
     let size: u64 = files(folder.path())
@@ -140,7 +140,7 @@ fn the_oldest_make_room() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn too_large_results_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits {
         each_bytes: 100_000,
@@ -162,7 +162,7 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn without_a_disk_small_results_are_kept_in_memory() {
+fn small_results_stay_in_memory_without_disk() {
     let folder = tempfile::tempdir().unwrap();
     let blocked = folder.path().join("blocked");
     fs::write(&blocked, "a file where the folder should be").unwrap();
@@ -185,7 +185,7 @@ fn without_a_disk_small_results_are_kept_in_memory() {
 }
 
 #[test]
-fn the_next_process_takes_over_what_is_whole() {
+fn next_process_takes_over_intact_results() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), small(), at(0));
     let put = |words: &str, second| store.put(OWNER, kept(words), at(second)).unwrap();
@@ -204,7 +204,7 @@ fn the_next_process_takes_over_what_is_whole() {
     fs::write(path(&changed), &bytes).unwrap();
     let bytes = fs::read(path(&cut)).unwrap();
     fs::write(path(&cut), &bytes[..bytes.len() / 2]).unwrap();
-    // Another's name in the head does not make it another's.
+    // A draft that a killed process left behind is swept, even if it holds a valid result.
     let theirs = fs::read(path(&claimed)).unwrap();
     let own = std::process::id();
     let draft = folder
@@ -235,7 +235,7 @@ fn the_next_process_takes_over_what_is_whole() {
 }
 
 #[test]
-fn files_that_vanish_are_gone() {
+fn missing_file_is_reported_as_damaged() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits {
         memory_bytes: 0,
@@ -270,13 +270,13 @@ fn several_threads_may_put_and_read_at_once() {
     assert!(files(folder.path()).len() <= 9);
 }
 
-/// A process that is killed while it writes leaves nothing that the next one stumbles over: what it
-/// said was kept is kept.
+/// A process that is killed while it writes leaves nothing that disturbs the next one, and results
+/// that it reported as kept are kept.
 #[test]
 fn a_process_that_is_killed_leaves_whole_results() {
     const FOLDER: &str = "SWITCHBOARD_TEST_RESULTS_FOLDER";
     if let Some(folder) = std::env::var_os(FOLDER) {
-        // This is the process that is going to be killed.
+        // This is the process that will be killed.
         let store = Store::open(Path::new(&folder), small(), at(0));
         for n in 0..1_000_000 {
             let id = store
@@ -298,7 +298,7 @@ fn a_process_that_is_killed_leaves_whole_results() {
     let mut said = Vec::new();
     while said.len() < 20 {
         let line = lines.next().unwrap().unwrap();
-        // The first line of a test is that of the test itself.
+        // The test harness may print before the first line.
         let Some((_, line)) = line.split_once("kept ") else {
             continue;
         };
