@@ -86,7 +86,7 @@ pub(crate) const FILES: &[File] = files! {
 /// 16 digits and two quotes.
 const TAG_BYTES: usize = 18;
 
-/// The ETag of these bytes (FNV-1a). It distinguishes builds; it is not a security measure.
+/// The `ETag` of these bytes (FNV-1a). It distinguishes builds; it is not a security measure.
 const fn tag(bytes: &[u8]) -> [u8; TAG_BYTES] {
     const DIGITS: [u8; 16] = *b"0123456789abcdef";
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
