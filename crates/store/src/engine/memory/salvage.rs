@@ -30,7 +30,7 @@ pub struct Salvaged {
 
 /// Gives everything of memory that can be read of a damaged file to `each`, whatever is wrong with the
 /// rest. The file is only read. A version whose scope cannot be read is in the namespace
-/// [`SALVAGED_NAMESPACE`] and nowhere else.
+/// [`SALVAGED_NAMESPACE`](crate::memory::SALVAGED_NAMESPACE) and nowhere else.
 pub fn salvage(path: &Path, mut each: impl FnMut(Piece)) -> Result<Salvaged, StoreError> {
     let mut salvaged = Salvaged::default();
     let mut take = |piece: Piece| {
