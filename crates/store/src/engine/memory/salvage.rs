@@ -30,7 +30,7 @@ pub struct Salvaged {
 
 /// Passes all memory objects that can be read from a damaged file to `each`, regardless of the state of
 /// the rest. The file is only read. A version whose scope cannot be read is put into the namespace
-/// [`SALVAGED_NAMESPACE`], with no other part of a scope.
+/// [`SALVAGED_NAMESPACE`](crate::memory::SALVAGED_NAMESPACE), with no other part of a scope.
 pub fn salvage(path: &Path, mut each: impl FnMut(Piece)) -> Result<Salvaged, StoreError> {
     let mut salvaged = Salvaged::default();
     let mut take = |piece: Piece| {
