@@ -11,6 +11,7 @@ use std::{
 use switchboard_approvals::{
     Ask, Broker, Decision, DecisionError, Effect, Id, Input, Outcome, Record, WriteError,
     broker::{Asker, Change, Decider, OPEN_MAX},
+    rules::Remembered,
 };
 use switchboard_client::throttle::Limited;
 use switchboard_config::{Approvals as Settings, Notify};
@@ -26,7 +27,7 @@ use super::{
     Approvals, Clock,
     audit::{self, Noted},
     generate,
-    policy::Policy,
+    policy::{Policy, stored},
     shown,
 };
 
@@ -267,9 +268,20 @@ impl Driver {
                 let now = self.clock.now();
                 let policy = &approvals;
                 // Loaded inside the closure: the configuration may change between attempts.
+                let lost = approvals.policy().lost(&rules);
                 policy.set_policy(|_| {
-                    Policy::remembering(&approvals.deps.config.load(), &rules, now)
+                    let mut policy =
+                        Policy::remembering(&approvals.deps.config.load(), &rules, now);
+                    policy.restore(&lost, now);
+                    policy
                 });
+                if !lost.is_empty() {
+                    tracing::warn!(
+                        count = lost.len(),
+                        "The store lacks remembered denials that rules.json has; they are kept."
+                    );
+                    tokio::spawn(keep(approvals.deps.store.clone(), lost));
+                }
                 self.earlier = records.iter().map(|one| Arc::clone(&one.id)).collect();
                 self.loaded.send_replace(true);
                 Input::Loaded(records)
@@ -494,6 +506,16 @@ const fn event(why: Change) -> &'static str {
         Change::Resumed | Change::Generated | Change::Orphaned | Change::Forgotten => {
             "approval.changed"
         }
+    }
+}
+
+/// Writes denials back to a store that lost them.
+async fn keep(store: Store, lost: Vec<Remembered>) {
+    let changes = lost
+        .iter()
+        .map(|one| switchboard_store::Change::Remember(stored(one)));
+    if let Err(error) = store.write(changes.collect()).await {
+        tracing::error!(error = %with_hint(&error, error.hint()), "Cannot write remembered denials to the store.");
     }
 }
 

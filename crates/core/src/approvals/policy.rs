@@ -76,6 +76,24 @@ impl Policy {
         policy.settle()
     }
 
+    /// The remembered denials that a store does not have. The gateway replaces a damaged store by an empty one, and
+    /// must not allow what the user has denied.
+    pub(super) fn lost(&self, stored: &[switchboard_store::Rule]) -> Vec<Remembered> {
+        let is_lost = |one: &&Remembered| {
+            one.rule.action() == Action::Deny && stored.iter().all(|rule| *rule.id != *one.id)
+        };
+        let denials = self.lasting().into_iter().filter(is_lost);
+        denials.cloned().collect()
+    }
+
+    /// Adds decisions that a store has lost, except for those that have expired.
+    pub(super) fn restore(&mut self, lost: &[Remembered], now: u64) {
+        for one in lost {
+            self.remember(one.clone());
+        }
+        self.rules.forget_expired(now);
+    }
+
     /// The same decisions under another configuration.
     pub(crate) fn under(&self, config: &Config) -> Self {
         Self::new(config, self.rules.remembered().to_vec())
@@ -242,16 +260,18 @@ pub const fn kind_of(kind: Kind) -> Option<rules::Kind> {
 /// The stored form of a decision, if it is remembered beyond this run of the gateway.
 pub(super) fn remembered(record: &Record, now: u64) -> Option<switchboard_store::Rule> {
     let decision = remembered_of(record, now)?;
-    if matches!(decision.scope, rules::Scope::Session(_)) {
-        return None;
-    }
-    Some(switchboard_store::Rule {
+    (!matches!(decision.scope, rules::Scope::Session(_))).then(|| stored(&decision))
+}
+
+/// The stored form of a remembered decision.
+pub(super) fn stored(decision: &Remembered) -> switchboard_store::Rule {
+    switchboard_store::Rule {
         id: decision.id.as_str().into(),
-        created: time_of(now),
+        created: time_of(decision.created_at),
         expires: decision.rule.expires().map(time_of),
         // Plain data always serializes.
-        body: serde_json::to_string(&decision).unwrap_or_default().into(),
-    })
+        body: serde_json::to_string(decision).unwrap_or_default().into(),
+    }
 }
 
 /// The arguments that rules match, taken from a recorded request.

@@ -12,6 +12,7 @@ mod disk;
 mod forms;
 mod gate;
 mod kinds;
+mod lost_store;
 mod models;
 mod questions;
 mod record;
