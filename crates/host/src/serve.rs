@@ -26,16 +26,16 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Run the gateway.
 ///
-/// Clients reach it at the printed address with the token in run/token, or through
-/// `switchboard stdio`. The link to the console opens it once, in a browser; `switchboard console`
-/// prints another. It stops on Ctrl-C, on SIGTERM and with `switchboard stop`, and leaves
-/// nothing behind; a second Ctrl-C does not wait for servers that take their time.
+/// Clients connect to the printed address with the token in run/token, or through `switchboard stdio`.
+/// The link to the console works once; `switchboard console` prints another. The gateway stops on
+/// Ctrl-C, on SIGTERM and with `switchboard stop`, and ends every server first. A second Ctrl-C stops
+/// it without waiting for slow servers.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Where to listen, in place of `listen` in the configuration; port 0 takes a free one
+    /// Address to listen on instead of `listen` in the configuration; port 0 takes a free port
     #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// How much to say on standard error: off, error, warn, info, debug or trace
+    /// Level of the log on standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = log::level)]
     log_level: LevelFilter,
 }

@@ -30,16 +30,16 @@ use crate::{
 
 /// Connect a client over standard input and output.
 ///
-/// This is the command to put into a client's configuration. It joins the gateway that runs for this
-/// home; if none does, it is the gateway itself, for other clients as well, until the last of them
-/// has left.
+/// This is the command to put into a client's configuration. It connects to the running gateway of this
+/// home. If none is running, it becomes the gateway, for other clients too, until the last client
+/// disconnects.
 #[derive(Debug, Args)]
 pub struct StdioArgs {
-    /// What the client sees: `search` (a small menu to find tools with), `direct` (every tool of every
-    /// server), `server:NAME`, or `configured`: what `view` in switchboard.json says
+    /// Tools that the client sees: `search` (a small menu to find tools with), `direct` (every tool of every
+    /// server), `server:NAME`, or `configured` (the `view` of switchboard.json)
     #[arg(long, value_name = "VIEW", default_value = "configured", value_parser = parse_view)]
     view: View,
-    /// How much to say on standard error: off, error, warn, info, debug or trace
+    /// Level of the log on standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log::level)]
     log_level: LevelFilter,
 }
