@@ -12,8 +12,8 @@ const KEYWORD: &str = "x-mcp-header";
 /// 2^53 - 1.
 const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// Any text survives a round trip through a header. Any header value is either decoded or rejected. The
-/// headers of a schema are those that a chain of `properties` leads to.
+/// Any text survives a round trip through a header. Any header value is either decoded or rejected. A schema
+/// has a header for every parameter that a chain of `properties` leads to, and no others.
 pub fn header(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     check_value(&text);
