@@ -1,4 +1,4 @@
-//! Servers with the two Python SDKs, `mcp` and `fastmcp`, over every transport and in both eras.
+//! Servers built with the two Python SDKs, `mcp` and `fastmcp`, over every transport and in both eras.
 
 use serde_json::{Value, json};
 use switchboard_client::{

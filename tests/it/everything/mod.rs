@@ -1,5 +1,5 @@
-//! server-everything from npm: the reference server with the TypeScript SDK, over all its transports. It
-//! speaks the revisions up to 2025-11-25, with all their features.
+//! server-everything from npm: the reference server, built with the TypeScript SDK, over all its transports.
+//! It speaks the revisions up to 2025-11-25, with all their features.
 
 mod features;
 

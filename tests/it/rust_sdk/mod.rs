@@ -1,4 +1,4 @@
-//! Servers with rmcp, the Rust SDK, in this process: over pipes and over Streamable HTTP.
+//! Servers built with rmcp, the Rust SDK, which run in this process: over pipes and over Streamable HTTP.
 
 mod server;
 mod serving;

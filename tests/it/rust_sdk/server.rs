@@ -1,4 +1,4 @@
-//! A server with rmcp, of both eras, with a little of everything.
+//! A server built with rmcp, of both eras, with a little of everything.
 
 // Sampling, roots and logging are deprecated in the protocol and in the SDK.
 #![expect(

@@ -10,7 +10,7 @@ pub(crate) fn npm(tools: &Tools, package: &str) -> Program {
     Program::new(tools.node()).arg(tools.node_modules().join(script))
 }
 
-/// A test server with an SDK from `PyPI`.
+/// A test server built with an SDK from `PyPI`.
 pub(crate) fn python(tools: &Tools, script: &str) -> Program {
     Program::new(tools.python()).arg(workspace().join("tests/peers").join(script))
 }

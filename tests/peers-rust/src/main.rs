@@ -1,10 +1,10 @@
-//! Servers and clients with rmcp, the official Rust SDK: a current version, and one from a year ago.
+//! Servers and clients built with rmcp, the official Rust SDK: a current version, and one from a year ago.
 //!
 //! ```text
-//! rust-peer server new|old stdio|http      a server, on the pipe or at /mcp on a port that it prints to stderr
-//! rust-peer server old sse                 HTTP+SSE of 2024-11-05, at /sse
-//! rust-peer conformance ERAS stdio|http    the server that the conformance suite requires; ERAS is both, old or new
-//! rust-peer client new|old JOB             a client that runs tours; its findings go to stdout
+//! rust-peer server new|old stdio|http    a server, on the pipe or at /mcp on a port that it prints to stderr
+//! rust-peer server old sse               HTTP+SSE of 2024-11-05, at /sse
+//! rust-peer conformance ERAS stdio|http  the server that the conformance suite requires; ERAS is both, old or new
+//! rust-peer client new|old JOB           a client that runs tours; its findings go to stdout
 //! ```
 
 mod conformance;

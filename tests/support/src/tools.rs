@@ -64,7 +64,7 @@ impl Tools {
         self.path("python1/bin/python")
     }
 
-    /// The servers and clients with the Rust SDK.
+    /// The servers and clients built with the Rust SDK.
     pub fn rust_peer(&self) -> PathBuf {
         self.path("peers-rust/bin/rust-peer")
     }
