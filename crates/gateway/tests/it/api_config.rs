@@ -1,4 +1,4 @@
-//! The configuration over REST, and that no secret leaks through it.
+//! The configuration over REST, and tests that no secret leaks.
 
 use serde_json::json;
 

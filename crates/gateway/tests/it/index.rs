@@ -261,7 +261,7 @@ async fn invalid_model_is_reported_and_searches_continue() {
     assert_says(path, path).await;
 }
 
-/// Serves the files of a directory, or nothing, until it is dropped. Returns the address.
+/// Serves the files of a directory, or nothing, until the test ends. Returns the address.
 async fn serve_files(folder: Option<PathBuf>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/a/model", listener.local_addr().unwrap());

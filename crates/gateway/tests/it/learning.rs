@@ -78,7 +78,7 @@ async fn tool_called_after_a_search_ranks_higher() {
     teach(&mut pipe, &called).await;
     until_learnt(&rig).await;
     until_higher(&mut pipe, &called, &before).await;
-    // Other clients benefit too, and with other words.
+    // Other clients benefit too, and so do similar queries.
     let mut other = Pipe::open(&rig, search()).await;
     let now = other.retrieve("tidying the workshop").await;
     assert!(rank(&now, &called) < rank(&before, &called), "{now:?}");

@@ -135,7 +135,8 @@ impl Stage {
         self.set(&format!("results/{tool}.json"), result);
     }
 
-    /// Sets a question that a tool asks without waiting for the answer: both go out in one write.
+    /// Sets a question that a tool asks without waiting for the answer: the question and the result of the
+    /// call go out in one write.
     pub(crate) fn set_unawaited(&self, tool: &str, id: &str, params: &Value) {
         let method = "elicitation/create";
         let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });

@@ -216,7 +216,7 @@ async fn all_members_count_but_spelling_does_not() {
     let stage = Stage::new(&[tool("paint", "Paints a wall.")]);
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 1).await;
-    // The same JSON in another spelling, and a changed definition, which shows that both were checked.
+    // The same definition in another spelling, and a new tool, which shows that the list has been checked.
     stage.set_tools_text(
         r#"[ {"inputSchema":{ "type":"object"}, "description":"Paints a w\u0061ll.","name":"paint"},{"name":"cook","inputSchema":{"type":"object"}} ]"#,
     );
