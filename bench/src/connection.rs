@@ -1,5 +1,5 @@
-//! What a connection costs: calls over the pipes of a child process, against the bare pipes to the
-//! same child, and the memory of connections that do nothing.
+//! The cost of a connection: calls over the pipes of a child process, compared with the bare pipes to the
+//! same child, and the memory of idle connections.
 
 mod bare;
 mod echo;
@@ -22,23 +22,23 @@ use load::{Lines, Load, Window};
 pub(crate) use echo::serve;
 pub(crate) use idle::hold;
 
-/// The word that makes this program the server at the other end of the pipes.
+/// The argument that makes this program the server at the other end of the pipes.
 pub(crate) const SERVE: &str = "serve";
-/// The word that makes it hold idle connections and tell what they weigh.
+/// The argument that makes it hold idle connections and report their memory.
 pub(crate) const HOLD: &str = "hold";
 
 const IN_FLIGHT: [usize; 3] = [1, 32, 256];
 
-/// How calls are made.
+/// A way to make calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Lines written and read with nothing in between.
     Bare,
-    /// The same, each answer handed to whoever asked.
+    /// The same, with each response handed to its caller.
     Mux,
-    /// Through the library, raw JSON in and out, as a gateway does.
+    /// Through the library, with raw JSON in and out, as a gateway does.
     Raw,
-    /// Through the library, from and to types, as a program does.
+    /// Through the library, from and to types, as an application does.
     Typed,
 }
 
@@ -56,7 +56,7 @@ impl Way {
     }
 }
 
-/// On how many threads.
+/// The kind of runtime: one thread or several.
 #[derive(Debug, Clone, Copy)]
 enum Flavour {
     Current,
@@ -80,7 +80,7 @@ impl Flavour {
     }
 }
 
-/// How much to measure.
+/// The extent of the measurement.
 struct Plan {
     rounds: usize,
     window: Duration,
@@ -176,7 +176,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
     })
 }
 
-/// Only so many calls, for a profiler to look at.
+/// Makes `calls` calls and nothing else, for a profiler.
 pub(crate) fn drive(way: Way, in_flight: usize, calls: u64) -> Result<()> {
     Flavour::Current.runtime()?.block_on(async {
         let mut lines = Lines::open().await?;
@@ -186,13 +186,13 @@ pub(crate) fn drive(way: Way, in_flight: usize, calls: u64) -> Result<()> {
     })
 }
 
-/// What the rounds at one number of calls in flight found.
+/// The results of all rounds with one number of calls in flight.
 struct Found {
     bare: Vec<Window>,
     mux: Vec<Window>,
     raw: Vec<Window>,
     typed: Vec<Window>,
-    /// Of raw calls, in nanoseconds, sorted.
+    /// Latencies of raw calls in nanoseconds, sorted.
     latencies: Vec<u64>,
 }
 
@@ -214,7 +214,7 @@ async fn measure(plan: &Plan, lines: &mut Lines, in_flight: usize) -> Result<Fou
             }
         }
     }
-    // Apart from the rest, because looking at the clock twice a call takes its time, too.
+    // Measured separately, because reading the clock twice per call costs time, too.
     for _ in 0..=plan.rounds / 4 {
         let load = Load::until_stopped(in_flight).with_latencies();
         let window = timed(plan, lines, Way::Raw, load).await?;
@@ -291,7 +291,7 @@ fn rates(windows: &[Window]) -> Summary {
     Summary::of(windows.iter().map(Window::rate).collect())
 }
 
-/// In microseconds a call.
+/// The least CPU time, in microseconds per call.
 fn least_cpu(windows: &[Window]) -> Option<f64> {
     let each: Option<Vec<f64>> = windows.iter().map(Window::cpu_micros).collect();
     each.map(|each| Summary::of(each).min)

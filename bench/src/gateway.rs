@@ -1,5 +1,5 @@
-//! What a call through the gateway costs, against the same call through others and through nobody:
-//! the same load, the same server behind each, in turns.
+//! The cost of a call through the gateway, compared with the same call through other gateways and with no
+//! gateway: the same load, the same server behind each, in turns.
 
 mod direct;
 mod disk;
@@ -38,27 +38,27 @@ pub(crate) use subject::{ECHO, RELAY};
 /// The columns of a table of goals.
 pub(crate) const GOALS: [&str; 4] = ["goal", "found", "bound", "verdict"];
 
-/// What goes for every measurement of the gateway.
+/// Settings of every measurement of the gateway.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) effort: Effort,
-    /// The program measured.
+    /// The measured program.
     pub(crate) switchboard: PathBuf,
-    /// The peer, if it is there.
+    /// The other gateway, if it is installed.
     pub(crate) peer: Option<PathBuf>,
-    /// Only these subjects; all of them if there are none.
+    /// Names of the subjects to measure; if empty, all.
     pub(crate) only: Vec<String>,
 }
 
-/// How much to measure.
+/// The extent of the measurement.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
-    /// Each with fresh processes.
+    /// Number of rounds, each with fresh processes.
     rounds: usize,
-    /// How often everybody's turn comes in a round.
+    /// Number of turns of each subject in a round.
     turns: usize,
     warm_up: usize,
-    /// Calls in a turn, one at a time, and then under load.
+    /// Calls per turn, one at a time, and then under load.
     sequential: usize,
     load: usize,
 }
@@ -84,7 +84,7 @@ impl Plan {
     }
 }
 
-/// Who is called.
+/// The subject of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     Direct,
@@ -183,7 +183,7 @@ async fn open(settings: &Settings, who: Who) -> Result<Lane> {
     Lane::through(subject).await
 }
 
-/// The runtime of the load: one thread, so that it takes no more of the machine than it needs.
+/// The runtime of the load. It has one thread, to leave the rest of the machine to the subject.
 fn load_runtime() -> Result<Runtime> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }
@@ -205,7 +205,7 @@ fn figures(who: Who, turns: &[Turn]) -> Vec<Cell> {
         of_process(|turn| turn.cpu),
         of_process(|turn| turn.cpu_sequential),
         of_process(|turn| turn.before),
-        // It only grows.
+        // Memory only grows.
         match who {
             Who::Direct => Cell::Nothing,
             _ => most(|turn| turn.after).into(),
@@ -214,7 +214,7 @@ fn figures(who: Who, turns: &[Turn]) -> Vec<Cell> {
     ]
 }
 
-/// The goals that can be judged with these subjects.
+/// The goals that can be evaluated with these subjects.
 fn goals(found: &[(Who, Vec<Turn>)]) -> Vec<Vec<Cell>> {
     let of = |who: Who| {
         let found = found.iter().find(|(subject, _)| *subject == who);
@@ -260,20 +260,20 @@ fn goals(found: &[(Who, Vec<Turn>)]) -> Vec<Vec<Cell>> {
     .collect()
 }
 
-/// How much more of a figure the first have than the second: the median of the ratios within a turn.
+/// The ratio of a figure of the first to that of the second: the median of the ratios within a turn.
 fn ratio(first: &[Turn], second: &[Turn], figure: fn(&Turn) -> f64) -> f64 {
     let turns = first.iter().zip(second);
     Summary::of(turns.map(|(a, b)| figure(a) / figure(b)).collect()).median
 }
 
-/// What a figure has to keep to.
+/// The bound of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bound {
     AtLeast(f64),
     AtMost(f64),
 }
 
-/// A row that tells whether a goal is met.
+/// A row that says if a goal is met.
 pub(crate) fn goal(name: &str, found: Option<f64>, bound: Bound) -> Vec<Cell> {
     let (sign, bound, met) = match bound {
         Bound::AtLeast(bound) => ("≥", bound, found.map(|found| found >= bound)),

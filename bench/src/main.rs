@@ -1,6 +1,6 @@
-//! What the wire, a connection and the gateway cost, against others that do the same in the same run.
+//! Benchmarks of the wire format, a connection and the gateway, compared with alternatives in the same run.
 //!
-//! Ratios come first: they hold on any machine, where times and rates belong to the one at hand.
+//! Ratios come first: they hold on any machine, whereas times and rates depend on the machine.
 
 mod connection;
 mod gateway;
@@ -50,14 +50,14 @@ usage: switchboard-bench wire|connection [--quick] [--json FILE]
   --model      the folder of a sentence model, in place of the built-in one
   --only       only these subjects: direct, relay, switchboard, mcp-proxy";
 
-/// How much time to take for a figure.
+/// The amount of time to spend on a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effort {
     Quick,
     Full,
 }
 
-/// What goes with a measurement.
+/// Options of a measurement.
 #[derive(Debug, Default)]
 struct Options {
     quick: bool,
@@ -154,7 +154,7 @@ fn run(words: &[&str]) -> Result<()> {
             let way = Way::named(way).ok_or(USAGE)?;
             connection::drive(way, in_flight.parse()?, calls.parse()?)
         }
-        // These are this program in the roles it starts itself in.
+        // The roles in which this program starts itself.
         (connection::SERVE, []) => connection::serve(),
         (connection::HOLD, [what, count]) => connection::hold(what, count.parse()?),
         (gateway::ECHO, server) => gateway::serve_echo(server),

@@ -1,5 +1,5 @@
-//! What it costs to remember: the built-in memory with 1,000 to 300,000 memories, through the real program, in
-//! every state that its store can be in, and against the reference server in the same run.
+//! The cost of memories: the built-in memory with 1,000 to 300,000 of them, through the real program, in
+//! every state of its store, compared with the reference server in the same run.
 
 mod client;
 mod fill;
@@ -23,29 +23,29 @@ use peer::Peer;
 use starts::{Said, Started};
 use texts::Texts;
 
-/// What is measured unless told otherwise.
+/// The default numbers of memories.
 const SIZES: [u64; 4] = [1_000, 10_000, 100_000, 300_000];
 const QUICK_SIZES: [u64; 1] = [2_000];
-/// How much longer than `cat` a start may take, in milliseconds.
+/// The most milliseconds that a start may take longer than `cat`.
 const AT_MOST: f64 = 10.0;
-/// How much of what an exact search finds has to be found.
+/// The share of the results of an exact search that has to be found.
 const OF_EXACT: f64 = 0.95;
 
-/// What to measure.
+/// Settings of the measurement.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) effort: Effort,
-    /// The program.
+    /// The measured program.
     pub(crate) switchboard: PathBuf,
-    /// How many memories; if there are none, as many as are usual.
+    /// Numbers of memories; if empty, the defaults.
     pub(crate) sizes: Vec<u64>,
-    /// The folder of a sentence model, unless the built-in one is meant.
+    /// The directory of a sentence model; `None` for the built-in one.
     pub(crate) model: Option<PathBuf>,
-    /// The folder of tools, where the peer is.
+    /// The directory of tools, where the reference server is installed.
     pub(crate) tools: Option<PathBuf>,
 }
 
-/// How much to measure, and with what.
+/// The extent of the measurement, and its inputs.
 struct Plan<'a> {
     switchboard: &'a Path,
     model: Option<&'a Path>,
@@ -56,7 +56,7 @@ struct Plan<'a> {
     searches: usize,
     reads: usize,
     writes: usize,
-    /// Searches that are compared with exact ones.
+    /// Number of searches that are compared with exact ones.
     compared: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The figures: tables for people, JSON for programs.
+//! The results: tables for people, JSON for programs.
 
 use std::{fmt, fs, io::Write, path::Path};
 
@@ -6,29 +6,28 @@ use serde_json::{Value, json};
 
 use crate::Result;
 
-/// What one run found.
+/// The results of one run.
 pub(crate) struct Report {
     pub(crate) tables: Vec<Table>,
-    /// What has to be known to read the figures.
+    /// Notes that are needed to read the figures.
     pub(crate) notes: Vec<String>,
 }
 
-/// One table: each row is named by its first cells.
+/// One table; the first cells of a row name it.
 pub(crate) struct Table {
     pub(crate) title: &'static str,
     pub(crate) columns: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
-/// One cell.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell {
     Text(String),
-    /// How many, of what names the row.
+    /// A number that is part of the row's name.
     Count(usize),
     /// A figure, shown with three significant digits.
     Number(f64),
-    /// Not measured, or not to be had on this system.
+    /// Not measured, or not available on this system.
     Nothing,
 }
 
@@ -83,7 +82,7 @@ impl fmt::Display for Table {
         let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
         for line in &lines {
             for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
-                // Names to the left, figures to the right.
+                // Names are aligned left, figures right.
                 match self.rows.first().and_then(|row| row.get(column)) {
                     Some(Cell::Text(_)) => write!(f, "  {cell:<width$}")?,
                     _ => write!(f, "  {cell:>width$}")?,

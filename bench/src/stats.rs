@@ -1,8 +1,8 @@
-//! Taking turns, and what many measurements of the same come to.
+//! Measuring in turns, and statistics over many measurements.
 
 use std::time::{Duration, Instant};
 
-/// How long one thing takes, or how often it is done: the best of many rounds, and the middle one.
+/// Durations or rates over many rounds: extremes and median.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Summary {
     pub(crate) min: f64,
@@ -11,7 +11,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Of at least one value.
+    /// Summarizes at least one value.
     pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Self {
@@ -22,7 +22,7 @@ impl Summary {
     }
 }
 
-/// The value that so many per cent are not above, of sorted values; 0 if there are none.
+/// A percentile of sorted values; 0 if there are none.
 pub(crate) fn percentile<T: Copy + Default>(sorted: &[T], percent: usize) -> T {
     let last = sorted.len().saturating_sub(1);
     sorted
@@ -31,13 +31,13 @@ pub(crate) fn percentile<T: Copy + Default>(sorted: &[T], percent: usize) -> T {
         .unwrap_or_default()
 }
 
-/// Something that can be done so many times over.
+/// An operation that can be repeated a number of times.
 pub(crate) type Contender<'a> = Box<dyn FnMut(u32) + 'a>;
 
-/// Measures how long each contender takes, in nanoseconds a time.
+/// Measures the time of each contender, in nanoseconds per repetition.
 ///
-/// They take turns round by round, so that whatever else the machine does meets all of them, and
-/// who begins moves on, so that none always runs in the wake of the same other.
+/// The contenders take turns round by round, so that other activity on the machine affects all of them alike.
+/// The first one changes every round, so that none always runs after the same other.
 pub(crate) fn race(contenders: &mut [Contender<'_>], rounds: u32, turn: Duration) -> Vec<Summary> {
     let times: Vec<u32> = contenders
         .iter_mut()
@@ -54,7 +54,7 @@ pub(crate) fn race(contenders: &mut [Contender<'_>], rounds: u32, turn: Duration
     nanos.into_iter().map(Summary::of).collect()
 }
 
-/// How many times over fill a turn.
+/// The number of repetitions that fill a turn.
 fn calibrate(contender: &mut Contender<'_>, turn: Duration) -> u32 {
     let mut times = 1;
     loop {

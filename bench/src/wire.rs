@@ -1,4 +1,4 @@
-//! Read, route, forward: what a gateway does to every message that passes through it.
+//! Read, route, forward: the work of a gateway for every message that passes through it.
 
 mod samples;
 
@@ -16,13 +16,13 @@ use crate::{
 };
 use samples::{Direction, Sample};
 
-/// The id that each message goes out with.
+/// The new id of each message.
 const NEW_ID: u32 = 4_000_123;
 
 pub(crate) fn run(effort: Effort) -> Result<Report> {
     let (rounds, turn) = match effort {
         Effort::Quick => (10, Duration::from_micros(500)),
-        // Short turns and many: a turn that another program interrupts is one of few.
+        // Many short turns: another program then interrupts only a few of them.
         Effort::Full => (400, Duration::from_micros(500)),
     };
     let mut ratios = Vec::new();
@@ -77,7 +77,7 @@ pub(crate) fn run(effort: Effort) -> Result<Report> {
     })
 }
 
-/// What a router wants to know of a message.
+/// The parts of a message that a router needs.
 #[derive(Debug, PartialEq, Eq)]
 struct Route {
     id: u64,
@@ -101,7 +101,7 @@ fn measure(sample: &Sample, rounds: u32, turn: Duration) -> Result<[Summary; 3]>
 
 fn repeat<T>(times: u32, sample: &Sample, forward: impl Fn(&Bytes) -> Result<T>) {
     for _ in 0..times {
-        // That it succeeds has been checked.
+        // Success has been verified before.
         let _ = black_box(forward(black_box(&sample.frame)));
     }
 }
@@ -172,7 +172,8 @@ fn number(id: &RequestId) -> Result<u64> {
     }
 }
 
-/// All three route alike and say the same afterwards; ours has changed nothing but the id.
+/// Verifies that all three route alike and forward the same message, and that ours changes nothing but the
+/// id.
 fn verify(sample: &Sample) -> Result<()> {
     let wrong = |who: &str| format!("{who} does not forward {:?} as it is", sample.name);
     let mut expected: Value = serde_json::from_slice(&sample.frame)?;

@@ -1,5 +1,5 @@
-//! How well tools and memories are found, how fast, and what that costs.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // It has a terminal, and talks to it.
+//! Measures the quality, speed and cost of finding tools and memories.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // A command-line program writes to the terminal.
 
 mod memory;
 mod quality;

@@ -1,9 +1,9 @@
-//! `cargo xtask eval memory`: how many of the memories that answer a question are recalled, channel by channel.
+//! `cargo xtask eval memory`: measures the share of relevant memories that are recalled, channel by channel.
 //!
-//! The set is a JSON document `{conversations: [{conversation, turns: [{id, when, speaker, text}],
-//! questions: [{question, evidence: [id]}]}]}`. Every turn is a memory, `Speaker: text`, in the namespace of its
-//! conversation, true since it was said and learned in the order of the turns; its entities are those found in
-//! its text. A question's recall is the share of its evidence among the first hits.
+//! The set is a JSON document `{conversations: [{conversation, turns: [{id, when, speaker, text}], questions:
+//! [{question, evidence: [id]}]}]}`. Every turn is a memory, `Speaker: text`, in the namespace of its
+//! conversation. It is valid from the time it was said, and learned in the order of the turns; its entities
+//! are those found in its text. The recall of a question is the share of its evidence among the first hits.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -119,7 +119,7 @@ fn measure(set: &Set, model: Option<&Path>) -> Result<(), String> {
 struct Bench<'a> {
     set: &'a Set,
     library: Library,
-    /// By conversation: the turns of every row, and when the last of them was.
+    /// For each conversation: the turn of every row, and the time of the last turn.
     rows: Vec<(BTreeMap<u64, &'a str>, i64)>,
     contents: Vec<(u64, String)>,
 }
@@ -204,7 +204,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Asks every question; a model comes with the vectors of all of them.
+    /// Asks every question. A model comes with the vectors of all questions.
     fn row(&self, name: &str, channels: Channels, model: Option<(&str, &[Option<Vec<f32>>])>) {
         let mut spent = Duration::ZERO;
         let mut of_each = Vec::new();
@@ -277,7 +277,7 @@ impl Score {
     }
 }
 
-/// `1:56 pm on 8 May, 2023`, in microseconds since 1970.
+/// Parses a time such as `1:56 pm on 8 May, 2023` into microseconds since 1970.
 fn time(text: &str) -> Option<i64> {
     let (clock, date) = text.split_once(" on ")?;
     let (clock, half) = clock.split_once(' ')?;
@@ -303,7 +303,7 @@ fn time(text: &str) -> Option<i64> {
         "December",
     ];
     let month = i64::try_from(names.iter().position(|name| *name == month)?).ok()?;
-    // Days since 1970, in years that begin in March.
+    // Days since 1970, with years that start in March.
     let (year, month) = if month < 2 {
         (year - 1, month + 10)
     } else {

@@ -1,7 +1,7 @@
-//! `cargo xtask eval search`: how often the right tool is found, channel by channel.
+//! `cargo xtask eval search`: measures how often the right tool is found, channel by channel.
 //!
-//! The set of queries is a JSON document `{tools: [{name, description, …}], queries: [{query, tool}]}`. Every
-//! tool is indexed as one of a single server; every query asks for one tool.
+//! The set of queries is a JSON document `{tools: [{name, description, …}], queries: [{query, tool}]}`. All
+//! tools are indexed as tools of one server; every query asks for one tool.
 
 use std::{
     path::{Path, PathBuf},
@@ -142,7 +142,7 @@ impl<'a> Bench<'a> {
         println!("| {name} | {score} | {each:.0?} |");
     }
 
-    /// What learning does: every other query is answered with what the others have taught.
+    /// Measures the effect of learning: learns from every other query, and asks the rest.
     fn lessons(&self) {
         let mut learnt = Learnt::default();
         for asked in self.set.queries.iter().step_by(2) {
@@ -170,7 +170,7 @@ impl<'a> Bench<'a> {
         println!("({} lessons were kept)", learnt.len());
     }
 
-    /// At which place the right tool is found.
+    /// The rank of the right tool.
     fn place(
         &self,
         asked: &Asked,

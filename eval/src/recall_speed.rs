@@ -1,4 +1,4 @@
-//! How fast a large library of memories is made, changed and searched, and how much memory it takes.
+//! Measures how fast a large library of memories is built, changed and searched, and its memory usage.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const WORDS: usize = 20;
 const DIMENSIONS: usize = 384;
 const HOUR: i64 = 3_600_000_000;
 
-/// Makes a library of so many memories of 20 words each, in a hundred namespaces, and measures it.
+/// Builds a library of `count` memories of 20 words each, in a hundred namespaces, and measures it.
 pub(crate) fn measure(count: u64) {
     let mut chance = Chance(1);
     let vocabulary: Vec<String> = (0..50_000).map(|_| chance.word()).collect();
@@ -129,7 +129,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     spent().saturating_sub(started)
 }
 
-/// The time that this thread has had a processor, so that others on the machine do not count.
+/// The CPU time of this thread. Other processes do not affect it.
 fn spent() -> Duration {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let seconds = u64::try_from(spent.tv_sec).unwrap_or_default();
@@ -147,7 +147,7 @@ fn report(name: &str, mut times: Vec<Duration>) {
     );
 }
 
-/// Numbers that look like chance and are the same every time.
+/// A deterministic pseudorandom number generator.
 struct Chance(u64);
 
 impl Chance {
@@ -171,7 +171,7 @@ impl Chance {
             .collect()
     }
 
-    /// A word, the first ones far more often than the last, as in a language.
+    /// A word; the first ones are far more frequent than the last, as in a natural language.
     fn common<'a>(&mut self, vocabulary: &'a [String]) -> &'a str {
         let most = vocabulary.len();
         let mut at = self.below(most);

@@ -1,5 +1,5 @@
-//! `switchboard-eval serve FILE`: a server over standard input and output that has the tools in a file, and
-//! answers a call with its arguments.
+//! `switchboard-eval serve FILE`: a server over stdio that offers the tools in a file, and answers each call
+//! with its arguments.
 
 use serde_json::{Value, json};
 use switchboard_wire::Raw;
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
                 json!({"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": own})
             }
             Some("tools/list") => {
-                // As the file spells them.
+                // Verbatim, as in the file.
                 println!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":{tools}}}}}"#);
                 continue;
             }

@@ -1,4 +1,4 @@
-//! How fast tools are found, and what the index weighs: at 1,000, 10,000 and 100,000 tools.
+//! Measures the speed of tool search and the size of the index, at 1,000, 10,000 and 100,000 tools.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -9,9 +9,9 @@ use switchboard_search::{
 };
 use switchboard_wire::Raw;
 
-/// Tools of one server.
+/// Number of tools per server.
 const SERVER: usize = 200;
-/// Queries in one measurement.
+/// Number of queries per measurement.
 const QUERIES: usize = 400;
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             );
         });
         let by_model = model.as_ref().filter(|_| count == 10_000).map(|model| {
-            // What a tool's vector says does not matter for the time it takes to compare it.
+            // The values of a vector do not affect the time of a comparison.
             let mut index = bare.clone();
             for (segment, tools) in segments.iter().zip(&servers) {
                 let same = Same(model);
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// A model that gives every tool the same vector, with the dimensions of another.
+/// A model that gives every tool the same vector, with the dimensions of another model.
 struct Same<'a>(&'a Joined);
 
 impl Embedder for Same<'_> {
@@ -156,13 +156,13 @@ fn find(index: &Index, language: &Language, text: &str, meaning: Option<Meaning<
     std::hint::black_box(index.search(language, &Learnt::default(), meaning, &query));
 }
 
-/// What this thread has had of a processor: what others on the machine do is not in it.
+/// The CPU time of this thread. Other processes do not affect it.
 fn processor_time() -> Duration {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(spent).unwrap_or_default()
 }
 
-/// The median and the 99th percentile, of processor time.
+/// The median and the 99th percentile of the CPU time.
 fn times(queries: &[String], mut run: impl FnMut(&str)) -> (Duration, Duration) {
     queries.iter().take(20).for_each(|query| run(query));
     let mut times: Vec<Duration> = queries
@@ -272,7 +272,7 @@ pub(crate) const DETAILS: [&str; 16] = [
     "without confirmation",
 ];
 
-/// Made-up tools that differ, with four parameters each.
+/// Generated tools that differ from each other, with four parameters each.
 fn corpus(count: usize) -> Vec<(String, Raw)> {
     (0..count)
         .map(|n| {
@@ -295,7 +295,7 @@ fn corpus(count: usize) -> Vec<(String, Raw)> {
         .collect()
 }
 
-/// Questions as people ask them.
+/// Queries in natural language.
 fn queries(tools: &[(String, Raw)]) -> Vec<String> {
     (0..QUERIES)
         .map(|n| {
@@ -311,7 +311,7 @@ fn queries(tools: &[(String, Raw)]) -> Vec<String> {
         .collect()
 }
 
-/// Kilobytes of memory in use.
+/// Resident memory, in kilobytes.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));

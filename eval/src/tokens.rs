@@ -1,8 +1,9 @@
-//! `cargo xtask bench tokens`: what an agent carries around, every tool listed against the menu and searches.
+//! `cargo xtask bench tokens`: compares the context that an agent needs with every tool listed, and with the
+//! menu and searches.
 //!
-//! An agent uses five tools, four times each. What counts is what its model reads and writes: of a
-//! definition the name, the description and the input schema, of a result its text (not its structure, which
-//! says the same), of a call the name and the arguments. The figures are means over several agents.
+//! An agent uses five tools, four times each. The text that its model reads and writes counts: the name,
+//! description and input schema of a definition, the text of a result (the structured content repeats it),
+//! the name and arguments of a call. The figures are means over several agents.
 
 mod agent;
 mod corpus;
@@ -22,7 +23,7 @@ const COUNTS: [usize; 8] = [5, 10, 20, 40, 60, 100, 1_000, 10_000];
 const AGENTS: usize = 20;
 const TOOLS: usize = 5;
 const CALLS: usize = 4;
-/// With so many tools, each of them is searched for.
+/// With this number of tools, every tool is searched for.
 const SURVEYED: usize = 1_000;
 
 pub(crate) fn run(arguments: &[String]) -> std::result::Result<(), String> {
@@ -59,17 +60,17 @@ fn measure(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What was measured with so many tools.
+/// Measurements with one number of tools.
 #[derive(Default, Serialize)]
 struct Row {
     tools: usize,
-    /// Bytes of what the servers spell out.
+    /// Bytes of the definitions as the servers write them.
     definitions: usize,
-    /// Tokens and bytes for an agent, by what they are spent on.
+    /// Tokens and bytes that an agent spends, by purpose.
     spent: BTreeMap<&'static str, [usize; 2]>,
-    /// What happened so often, for all agents together.
+    /// Events, counted over all agents, and bytes on the wire.
     counts: BTreeMap<&'static str, usize>,
-    /// The bytes of answers, if every tool was searched for: the text, and the whole result.
+    /// Sizes of the answers in bytes, if every tool was searched for: of the text, and of the whole result.
     answers: [Vec<usize>; 2],
 }
 
@@ -81,7 +82,7 @@ impl Row {
         }
     }
 
-    /// What is spent on all of these, in tokens or bytes.
+    /// Tokens or bytes spent on all these parts.
     fn sum(&self, parts: &[&str], unit: usize) -> usize {
         let spent = parts.iter().filter_map(|on| self.spent.get(on));
         spent.map(|spent| spent[unit]).sum()
@@ -97,7 +98,7 @@ impl Row {
         *self.counts.entry(what).or_default() += usize::from(is_so);
     }
 
-    /// What a model is shown of a list and the instructions.
+    /// Lists the tools and counts the text that a model sees: their definitions, and the instructions.
     fn open(&mut self, on: &'static str, agent: &mut Agent) -> Result<Vec<Value>> {
         let tools = agent.list()?;
         for tool in &tools {
@@ -145,7 +146,7 @@ fn row(corpus: &[Definition], count: usize) -> Result<Row> {
         servers.insert(tools[0].server.clone(), entry);
     }
     row.counts.insert("servers", servers.len());
-    // What one agent does should not help the next.
+    // The searches of one agent must not help the next.
     let search = json!({"learn": false});
     let config = json!({"listen": "127.0.0.1:0", "search": search, "mcpServers": servers});
     fs::write(home.path().join("switchboard.json"), config.to_string())?;
@@ -194,7 +195,7 @@ fn row(corpus: &[Definition], count: usize) -> Result<Row> {
     Ok(row)
 }
 
-/// Under which name a tool is listed. A long one is shortened, and then known by what the tool says.
+/// The name under which a tool is listed. A shortened name is recognised by the tool's description.
 fn exposed<'a>(tool: &Tool, listed: &'a [Value]) -> Option<&'a str> {
     let whole = format!("{}__{}", tool.server, tool.name);
     let exact = listed.iter().find(|one| one["name"] == *whole);
@@ -203,7 +204,7 @@ fn exposed<'a>(tool: &Tool, listed: &'a [Value]) -> Option<&'a str> {
     exact.or_else(same)?["name"].as_str()
 }
 
-/// Calls a tool that has to be found.
+/// Finds a tool by searching, and calls it.
 fn find_and_call(
     row: &mut Row,
     search: &mut Agent,
@@ -238,7 +239,7 @@ fn find_and_call(
     Ok(())
 }
 
-/// A tool in an answer, or one that is the same.
+/// The entry for a tool in an answer, or for an identical tool.
 fn find<'a>(answer: &'a Value, tool: &Tool, tools: &[Tool]) -> Option<&'a Value> {
     let mut found = answer["structuredContent"]["tools"].as_array()?.iter();
     found.find(|found| {
@@ -291,7 +292,7 @@ fn print(rows: &[Row]) {
     break_even("with calls", rows, &DIRECT, &SEARCH);
 }
 
-/// How large these are, which are sorted.
+/// Percentiles of sizes, which are sorted.
 fn spread(sizes: &[usize]) -> String {
     let count = sizes.len();
     let [p10, p50, p90, p99] =
@@ -303,7 +304,8 @@ fn spread(sizes: &[usize]) -> String {
     format!("{count} of p10 {p10}, p50 {p50}, p90 {p90}, p99 {p99}, mean {mean}, largest {most} B")
 }
 
-/// With how many tools, and bytes of definitions, both cost the same; on a line between what was measured.
+/// Prints the number of tools, and of bytes of definitions, at which both ways cost the same, by linear
+/// interpolation.
 #[expect(clippy::cast_precision_loss, reason = "no figure is that large")]
 fn break_even(what: &str, rows: &[Row], listing: &[&str], searching: &[&str]) {
     let gain = |row: &Row| row.sum(listing, 0) as f64 - row.sum(searching, 0) as f64;

@@ -1,4 +1,4 @@
-//! The `control` check: driven by libFuzzer, or in an ordinary build by the files it is given.
+//! The `control` check: run by libFuzzer, or in a normal build on the files named as arguments.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]

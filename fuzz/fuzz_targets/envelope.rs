@@ -1,4 +1,4 @@
-//! The `envelope` check: driven by libFuzzer, or in an ordinary build by the files it is given.
+//! The `envelope` check: run by libFuzzer, or in a normal build on the files named as arguments.
 #![cfg_attr(fuzzing, no_main)]
 
 #[cfg(fuzzing)]

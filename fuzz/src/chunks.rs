@@ -1,6 +1,6 @@
-//! How a stream is cut: the head of the fuzz input decides.
+//! Cuts a stream into pieces, as the head of the fuzz input says.
 
-/// A stream, the limit to read it with, and the sizes of the pieces it arrives in.
+/// A stream, the limit to read it with, and the sizes of the pieces in which it arrives.
 pub(crate) struct Plan<'a> {
     pub(crate) limit: usize,
     pub(crate) stream: &'a [u8],
@@ -8,7 +8,7 @@ pub(crate) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// One byte of limit, one that says how many sizes follow, the sizes, the stream.
+    /// Reads a byte for the limit, a byte for the number of sizes, the sizes, and the stream.
     pub(crate) fn read(data: &'a [u8]) -> Option<Self> {
         let [limit, count, rest @ ..] = data else {
             return None;
@@ -22,8 +22,8 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The stream in pieces, the sizes taken in turn; in one piece if there are none. A size of
-    /// zero gives an empty piece, as a read may.
+    /// The stream in pieces, with the sizes taken in turn; in one piece if there are no sizes. A size of zero
+    /// gives an empty piece, as a read may.
     pub(crate) fn pieces(&self) -> Vec<&'a [u8]> {
         if self.sizes.iter().all(|size| *size == 0) {
             return vec![self.stream];

@@ -1,6 +1,6 @@
 //! The control protocol between the gateway and its guards.
 
-/// Whatever comes over the socket is refused or read, and what is read is sent and read again as the same.
+/// Any input is either rejected or read, and a message that was read survives a round trip.
 pub fn control(data: &[u8]) {
     switchboard_contain::check_control(data);
 }

@@ -1,4 +1,4 @@
-//! Definitions of tools, prompts and resources: fingerprints, differences, findings, judgements.
+//! Definitions of tools, prompts and resources: fingerprints, diffs, scans and verdicts.
 
 use switchboard_trust::{
     ItemKind, Offer, Others, Pins, Policy, Verdict, diff, fingerprint, limits, scan,
@@ -12,8 +12,9 @@ const KINDS: [ItemKind; 4] = [
     ItemKind::Template,
 ];
 
-/// Two definitions, divided by a NUL, differ by their fingerprints exactly if there is a difference to
-/// show; a scan finds the same each time; what pins approve they approve again, also from their file.
+/// Two definitions, separated by a NUL, have different fingerprints exactly if there is a difference to show.
+/// A scan is deterministic. Pins approve a definition that they have approved before, also after a round trip
+/// through their file.
 pub fn definition(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let mut next = || Raw::parse(parts.next().unwrap_or_default().to_vec());

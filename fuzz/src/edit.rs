@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use switchboard_config::{add_server, remove_server, set_enabled};
 
-/// A change that succeeds is visible to a plain JSON parser, leaves everything else as it was, and
-/// keeps the comments outside of what it removes. The first byte chooses the name.
+/// A successful change is visible to a plain JSON parser, leaves everything else as it was, and keeps the
+/// comments outside of the removed text. The first byte chooses the name.
 pub fn edit(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else {
         return;
@@ -54,9 +54,9 @@ pub fn edit(data: &[u8]) {
     }
 }
 
-/// A text without comments and trailing commas, and its comments.
+/// A text without comments and trailing commas, and the comments.
 struct Plain {
-    /// Null if the text is no JSON; an object if it is empty.
+    /// Null if the text is not JSON; an object if it is empty.
     value: Value,
     comments: Vec<String>,
 }
@@ -94,7 +94,7 @@ impl Plain {
     }
 }
 
-/// The length of the string at the start of a text, with its quotes.
+/// The length of the string at the start of a text, including its quotes.
 fn string_length(text: &str) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {

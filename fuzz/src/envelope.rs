@@ -1,4 +1,4 @@
-//! JSON-RPC messages read, renamed and spelled.
+//! JSON-RPC messages: parsing, new ids, encoding.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -11,8 +11,8 @@ use crate::{
     raw,
 };
 
-/// A frame is read as the model reads it or refused for the same reason, another id changes the id
-/// and no other byte, and what is spelled reads back.
+/// A frame is parsed as the model parses it, or rejected for the same reason. A new id changes the id and no
+/// other byte. An encoded message parses back.
 pub fn envelope(data: &[u8]) {
     let frame = Bytes::copy_from_slice(data);
     let read = Frame::parse(frame.clone());
@@ -79,15 +79,15 @@ fn check_frame(frame: &Bytes, read: Result<Frame, EnvelopeError>, node: &Node<'_
     }
 }
 
-/// What a message is, by the plainest reading of JSON-RPC.
+/// A message, according to the plainest reading of JSON-RPC.
 enum Expected<'n, 'a> {
     Request(&'n Node<'a>, &'n str, Option<&'n Node<'a>>),
     Notification(&'n str, Option<&'n Node<'a>>),
     Result(&'n Node<'a>, &'n Node<'a>),
     Error(Option<&'n Node<'a>>, &'n Node<'a>),
-    /// Not JSON-RPC, with the id to answer to.
+    /// Not JSON-RPC, with the id to respond to.
     Refused(Option<&'n Node<'a>>),
-    /// A name in it cannot be read, so whether it is a message cannot be told.
+    /// A member name is not valid Unicode, so it is unknown if this is a message.
     Unreadable,
 }
 
@@ -105,11 +105,11 @@ fn classify<'n, 'a>(node: &'n Node<'a>) -> Expected<'n, 'a> {
         members.map(|values| values.first().copied());
     let good_id = id.filter(|id| is_id(id));
     let refused = Expected::Refused(good_id);
-    // As spelled: nobody writes the version in escapes.
+    // Compared as spelled: no peer writes the version with escapes.
     if version.map(|version| version.text) != Some("\"2.0\"") {
         return refused;
     }
-    // A null may stand for what is not there.
+    // A null may stand for an absent member.
     let error = error.filter(|error| !error.is_null());
     let result = result.filter(|result| error.is_none() || !result.is_null());
     match (method, result, error) {
@@ -149,7 +149,7 @@ fn is_id(node: &Node<'_>) -> bool {
     }
 }
 
-/// `frame` is the text of the message, and starts at `base` of the text that `node` was read from.
+/// Checks one message. `frame` is its text, which starts at `base` of the text that `node` was read from.
 fn check_message(
     frame: &Bytes,
     base: usize,
@@ -217,7 +217,7 @@ fn compare(frame: &Bytes, base: usize, expected: &Expected<'_, '_>, message: &Me
     }
 }
 
-/// A part is the very bytes of the frame, not a copy of them.
+/// Checks that a part is a slice of the frame, not a copy.
 fn check_part(frame: &Bytes, base: usize, node: Option<&Node<'_>>, part: Option<&Raw>) {
     assert_eq!(node.map(|node| node.text), part.map(Raw::as_str));
     if let (Some(node), Some(part)) = (node, part) {
@@ -246,7 +246,7 @@ fn check_rename(frame: &Bytes, base: usize, old: Option<&Node<'_>>, rename: impl
 
 const ERROR: [&str; 3] = ["code", "message", "data"];
 
-/// Whether readers differ in what they take for a member of an error.
+/// Tests if parsers may disagree on a member of an error.
 fn is_ambiguous(error: &Node<'_>) -> bool {
     let Kind::Object(members) = &error.kind else {
         return false;
@@ -257,7 +257,7 @@ fn is_ambiguous(error: &Node<'_>) -> bool {
     })
 }
 
-/// Whether an error is an object with a code that every reader takes for the same number.
+/// Tests if an error is an object with a code that every parser reads as the same number.
 fn has_plain_code(error: &Node<'_>) -> bool {
     let code = error.all("code").pop();
     code.is_some_and(|code| {
@@ -266,7 +266,7 @@ fn has_plain_code(error: &Node<'_>) -> bool {
     })
 }
 
-/// What can be read of an error is read, the rest is left out.
+/// Checks that the readable members of an error are kept and the rest is dropped.
 fn check_error(own: &ErrorObject, node: &Node<'_>) {
     if !matches!(node.kind, Kind::Object(_)) {
         assert_eq!((own.code, own.message.as_str()), (0, ""));
@@ -306,7 +306,7 @@ fn check_error(own: &ErrorObject, node: &Node<'_>) {
     assert_eq!(ErrorObject::from_raw(made.raw().clone()), made);
 }
 
-/// The message, taken apart and spelled anew, is the same message.
+/// Checks that a message, taken apart and encoded again, is the same message.
 fn check_spelling(message: &Message) {
     let spelled = match message {
         Message::Request(request) => {

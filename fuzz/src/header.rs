@@ -1,4 +1,4 @@
-//! Header values, and the headers that a tool's schema asks for.
+//! Header values, and the headers that a tool's schema requires.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ const KEYWORD: &str = "x-mcp-header";
 /// 2^53 - 1.
 const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// Any text survives a header, any header value is read or refused, and of any schema the headers
-/// are what a chain of `properties` leads to.
+/// Any text survives a round trip through a header. Any header value is either decoded or rejected. A schema
+/// has a header for every parameter that a chain of `properties` leads to, and no others.
 pub fn header(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     check_value(&text);
     if let Ok(decoded) = decode_value(&text) {
         check_value(&decoded);
     }
-    // The schema, a line end, the arguments of a call.
+    // The schema, a line feed, the arguments of a call.
     let (schema, arguments) = match text.split_once('\n') {
         Some((schema, arguments)) => (schema, Some(arguments)),
         None => (&*text, None),
@@ -75,7 +75,7 @@ fn check_schema(schema: &str, arguments: Option<&str>) {
     }
 }
 
-/// A parameter that travels as a header.
+/// A parameter that is sent as a header.
 struct Parameter {
     path: Vec<String>,
     name: String,
@@ -103,7 +103,7 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Parameter>) {
 }
 
 impl Parameter {
-    /// The argument, of two of one name the last; `None` if it is absent or null.
+    /// The argument, the last one if the name is repeated; `None` if it is absent or null.
     fn argument<'n, 'a>(&self, arguments: &'n Node<'a>) -> Option<&'n Node<'a>> {
         let argument = self
             .path
@@ -112,7 +112,7 @@ impl Parameter {
         argument.filter(|argument| !argument.is_null())
     }
 
-    /// Whether every object on the way there has names that a string can hold.
+    /// Tests if every object on the path has member names that are valid Unicode.
     fn is_readable(&self, arguments: &Node<'_>) -> bool {
         let mut object = arguments;
         for name in &self.path {
@@ -154,7 +154,7 @@ impl Parameter {
     }
 }
 
-/// A number as the decimal integer it is, if it is one within the limit.
+/// A number in decimal notation, if it is an integer within the limit.
 fn integer(text: &str) -> Option<String> {
     let number: f64 = text.parse().ok()?;
     let fits = number.fract() == 0.0 && (-MAX_INTEGER..=MAX_INTEGER).contains(&number);

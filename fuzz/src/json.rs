@@ -1,13 +1,13 @@
-//! A JSON reader to compare with: slow, plain, and written from RFC 8259 alone.
+//! A reference JSON parser: slow, plain, and written from RFC 8259 alone.
 
 use serde_json::{Map, Value};
 use switchboard_wire::limits;
 
-/// One value, and where it stands.
+/// One value and its position.
 pub(crate) struct Node<'a> {
-    /// Its first byte in the text it was read from.
+    /// Offset of its first byte in the parsed text.
     pub(crate) start: usize,
-    /// Its text, without white space around it.
+    /// Its text, without surrounding white space.
     pub(crate) text: &'a str,
     pub(crate) kind: Kind<'a>,
 }
@@ -17,7 +17,7 @@ pub(crate) enum Kind<'a> {
     Bool(bool),
     Number,
     String {
-        /// `None` if an escape names half of a surrogate pair: the grammar allows it, and no text has
+        /// `None` if an escape names a lone surrogate: the grammar allows it, but a Rust string cannot hold
         /// it.
         text: Option<String>,
         lossy: String,
@@ -33,12 +33,12 @@ pub(crate) struct Key {
     pub(crate) lossy: String,
 }
 
-/// Why there is no value.
+/// The reason that there is no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The text is not JSON.
     Invalid,
-    /// The text is JSON as far as it was read, which is to where it nests too deep.
+    /// The text is valid up to the point where it nests too deeply, and was not read further.
     Deep,
 }
 
@@ -63,7 +63,7 @@ impl Node<'_> {
         matches!(self.kind, Kind::Null)
     }
 
-    /// The text of a string, if it is one.
+    /// The value of a string.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.kind {
             Kind::String { text, .. } => text.as_deref(),
@@ -71,7 +71,7 @@ impl Node<'_> {
         }
     }
 
-    /// The text of a string, if it is one, with a replacement for every half of a surrogate pair.
+    /// The value of a string, with a replacement character for every lone surrogate.
     pub(crate) fn as_lossy_text(&self) -> Option<&str> {
         match &self.kind {
             Kind::String { lossy, .. } => Some(lossy),
@@ -79,7 +79,7 @@ impl Node<'_> {
         }
     }
 
-    /// All values of members of this name, as far as it can be read; none if this is no object.
+    /// All members of this name, compared lossily; none if this is not an object.
     pub(crate) fn all(&self, name: &str) -> Vec<&Self> {
         let Kind::Object(members) = &self.kind else {
             return Vec::new();
@@ -88,18 +88,18 @@ impl Node<'_> {
         named.map(|(_, value)| value).collect()
     }
 
-    /// Whether this is an object that names a member by half of a surrogate pair, which no Rust
-    /// string can hold.
+    /// Tests if this is an object with a lone surrogate in a member name, which no Rust string can hold.
     pub(crate) fn has_unreadable_name(&self) -> bool {
         matches!(&self.kind, Kind::Object(members) if members.iter().any(|(name, _)| name.text.is_none()))
     }
 
-    /// The value as `serde_json` ought to read it; `None` if it holds a number or a text beyond it.
+    /// The value as `serde_json` should read it; `None` if it contains a number or string that it cannot
+    /// hold.
     pub(crate) fn to_value(&self) -> Option<Value> {
         Some(match &self.kind {
             Kind::Null => Value::Null,
             Kind::Bool(value) => Value::Bool(*value),
-            // What a number is worth is for `serde_json` to say; where it ends is not.
+            // `serde_json` may judge the value of a number, but not its extent.
             Kind::Number => serde_json::from_str(self.text).ok()?,
             Kind::String { text, .. } => Value::String(text.clone()?),
             Kind::Array(elements) => {
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The units of a string in UTF-16, where half of a surrogate pair is a unit like any other.
+    /// Reads a string as UTF-16 code units; a lone surrogate is a unit like any other.
     fn string(&mut self) -> Result<Vec<u16>, Fault> {
         let mut units = Vec::new();
         self.expect("\"")?;

@@ -1,13 +1,12 @@
-//! What must hold for any bytes at all.
+//! Properties that must hold for any input.
 //!
-//! Each check is a plain function that takes arbitrary bytes, and panics if the code under test
-//! breaks its word. They compare it with a slow and obvious model of itself, so the models are
-//! written from the specifications and share nothing with the code they judge.
+//! Each check is a plain function that takes arbitrary bytes, and panics if the code under test breaks a
+//! property. It compares the code with a slow and obvious model, written from the specification, which shares
+//! nothing with the code it checks.
 //!
-//! The tests run every check on the seeds and on generated input. `cargo xtask fuzz` runs them
-//! under libFuzzer for as long as you like; what it finds goes into `seeds/` and is a test from
-//! then on.
-#![allow(clippy::missing_panics_doc)] // To panic is what a check is for.
+//! The tests run every check on the seeds and on generated input. `cargo xtask fuzz` runs them under
+//! libFuzzer for as long as you like; inputs that fail go into `seeds/` and become tests.
+#![allow(clippy::missing_panics_doc)] // Checks panic on purpose.
 
 mod chunks;
 mod control;
@@ -38,10 +37,10 @@ pub use snapshot::snapshot;
 pub use splitter::splitter;
 pub use sse::sse;
 
-/// A check: returns if all is well, panics if not.
+/// A check: returns if the properties hold, and panics if not.
 pub type Check = fn(&[u8]);
 
-/// Every check under its name, which is also that of its fuzz target and its folder in `seeds/`.
+/// Every check by name. Its fuzz target and its directory in `seeds/` have the same name.
 pub const CHECKS: [(&str, Check); 11] = [
     ("edit", edit),
     ("control", control),
@@ -56,7 +55,7 @@ pub const CHECKS: [(&str, Check); 11] = [
     ("rules", rules),
 ];
 
-/// Runs one check on the files named on the command line: the way back from a crash to a debugger.
+/// Runs one check on the files named on the command line, to reproduce a crash in a debugger.
 pub fn replay(check: Check) -> std::io::Result<()> {
     for path in std::env::args_os().skip(1) {
         let data = std::fs::read(&path)?;

@@ -2,8 +2,8 @@
 
 use switchboard_trust::{Pins, Policy};
 
-/// A file is refused or read, as it is and under a right checksum, and what is read is written and read
-/// again as the same.
+/// Any file is either rejected or read, as it is and with a valid checksum, and pins that were read survive a
+/// round trip.
 pub fn pins(data: &[u8]) {
     check(data);
     for version in [1, 2] {
@@ -16,7 +16,7 @@ fn check(file: &[u8]) {
         return;
     };
     assert_eq!(Pins::decode(&read.encode()).ok().as_ref(), Some(&read));
-    // Everything vanishes, and a second look finds nothing new.
+    // All definitions vanish, and a second check finds nothing new.
     let none: [&switchboard_wire::Raw; 0] = [];
     read.judge(Policy::First, none, 1);
     assert!(!read.judge(Policy::First, none, 2).changed);

@@ -1,16 +1,16 @@
-//! One JSON value and what is done to it.
+//! One JSON value, and the operations on it.
 
 use serde_json::Value;
 use switchboard_wire::{Raw, RawError, meta};
 
 use crate::json::{self, Kind, Node};
 
-/// How far down the members of members are checked too.
+/// The depth to which nested members are checked too.
 const LEVELS: usize = 3;
-/// A name that escapes differently from how it reads.
+/// A name that needs escapes.
 const AWKWARD: &str = "a \"fresh\" \u{e9}\n";
 
-/// What is read from a value is what the model reads, and what is changed leaves all else alone.
+/// A value reads as the model reads it, and a change leaves everything else alone.
 pub(crate) fn check(raw: &Raw, node: &Node<'_>) {
     check_levels(raw, node, LEVELS);
 }
@@ -103,7 +103,7 @@ fn check_stamp(raw: &Raw, node: &Node<'_>) {
     assert_eq!(bare, empty);
 }
 
-/// Parameters with `_meta` as the model sets it, one member after the other.
+/// Parameters with `_meta` as the model sets it, one member at a time.
 fn stamp(params: &Node<'_>, members: &[(&str, Raw)]) -> Result<String, Refusal> {
     let own = params.all(meta::META).last().map(|node| node.text);
     let own = own.filter(|text| text.starts_with('{')).unwrap_or("{}");

@@ -1,4 +1,4 @@
-//! Redaction: secrets by their form and by their value.
+//! Redaction of secrets by form and by value.
 #![allow(clippy::expect_used, reason = "to panic is what a check is for")]
 
 use serde_json::Value;
@@ -8,7 +8,7 @@ use switchboard_wire::Raw;
 const FORM: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 const VALUE: &str = "pl@nted \"v4lue\" /\\ of a server";
 
-/// A planted secret is gone, JSON stays JSON, and a second time changes nothing.
+/// A planted secret is removed, JSON remains JSON, and redaction is idempotent.
 pub fn redaction(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let clean = redact_text(&text);

@@ -1,4 +1,4 @@
-//! Rules: any text as a rule, and any arguments under it.
+//! Rules: any text as a rule, and any arguments to match.
 
 #![allow(clippy::expect_used, reason = "to panic is what a check is for")]
 
@@ -8,12 +8,12 @@ use serde_json::json;
 use switchboard_approvals::rules::{Action, Case, Guard, Kind, Rule, Rules};
 use switchboard_wire::Raw;
 
-/// The bytes are a rule, a line feed and arguments; without a line feed, they are all three of a rule, a value and
-/// a name.
+/// The input is a rule, a line feed and arguments; without a line feed, all of it serves as the rule, the
+/// value and the name.
 ///
-/// A rule that reads shows itself in a form that reads back, unless that is words for a person. Judging ends. A
-/// text that matches a pattern is held by it, whatever else it may be read as; and what an allow lets pass, a deny
-/// of the same pattern holds.
+/// A valid rule displays in a form that parses back, unless that form is prose. Evaluation terminates. Text
+/// that matches a pattern is caught by it regardless of its other readings, and a call that an `allow` lets
+/// pass is denied by a `deny` with the same pattern.
 pub fn rules(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
@@ -53,7 +53,7 @@ pub fn rules(data: &[u8]) {
     }
 }
 
-/// Judges a case of every kind, with arguments that may be anything.
+/// Evaluates a case of every kind, with arbitrary arguments.
 fn judge(rule: Rule, text: &str) {
     let arguments = Raw::parse(text.to_owned()).ok();
     let rules = Rules::new(vec![rule], [], Guard::Never).expect("one rule");

@@ -1,9 +1,9 @@
-//! Snapshots of catalogues, read from files.
+//! Snapshots of catalogues in files.
 
 use switchboard_catalog::{ServerPart, Snapshot};
 
-/// A file is refused or read, as it is and under a right checksum, and what is read is written and read
-/// again as the same, and can be shown.
+/// Any file is either rejected or read, as it is and with a valid checksum. A snapshot that was read survives
+/// a round trip, and can be shown.
 pub fn snapshot(data: &[u8]) {
     check(data.to_vec());
     check(Snapshot::seal(data));

@@ -1,4 +1,4 @@
-//! Lines cut from a stream.
+//! Splitting a stream into lines.
 
 use bytes::BufMut as _;
 use switchboard_wire::{FrameTooLarge, Splitter};
@@ -10,8 +10,8 @@ type Frames = Vec<Result<Vec<u8>, FrameTooLarge>>;
 /// Streams up to this length are compared with the model after every piece, not only at the end.
 const SHORT: usize = 64;
 
-/// Frames do not depend on how the bytes arrive, and come as soon as they can; the limit is exact;
-/// what is held stays within the limit and one read.
+/// Frames do not depend on how the bytes arrive, and are available as early as possible. The limit is exact.
+/// The buffer never exceeds the limit plus one read.
 pub fn splitter(data: &[u8]) {
     let Some(plan) = Plan::read(data) else { return };
     let whole = model(plan.limit, plan.stream);
@@ -34,10 +34,10 @@ fn split(plan: &Plan<'_>, pieces: &[&[u8]], take: impl Fn(&mut Splitter, &[u8]))
         }
         assert!(splitter.next_frame().is_none(), "none must mean none");
 
-        // One more than the limit, for the carriage return that may belong to the line end.
+        // One more than the limit, for a carriage return that may belong to the line end.
         let held = splitter.buffer().len();
         assert!(held <= plan.limit + 1, "holds {held} bytes");
-        // `BytesMut` doubles its allocation, which frames already taken may fill by half.
+        // `BytesMut` doubles its allocation, and frames that were already taken may fill half of it.
         let room = splitter.buffer().capacity();
         assert!(
             room <= 4 * (plan.limit + 1 + largest).max(8),

@@ -14,7 +14,7 @@ const ID: usize = 64 * 1024;
 /// Streams up to this length are compared with the model after every piece, not only at the end.
 const SHORT: usize = 64;
 
-/// Events do not depend on how the bytes arrive, and come as soon as they can; the limit is exact.
+/// Events do not depend on how the bytes arrive, and are available as early as possible. The limit is exact.
 pub fn sse(data: &[u8]) {
     let Some(plan) = Plan::read(data) else { return };
     let whole = model(plan.limit, plan.stream);
@@ -39,7 +39,7 @@ fn parse(plan: &Plan<'_>, pieces: &[&[u8]]) -> Events {
     events
 }
 
-/// The rules of WHATWG on the whole stream, with the parser's two differences from them.
+/// The WHATWG rules applied to the whole stream, with the parser's two differences.
 fn model(limit: usize, stream: &[u8]) -> Events {
     let mut rest = stream.strip_prefix(b"\xef\xbb\xbf").unwrap_or(stream);
     let mut events = Vec::new();
@@ -71,7 +71,7 @@ struct Block {
 impl Block {
     fn line(&mut self, limit: usize, line: &[u8], complete: bool) -> Option<SseTooLarge> {
         let colon = line.iter().position(|byte| *byte == b':');
-        // The name of a field is not known before it ends.
+        // The name of a field is unknown until it ends.
         if self.dropped || (colon.is_none() && !complete) {
             return None;
         }
@@ -119,7 +119,7 @@ impl Block {
         }
     }
 
-    /// A blank line: the event, if there is one to report.
+    /// Ends the block at a blank line, and returns its event, if there is one to report.
     fn take(&mut self) -> Option<SseEvent> {
         let block = std::mem::take(self);
         let has_news =

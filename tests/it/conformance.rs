@@ -1,4 +1,4 @@
-//! The client side of the official conformance suite, through the `conformance-client` program.
+//! The client side of the official conformance suite, with the `conformance-client` program.
 
 use std::{fmt::Write, fs, path::Path};
 
@@ -8,12 +8,12 @@ use tokio::process::Command;
 use crate::support::{Tools, npm, workspace};
 
 #[tokio::test]
-async fn the_client_conforms_to_2025_11_25() {
+async fn client_conforms_to_2025_11_25() {
     conforms_to("2025-11-25").await;
 }
 
 #[tokio::test]
-async fn the_client_conforms_to_2026_07_28() {
+async fn client_conforms_to_2026_07_28() {
     conforms_to("2026-07-28").await;
 }
 
@@ -42,15 +42,15 @@ async fn conforms_to(revision: &str) {
         output.status.success(),
         "the suite is not content:\n{summary}\n{failed}"
     );
-    // Not among what is required, because it is younger than the revision.
+    // Not a required check, because it is newer than the revision.
     assert!(
         summary.contains("✓ json-schema-2020-12-preservation"),
         "{summary}\n{failed}"
     );
 }
 
-/// What failed, and how. The scenarios of authorization have a directory to themselves; those that
-/// fail are in the baseline.
+/// The failed checks, with details. Authorization scenarios have their own directory; the baseline lists the
+/// ones that fail.
 fn failed_checks(results: &Path) -> String {
     let mut failed = String::new();
     for scenario in fs::read_dir(results).into_iter().flatten().flatten() {

@@ -1,8 +1,8 @@
-//! End-to-end tests of the client library, against servers that nobody here wrote.
+//! End-to-end tests of the client library, against third-party servers.
 //!
-//! The servers from npm and `PyPI` are installed by `./test`; with `SWITCHBOARD_TEST_QUICK=1` the tests
-//! that need them say so and pass. Each test starts its own servers, on ports and in directories of
-//! their own.
+//! `./test` installs the servers from npm and `PyPI`; with `SWITCHBOARD_TEST_QUICK=1` the tests that need
+//! them are skipped with a message and pass. Each test starts its own servers, on separate ports and in
+//! separate directories.
 #![allow(
     clippy::expect_used,
     clippy::panic,

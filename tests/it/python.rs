@@ -1,4 +1,4 @@
-//! Servers on the two Python SDKs, `mcp` and `fastmcp`, over every transport and in both eras.
+//! Servers built with the two Python SDKs, `mcp` and `fastmcp`, over every transport and in both eras.
 
 use serde_json::{Value, json};
 use switchboard_client::{
@@ -7,7 +7,7 @@ use switchboard_client::{
 
 use crate::support::{Host, Marked, ROOT, Record, Server, Tools, python, text, until, wait_gone};
 
-/// A connection to a server of its own.
+/// A connection to a separate server.
 struct Peer {
     client: Client,
     host: Host,
@@ -24,13 +24,13 @@ enum Way {
     Sse,
 }
 
-/// What the servers say, before the port, when they listen.
+/// The servers' output, up to the port, when they listen.
 const READY: &str = "Uvicorn running on http://127.0.0.1:";
 
 use Revision::{V2025_11_25 as OLD, V2026_07_28 as NEW};
 
 impl Peer {
-    /// Starts the server and connects; `None` if such tests are to be left out.
+    /// Starts the server and connects; `None` if such tests are skipped.
     async fn connect(script: &str, way: Way, revision: Revision) -> Option<Self> {
         let program = python(&Tools::peers()?, script);
         let (said, mark) = (program.said.clone(), program.mark.clone());
@@ -84,7 +84,7 @@ macro_rules! peers {
     )* };
 }
 
-// To start a server takes far longer than to test it, so that a test is about many a thing.
+// Starting a server takes far longer than testing it, so each test covers several features.
 peers! {
     mcp_stdio_old: "mcp_server.py", Stdio, OLD, [offers, works, talks, learns, stops];
     mcp_stdio_new: "mcp_server.py", Stdio, NEW, [offers, works, talks, updates, stops];
@@ -219,7 +219,7 @@ async fn works(Peer { client, said, .. }: &Peer) {
     said.wait_from(seen, "its end", is("sleep was cancelled"))
         .await;
 
-    // Everyone gets their own answer.
+    // Every caller gets its own answer.
     let calls: Vec<_> = (0..50)
         .map(|a| {
             let call = client.call_tool("add", json!({"a": a, "b": 1000}));
@@ -289,7 +289,7 @@ async fn logs(
         .told_from(0, "notifications/message", says("a cry"))
         .await;
     assert_eq!(text(&cry, "level"), "error");
-    // They come in order.
+    // They arrive in order.
     let whispered = host
         .news
         .all()
@@ -340,7 +340,7 @@ async fn updates(peer: &Peer) {
         .expect("an answer");
     assert_eq!(read.contents[0].text.as_deref(), Some("hallo"));
 
-    // A second one makes a new stream, which holds both.
+    // A second one makes a new stream, which covers both.
     client
         .subscribe("note://other")
         .await
@@ -364,7 +364,7 @@ async fn updates(peer: &Peer) {
         .told_from(seen, "notifications/resources/updated", |_| true)
         .await;
     assert_eq!(text(&next, "uri"), "note://other");
-    // The same stream tells of the list of tools.
+    // The same stream reports changes of the list of tools.
     learns(peer).await;
 }
 
@@ -391,7 +391,7 @@ async fn stops(
 }
 
 #[tokio::test]
-async fn a_killed_child_is_listened_to_again() {
+async fn subscription_survives_a_killed_child() {
     let Some(peer) = Peer::connect("mcp_server.py", Way::Stdio, NEW).await else {
         return;
     };
@@ -405,7 +405,7 @@ async fn a_killed_child_is_listened_to_again() {
 }
 
 #[tokio::test]
-async fn a_restarted_server_over_http_is_listened_to_again() {
+async fn subscription_survives_a_restart_over_http() {
     let Some(tools) = Tools::peers() else { return };
     let Some(mut peer) = Peer::connect("mcp_server.py", Way::Http, NEW).await else {
         return;
@@ -419,8 +419,8 @@ async fn a_restarted_server_over_http_is_listened_to_again() {
     peer.client.stop().await;
 }
 
-/// Changes a note until that is told of. Until the new connection stands, calls may be lost with
-/// the old one.
+/// Changes a note until an update arrives. Calls on the old connection may be lost until the new one is
+/// ready.
 async fn is_listened_to_again(Peer { client, host, .. }: &Peer) {
     until("an update", async || {
         let arguments = json!({"name": "greeting", "text": "hallo"});
@@ -435,7 +435,7 @@ async fn is_listened_to_again(Peer { client, host, .. }: &Peer) {
 }
 
 #[tokio::test]
-async fn a_restarted_server_over_http_gets_a_new_session() {
+async fn restarted_server_over_http_gets_new_session() {
     let Some(tools) = Tools::peers() else { return };
     let Some(mut peer) = Peer::connect("mcp_server.py", Way::Http, OLD).await else {
         return;

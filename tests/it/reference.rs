@@ -1,4 +1,4 @@
-//! server-filesystem and server-memory from npm: small servers of the sort that people run.
+//! server-filesystem and server-memory from npm: small servers like those in everyday use.
 
 use serde_json::{Value, json};
 use switchboard_client::{CallError, Client, Error, ErrorKind, Revision, State, model::Root};
@@ -6,7 +6,7 @@ use switchboard_client::{CallError, Client, Error, ErrorKind, Revision, State, m
 use crate::support::{Host, PATIENCE, Tools, npm, wait_gone};
 
 #[tokio::test]
-async fn the_filesystem_server_works_within_our_roots() {
+async fn filesystem_server_works_within_the_roots() {
     let Some(tools) = Tools::peers() else { return };
     let [given, root, other] = [(); 3].map(|()| tempfile::tempdir().expect("a directory"));
     let file = root.path().join("note.txt");
@@ -17,7 +17,7 @@ async fn the_filesystem_server_works_within_our_roots() {
         .roots([Root::new(uri(&root))])
         .connect(program.stdio());
 
-    // Roots take the place of the directories of the command line, once the server has asked.
+    // Roots replace the directories of the command line, once the server has requested them.
     client.ready().await.expect("it connects");
     program
         .said
@@ -59,7 +59,7 @@ async fn the_filesystem_server_works_within_our_roots() {
 }
 
 #[tokio::test]
-async fn the_memory_server_tells_of_updates_also_after_it_was_killed() {
+async fn memory_server_sends_updates_after_a_restart() {
     let Some(tools) = Tools::peers() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("memory.jsonl");
@@ -129,9 +129,9 @@ async fn the_memory_server_tells_of_updates_also_after_it_was_killed() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_start_says_why() {
+async fn failed_start_has_the_servers_message() {
     let Some(tools) = Tools::peers() else { return };
-    // Without a directory it starts, and ends in the middle of the handshake.
+    // With a missing directory it starts, and exits during the handshake.
     let program = npm(&tools, "server-filesystem").arg("/no/such/directory");
     let client = Host::default()
         .client(Revision::LATEST)
@@ -139,7 +139,7 @@ async fn a_server_that_cannot_start_says_why() {
     let mut state = client.watch_state();
     let is_waiting = |state: &State| matches!(state, State::Backoff { .. });
     let waiting = tokio::time::timeout(PATIENCE, state.wait_for(is_waiting)).await;
-    // A copy: as long as the state is borrowed, it cannot change.
+    // A copy: a borrow would keep the state from changing.
     let waiting = waiting.expect("in time").expect("alive").clone();
     let State::Backoff { reason, .. } = waiting else {
         unreachable!("that was waited for");
@@ -162,7 +162,7 @@ async fn a_server_that_cannot_start_says_why() {
 }
 
 #[tokio::test]
-async fn a_server_ends_with_its_last_client() {
+async fn server_exits_with_its_last_client() {
     let Some(tools) = Tools::peers() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let program =

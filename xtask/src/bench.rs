@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what the wire, a connection and the gateway cost.
+//! `cargo xtask bench`: measures the cost of the wire format, a connection and the gateway.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -41,7 +41,7 @@ hold on any machine.
 
 A full run takes one to three minutes, of `memory` twenty. Leave the machine alone meanwhile.";
 
-/// What is measured, and whether it needs the gateway.
+/// Benchmarks, each with `true` if it needs the gateway.
 const WHAT: [(&str, bool); 9] = [
     ("wire", false),
     ("connection", false),
@@ -54,7 +54,7 @@ const WHAT: [(&str, bool); 9] = [
     ("memory", true),
 ];
 
-/// The options, and whether a value follows.
+/// Options, each with `true` if a value follows.
 const OPTIONS: [(&str, bool); 5] = [
     ("--quick", false),
     ("--json", true),
@@ -63,7 +63,7 @@ const OPTIONS: [(&str, bool); 5] = [
     ("--model", true),
 ];
 
-/// What the gateway is held against.
+/// The other gateway that ours is compared with.
 const PEER: &str = "mcp-proxy";
 const PEER_VERSION: &str = "0.6.0";
 
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     run_release("switchboard-bench", &args)
 }
 
-/// What is not said of the benchmark of the memory.
+/// Adds the default arguments of the memory benchmark.
 fn complete_memory(args: &mut Vec<String>) {
     let tools = root().join(".tools");
     args.push("--peer".to_owned());
@@ -140,7 +140,7 @@ fn complete_memory(args: &mut Vec<String>) {
     }
 }
 
-/// Where the peer is. If it cannot be installed, the others are measured without it.
+/// The path of the other gateway. If it cannot be installed, the benchmark runs without it.
 fn install_peer() -> PathBuf {
     let tools = root().join(".tools").join("bench");
     let program = tools.join("bin").join(PEER);

@@ -1,4 +1,4 @@
-//! `cargo xtask crash memory`: the program is killed over and over while it remembers.
+//! `cargo xtask crash memory`: kills the program again and again while it stores memories.
 
 use std::{env, process::Command};
 
@@ -15,10 +15,9 @@ over. The test of the workspace does the same with a few kills.
   --kills N   200 unless given
   --seed N    the moments and the work of an earlier run, which says its own";
 
-/// The variables by which the test is told.
+/// Environment variables that configure the test.
 const KILLS: &str = "SWITCHBOARD_CRASH_KILLS";
 const SEED: &str = "SWITCHBOARD_CRASH_SEED";
-/// The name of the test.
 const TEST: &str = "memory_crash::";
 
 pub(crate) fn run(args: &[String]) -> Result<(), String> {

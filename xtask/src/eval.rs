@@ -1,4 +1,4 @@
-//! `cargo xtask eval`: how often the right tool is found, and the right memory.
+//! `cargo xtask eval`: measures how often search finds the right tool, and recall the right memory.
 
 use crate::{USAGE, is_help, run_release};
 

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: the checks of `fuzz/` under libFuzzer.
+//! `cargo xtask fuzz`: runs the checks of `fuzz/` under libFuzzer.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ struct Options {
     seconds: u64,
 }
 
-/// Where things are.
+/// The directories of a run, and the host triple, which is part of the path of a binary.
 struct Places {
     root: PathBuf,
     target: PathBuf,
@@ -71,7 +71,7 @@ fn parse(args: &[String], known: &[String]) -> Result<Options, String> {
     while let Some(arg) = args.next() {
         if arg == "--seconds" {
             let value = args.next().map(String::as_str).unwrap_or_default();
-            // Zero is how libFuzzer says for ever.
+            // libFuzzer takes zero as no limit.
             let number = value.parse().ok().filter(|number| *number > 0);
             seconds = number.ok_or_else(|| {
                 usage(format!(
@@ -124,7 +124,7 @@ fn build(places: &Places, targets: &[String]) -> Result<(), String> {
         .arg(places.target.join("fuzz"))
         // Sanitizers are not stable yet.
         .env("RUSTC_BOOTSTRAP", "1")
-        // Without symbols a report says where in memory, and not where in the code.
+        // Without symbols a report has addresses in place of source locations.
         .env("CARGO_PROFILE_RELEASE_STRIP", "none");
     if let [target] = targets {
         build.arg(target);
@@ -132,14 +132,14 @@ fn build(places: &Places, targets: &[String]) -> Result<(), String> {
     succeed(&mut build)
 }
 
-/// Runs one target. If it finds something: what to tell about it.
+/// Runs one target. Returns a message for the user if it finds something.
 fn fuzz(places: &Places, target: &str, seconds: u64) -> Result<Option<String>, String> {
     let corpus = places.target.join("fuzz-corpus").join(target);
     let artifacts = places.target.join("fuzz-artifacts").join(target);
     for folder in [&corpus, &artifacts] {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    // The binary is called, not `cargo fuzz run`, which leaves its findings among the sources.
+    // The binary is run directly: `cargo fuzz run` would write its findings into the source tree.
     let binary = places
         .target
         .join("fuzz")
@@ -155,7 +155,7 @@ fn fuzz(places: &Places, target: &str, seconds: u64) -> Result<Option<String>, S
             .args(["-timeout=10", "-print_final_stats=1"])
             .arg(&corpus)
             .arg(places.root.join("fuzz/seeds").join(target))
-            // As cargo-fuzz has it: code that is linked twice is no finding.
+            // As cargo-fuzz does: code that is linked twice is not a finding.
             .env("ASAN_OPTIONS", "detect_odr_violation=0"),
     )?;
     if status.success() {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_target_all_of_them_run() {
+    fn all_targets_run_by_default() {
         let all = parse_words("").unwrap();
         assert_eq!(
             (all.targets.join(" "), all.seconds),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_targets_are_those_in_the_tree() {
+    fn targets_match_the_source_tree() {
         let targets = all_targets(&root()).unwrap();
         assert!(targets.contains(&"envelope".to_owned()), "{targets:?}");
         let error = parse(&["x".to_owned()], &targets).unwrap_err();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_tells_how_to_replay_it() {
+    fn finding_includes_the_replay_command() {
         let report = report("a", ExitStatus::default(), &[Path::new("target/x/crash-1")]);
         assert!(report.contains("cargo run -p switchboard-fuzz --bin a -- target/x/crash-1"));
     }

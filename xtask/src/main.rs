@@ -1,5 +1,5 @@
-//! Everything a developer runs that a user does not: `cargo xtask COMMAND`.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // It has a terminal, and talks to it.
+//! Commands for developers: `cargo xtask COMMAND`.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // A command-line program writes to the terminal.
 
 mod bench;
 mod crash;
@@ -13,7 +13,7 @@ use std::{
     process::ExitCode,
 };
 
-/// One command. An error of it is shown; if it starts with [`USAGE`], it was called wrongly.
+/// One command. The program prints its error; an error that starts with [`USAGE`] means wrong usage.
 struct Command {
     name: &'static str,
     summary: &'static str,
@@ -53,7 +53,7 @@ const COMMANDS: &[Command] = &[
     },
 ];
 
-/// How an error starts that is the caller's, for which the exit code is 2.
+/// The prefix of errors caused by wrong usage, for which the exit code is 2.
 const USAGE: &str = "usage:";
 
 fn main() -> ExitCode {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_usage_is_told_from_failure() {
+    fn wrong_usage_is_distinct_from_failure() {
         for words in [
             "",
             "nonsense",

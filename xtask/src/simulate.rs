@@ -1,4 +1,4 @@
-//! `cargo xtask simulate`: random schedules against the connection machine.
+//! `cargo xtask simulate`: plays random schedules against the connection machine.
 
 use crate::{USAGE, is_help, run_release};
 

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house that no compiler knows.
+//! `cargo xtask tidy`: checks the project's own rules, which no compiler knows.
 
 mod clock;
 mod cycles;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut sources = Vec::new();
     let mut bounds = Vec::new();
     for path in tracked(&root)? {
-        // What is no text, or is deleted and not yet committed, is not judged.
+        // Files that are not text, or are deleted but not yet committed, are skipped.
         let Ok(text) = fs::read_to_string(root.join(&path)) else {
             continue;
         };
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
 }
 
-/// The files that git knows, and those it would add.
+/// The files that git tracks, and the untracked ones that it would add.
 fn tracked(root: &Path) -> Result<Vec<String>, String> {
     let output = Command::new("git")
         .current_dir(root)
@@ -118,7 +118,7 @@ fn check(path: &str, text: &str) -> Vec<Problem> {
     problems
 }
 
-/// Bytes made to be odd, and text that no one wrote.
+/// Tests if a file is exempt: fuzz seeds are malformed on purpose, and lock files are generated.
 fn is_exempt(path: &str) -> bool {
     path.starts_with("fuzz/seeds/")
         || has_extension(path, "lock")

@@ -1,5 +1,4 @@
-//! The bare pipes: lines in, lines out, and nothing that knows what they say. What is left of a
-//! call when everything that can be left out is.
+//! The bare pipes: lines in, lines out, without parsing. The lower bound for the cost of a call.
 
 use std::{io::Write, process::Stdio, sync::Arc};
 
@@ -17,7 +16,7 @@ use crate::Result;
 pub(super) struct Bare {
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
-    /// Ended when this is dropped.
+    /// Killed when this is dropped.
     _child: Child,
 }
 
@@ -36,7 +35,7 @@ impl Bare {
         })
     }
 
-    /// Keeps the load up, and tells how many calls it were.
+    /// Keeps up the load, and returns the number of calls.
     pub(super) async fn run(mut self, load: Arc<Load>) -> Result<(Self, u32)> {
         let mut line = Vec::new();
         write_line(&mut line, 123_456);
@@ -63,9 +62,9 @@ impl Bare {
     }
 }
 
-/// The line that the library sends.
+/// Writes the same line that the library sends.
 pub(super) fn write_line(out: &mut Vec<u8>, id: u64) {
-    // Writing to memory does not fail.
+    // A write to memory does not fail.
     let _ = writeln!(
         out,
         "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{METHOD}\",\"params\":{{\"name\":\"{TOOL}\",\"arguments\":{{\"message\":\"{MESSAGE}\"}}}}}}"

@@ -1,6 +1,5 @@
-//! The child: the smallest server that can be called. It answers whatever it is asked with the
-//! same hundred bytes, and looks no closer at a request than that takes, so that the time measured
-//! is the client's.
+//! The child: a minimal server. It answers every request with the same hundred bytes, and parses no more of a
+//! request than that takes, so that the measured time is the client's.
 
 use std::{
     fs::File,
@@ -15,12 +14,13 @@ use crate::Result;
 const RESULT: &str = r#"{"content":[{"type":"text","text":"the quick brown fox jumps over the lazy dog"}],"isError":false}"#;
 pub(super) const WELCOME: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"0"}}"#;
 
-/// How every request begins that the library and the bare pipes write; their notifications do not.
+/// The start of every request that the library and the bare pipes write; their notifications start
+/// differently.
 pub(super) const REQUEST: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
 const METHOD: &[u8] = b",\"method\":\"";
 
-/// Serves standard input until it ends. Answers are held back while there is more to read in hand,
-/// and then go out together.
+/// Serves standard input until it ends. Responses are collected while there is more input at hand, and then
+/// written together.
 pub(crate) fn serve() -> Result<()> {
     // Without the buffers of the standard library, which are small.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);

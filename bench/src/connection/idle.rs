@@ -1,7 +1,6 @@
-//! What a connection weighs that does nothing.
+//! The memory of an idle connection.
 //!
-//! Each kind is opened in a fresh process, so that no memory given back before is used again and
-//! goes uncounted.
+//! Each kind is opened in a fresh process: memory that was freed before would be reused and not be counted.
 
 use std::{future::poll_fn, io::Write, process::Command, sync::Arc};
 
@@ -17,14 +16,14 @@ use tokio::{runtime::Handle, sync::mpsc};
 use super::{Flavour, HOLD, load, system};
 use crate::{Result, report::Table};
 
-/// The depth of the queues of a memory transport. They are only as large as they have been full.
+/// The depth of the queues of a memory transport. They grow only as they fill.
 const DEPTH: usize = 64;
 
 const CONNECTIONS: &str = "connections";
 const TRANSPORTS: &str = "transports";
 const STDIO: &str = "stdio";
 
-/// What one connection weighs.
+/// The cost of one connection.
 #[derive(Debug, Clone, Copy)]
 struct Weight {
     kib: Option<f64>,
@@ -83,10 +82,10 @@ fn ask(what: &str, count: usize) -> Result<Weight> {
     })
 }
 
-/// Opens so many, and says what each of them weighs.
+/// Opens `count` of them, and prints the cost of each.
 pub(crate) fn hold(what: &str, count: u32) -> Result<()> {
     Flavour::Current.runtime()?.block_on(async {
-        // One first: what is set up only once is not the weight of a connection.
+        // One first: one-time setup does not count as the cost of a connection.
         let first = open(what).await?;
         settle().await;
         let memory = system::resident_kib();
@@ -108,7 +107,7 @@ pub(crate) fn hold(what: &str, count: u32) -> Result<()> {
     })
 }
 
-/// Something held, and whatever has to be held with it.
+/// A held object, with everything that keeps it open.
 #[expect(dead_code, reason = "held for their memory")]
 enum Held {
     Connection(Client, ServerEnd, mpsc::Receiver<ServerEnd>),
@@ -139,7 +138,7 @@ async fn open(what: &str) -> Result<Held> {
                 .await
                 .map_err(|down| down.message.to_string())?;
             let mut end = servers.recv().await.ok_or("the transport is gone")?;
-            // The same frames as with a client, so that the queues are as large.
+            // The same frames as with a client, so that the queues have the same size.
             for message in [
                 encode::request(&Id::from(1), method::INITIALIZE, None),
                 encode::notification(method::INITIALIZED, None),
@@ -162,7 +161,7 @@ async fn open(what: &str) -> Result<Held> {
     }
 }
 
-/// Does the server's part of the handshake.
+/// Performs the server's part of the handshake.
 async fn greet(end: &mut ServerEnd) -> Result<()> {
     let frame = end.frames.recv().await.ok_or("the client is gone")?;
     let Frame::Single(Message::Request(request)) = Frame::parse(frame)? else {
@@ -184,7 +183,7 @@ fn outgoing(frame: Bytes) -> Outgoing {
     }
 }
 
-/// Lets every task run until it has nothing more to do.
+/// Lets every task run until it is idle.
 async fn settle() {
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
 }

@@ -1,4 +1,4 @@
-//! Keeping so many calls in flight, over the library or over the bare pipes.
+//! Keeps a number of calls in flight, over the library or over the bare pipes.
 
 use std::{
     sync::{
@@ -19,12 +19,12 @@ use tokio::task::JoinSet;
 use super::{SERVE, Way, bare::Bare, mux, system};
 use crate::Result;
 
-/// What every call asks for.
+/// The request of every call.
 pub(super) const METHOD: &str = "tools/call";
 pub(super) const TOOL: &str = "echo";
 pub(super) const MESSAGE: &str = "the quick brown fox";
 
-/// How many calls in flight, and until when.
+/// The number of calls in flight, and when to stop.
 pub(super) struct Load {
     pub(super) in_flight: usize,
     until: Until,
@@ -33,7 +33,7 @@ pub(super) struct Load {
 
 enum Until {
     Stopped(AtomicBool),
-    /// So many are left.
+    /// The number of remaining calls.
     Calls(AtomicU64),
 }
 
@@ -54,7 +54,7 @@ impl Load {
         })
     }
 
-    /// The same, and each call's latency is kept.
+    /// The same load, with the latency of each call recorded.
     pub(super) fn with_latencies(self: Arc<Self>) -> Arc<Self> {
         Arc::new(Self {
             in_flight: self.in_flight,
@@ -69,7 +69,7 @@ impl Load {
         }
     }
 
-    /// Whether there is one more call to make.
+    /// Tests if there is one more call to make.
     pub(super) fn more(&self) -> bool {
         match &self.until {
             Until::Stopped(stopped) => !stopped.load(Relaxed),
@@ -80,29 +80,29 @@ impl Load {
     }
 }
 
-/// What was done in one stretch of time.
+/// The calls made in a period of time.
 pub(super) struct Window {
     calls: u32,
     elapsed: Duration,
     cpu: Option<Duration>,
-    /// In nanoseconds.
+    /// Latencies in nanoseconds.
     pub(super) latencies: Vec<u64>,
 }
 
 impl Window {
-    /// Calls a second.
+    /// Calls per second.
     pub(super) fn rate(&self) -> f64 {
         f64::from(self.calls) / self.elapsed.as_secs_f64()
     }
 
-    /// CPU time of this process, in microseconds a call.
+    /// CPU time of this process, in microseconds per call.
     pub(super) fn cpu_micros(&self) -> Option<f64> {
         self.cpu
             .map(|cpu| cpu.as_secs_f64() * 1e6 / f64::from(self.calls.max(1)))
     }
 }
 
-/// A client and bare pipes, each to a child of its own.
+/// A client and bare pipes, each with its own child.
 pub(super) struct Lines {
     bare: Option<Bare>,
     client: Client,
@@ -162,7 +162,7 @@ impl Lines {
     }
 }
 
-/// A client whose server is this program, ready.
+/// A connected client whose server is this program.
 pub(super) async fn connect() -> Result<Client> {
     let server = Command::new(std::env::current_exe()?).arg(SERVE);
     let client = Client::builder("bench", "0")
@@ -172,7 +172,7 @@ pub(super) async fn connect() -> Result<Client> {
     Ok(client)
 }
 
-/// One call after another. How many it were.
+/// Makes one call after another, and returns their number.
 async fn call(client: Client, way: Way, load: Arc<Load>) -> Result<u32> {
     let params = Raw::object([
         ("name", Raw::string(TOOL)),

@@ -1,6 +1,5 @@
-//! The least that lets many callers share the pipes: a task that hands each answer to whoever
-//! asked. No deadlines, no cancellation, no states, no checks: what is left of a client when only
-//! its shape remains.
+//! A minimal multiplexer, with which many callers share the pipes: a task hands each response to its caller.
+//! No deadlines, no cancellation, no states, no checks.
 
 use std::{
     collections::HashMap,
@@ -29,10 +28,10 @@ struct Ask {
     answer: oneshot::Sender<Bytes>,
 }
 
-/// How many calls are written together at most.
+/// The most calls that are written together.
 const TOGETHER: usize = 64;
 
-/// Keeps the load up, and tells how many calls it were.
+/// Keeps up the load, and returns the number of calls.
 pub(super) async fn run(bare: Bare, load: Arc<Load>) -> Result<(Bare, u32)> {
     let (asks, receiver) = mpsc::channel(1_024);
     let pump = tokio::spawn(pump(bare, receiver));
@@ -61,7 +60,7 @@ async fn call(asks: mpsc::Sender<Ask>, ids: Arc<AtomicU64>, load: Arc<Load>) -> 
     Ok(calls)
 }
 
-/// Carries calls out and answers in, until there is nobody to call and nothing to wait for.
+/// Writes calls and reads responses, until all callers are gone and no response is outstanding.
 async fn pump(mut bare: Bare, mut asks: mpsc::Receiver<Ask>) -> std::io::Result<Bare> {
     let mut waiting: HashMap<u64, oneshot::Sender<Bytes>> = HashMap::new();
     let mut batch = Vec::with_capacity(TOGETHER);

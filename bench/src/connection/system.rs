@@ -1,9 +1,8 @@
-//! What the system knows of this process. Linux only; `None` elsewhere.
+//! Measurements of this process by the operating system. Linux only; `None` elsewhere.
 
 use std::{fs, time::Duration};
 
-/// CPU time of all threads that live. Unlike the clock on the wall, it does not count what other
-/// programs do in the meantime.
+/// CPU time of all live threads. Unlike wall-clock time, it does not include other programs.
 pub(super) fn cpu_time() -> Option<Duration> {
     let mut nanos = 0;
     for thread in fs::read_dir("/proc/self/task").ok()? {
@@ -13,7 +12,7 @@ pub(super) fn cpu_time() -> Option<Duration> {
     Some(Duration::from_nanos(nanos))
 }
 
-/// How much memory is in use and in place, in KiB.
+/// Resident memory, in KiB.
 pub(super) fn resident_kib() -> Option<u32> {
     // The figures in `status` lag behind; these are counted when they are read.
     let sizes = fs::read_to_string("/proc/self/smaps_rollup").ok()?;

@@ -1,4 +1,4 @@
-//! No gateway at all: the load writes to the echo server's pipe itself.
+//! No gateway: the load writes directly to the echo server's pipe.
 
 use std::{
     collections::HashMap,
@@ -47,12 +47,12 @@ impl Pipe {
             calls: 0,
             _child: child,
         };
-        // The server asks for no handshake, so that calls can come first.
+        // The server requires no handshake, so calls can come first.
         pipe.run(1, 1).await?;
         Ok(pipe)
     }
 
-    /// Makes so many calls, so many of them at a time. Says how long each took.
+    /// Makes `calls` calls, at most `in_flight` at a time. Returns the duration of each.
     pub(super) async fn run(&mut self, in_flight: usize, calls: usize) -> Result<Vec<Duration>> {
         let mut taken = Vec::with_capacity(calls);
         let mut waiting = HashMap::new();

@@ -1,5 +1,5 @@
-//! That no call waits for the disk: the system calls of the gateway, thread by thread, while calls go
-//! through it.
+//! Verifies that no call waits for the disk, with the system calls of the gateway, thread by thread, while
+//! calls pass through it.
 
 use std::{
     collections::BTreeMap,
@@ -17,18 +17,18 @@ use crate::{
     report::{Cell, Report, Table},
 };
 
-/// What is traced: whatever opens, writes or waits for a disk.
+/// The traced system calls: all that open, write or wait for a file.
 const TRACED: &str = "write,writev,pwrite64,pwritev,pwritev2,sendto,sendmsg,fsync,fdatasync,sync_file_range,fallocate,ftruncate,openat,open,creat,rename,renameat2,unlink,unlinkat";
 
 /// The thread that may write.
 const STORE: &str = "store";
 
-/// Where a system call went.
+/// The target of a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
-    /// A socket, a pipe, or the runtime's own way to wake itself.
+    /// A socket, a pipe, or the runtime's own wake-up.
     Wire,
-    /// Anything that is a file.
+    /// A file of any kind.
     File,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot start strace: {error}; install it, for instance with `apt-get install strace`"))?;
-    // It says so when it has taken hold of the process.
+    // strace reports when it has attached to the process.
     let mut said = String::new();
     let errors = tracer.stderr.take().ok_or("no pipe from strace")?;
     BufReader::new(errors).read_line(&mut said)?;
@@ -69,7 +69,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
         }
         Result::Ok(())
     })?;
-    // The store's last group.
+    // Time for the store to write its last batch.
     std::thread::sleep(Duration::from_secs(1));
     let pid = i32::try_from(tracer.id()).ok().and_then(Pid::from_raw);
     kill_process(pid.ok_or("no strace")?, Signal::INT)?;
@@ -138,7 +138,7 @@ fn count(trace: &str) -> BTreeMap<(String, Target, String), u32> {
         let Some((call, arguments)) = rest.trim_start().split_once('(') else {
             continue;
         };
-        // What is resumed was counted when it began.
+        // A resumed call was counted when it began.
         if call.is_empty()
             || !call
                 .bytes()

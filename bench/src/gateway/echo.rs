@@ -1,8 +1,8 @@
 //! The server behind every subject: small, fast, and the same for all.
 //!
-//! It answers `initialize` or, if it is of the modern era, `server/discover`; `tools/list` and
-//! `tools/call`. It reads and writes in bulk, and looks no closer than that takes. Its answer to a call holds the text that the call brought, so that whoever
-//! asks can see that it is the answer to this call.
+//! It answers `initialize` or, in the modern era, `server/discover`; `tools/list` and `tools/call`. It reads
+//! and writes in bulk, and parses no more than necessary. Its response to a call contains the text of the
+//! call, so that the caller can verify that the response belongs to it.
 
 use std::{
     borrow::Cow,
@@ -20,10 +20,10 @@ use switchboard_wire::Era;
 
 use crate::Result;
 
-/// How many tools go into one page.
+/// Tools per page.
 const PAGE: usize = 1_000;
 
-/// How long what the modern era lets be kept may be kept, and by whom.
+/// Caching hints of the modern era: lifetime and scope.
 const HINTS: &str = r#""ttlMs":3600000,"cacheScope":"public""#;
 
 #[derive(Deserialize)]
@@ -54,16 +54,16 @@ struct Listing<'a> {
     cursor: Option<Cow<'a, str>>,
 }
 
-/// What the command line makes of it.
+/// The settings from the command line.
 struct Echo<'a> {
     era: Era,
-    /// How many tools there are, the first of them `echo`.
+    /// Number of tools, the first of which is `echo`.
     tools: usize,
     /// A file with the seconds to sleep before `initialize` is answered.
     delay: Option<&'a Path>,
 }
 
-/// The word for an era on the command line, and in the figures.
+/// The name of an era on the command line and in the results.
 pub(super) const fn word(era: Era) -> &'static str {
     match era {
         Era::Legacy => "legacy",
@@ -71,8 +71,8 @@ pub(super) const fn word(era: Era) -> &'static str {
     }
 }
 
-/// Serves standard input until it ends, as the words of the command line say: era, tools, and the
-/// delay if there is one.
+/// Serves standard input until it ends, according to the command line: era, number of tools, and an optional
+/// delay file.
 pub(crate) fn serve(words: &[&str]) -> Result<()> {
     let [era, tools, delay @ ..] = words else {
         return Err("the echo server needs an era and a number of tools".into());
@@ -116,7 +116,7 @@ impl Echo<'_> {
         };
         let params = envelope.params.map_or("{}", RawValue::get);
         write!(out, r#"{{"jsonrpc":"2.0","id":{id},"#)?;
-        // Nobody is answered in the way of the other era, so that none is measured for the other.
+        // Methods of the other era are not answered, so that no measurement uses the wrong era.
         match (self.era, &*method) {
             (_, "tools/call") => {
                 let call: Call<'_> = serde_json::from_str(params)?;
@@ -160,7 +160,7 @@ impl Echo<'_> {
         Ok(())
     }
 
-    /// Writes what every result of the era begins with.
+    /// Writes the start of a result, as the era requires it.
     fn begin_result(&self, out: &mut Vec<u8>) -> Result<()> {
         write!(out, r#""result":{{"#)?;
         if self.era == Era::Modern {

@@ -1,4 +1,4 @@
-//! Whether a call costs the same however much there is: with one server configured and with a hundred,
+//! Verifies that the cost of a call does not depend on the configuration: with one server and with a hundred,
 //! with ten tools and with ten thousand.
 
 use std::{path::Path, time::Duration};
@@ -18,14 +18,14 @@ use crate::{
     stats::Summary,
 };
 
-/// A gateway with so many servers, the first of them with so many tools.
+/// The size of a gateway: its number of servers, and the number of tools of the first one.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     servers: usize,
     tools: usize,
 }
 
-/// Few, and many.
+/// A name, a small size and a large one.
 type Pair = (&'static str, Size, Size);
 
 const PAIRS: [Pair; 2] = [
@@ -53,8 +53,7 @@ const PAIRS: [Pair; 2] = [
     ),
 ];
 
-/// How much more a call may cost with many. Not more at all, but for what one run differs from the
-/// next.
+/// The highest permitted ratio of the cost with many to that with few. It allows for noise between runs only.
 const AT_MOST: f64 = 1.15;
 
 pub(crate) fn run(settings: &Settings) -> Result<Report> {
@@ -134,7 +133,7 @@ fn least(turns: &[Turn], figure: fn(&Turn) -> f64) -> f64 {
     Summary::of(turns.iter().map(figure).collect()).min
 }
 
-/// A home whose servers are all known.
+/// A home whose servers have all been listed.
 fn known(runtime: &Runtime, switchboard: &Path, size: Size) -> Result<Home> {
     let home = Home::new()?;
     let mut servers = vec![("echo".to_owned(), echo(size.tools)?)];
@@ -147,7 +146,7 @@ fn known(runtime: &Runtime, switchboard: &Path, size: Size) -> Result<Home> {
     Ok(home)
 }
 
-/// Lets a gateway see all servers of a home once, which have so many tools, and ends it.
+/// Lets a gateway list all servers of a home once, which have `tools` tools, and stops it.
 pub(super) fn learn(
     runtime: &Runtime,
     home: &Home,
@@ -165,7 +164,7 @@ pub(super) fn learn(
         }
         Err(format!("not all of {tools} tools were learnt in a minute").into())
     })?;
-    // The snapshot of the last server is written right after its tools are shown.
+    // The snapshot of the last server is written right after its tools appear.
     std::thread::sleep(Duration::from_millis(300));
     subject.stop()
 }

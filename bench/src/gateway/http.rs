@@ -1,5 +1,5 @@
-//! The load: HTTP/1.1 connections kept alive, each with its own MCP session if the era has any, and as
-//! little of a client as that takes.
+//! The load: HTTP/1.1 connections with keep-alive, each with its own MCP session if the era has sessions, and
+//! no more of a client than that takes.
 
 use std::{
     net::SocketAddr,
@@ -17,25 +17,25 @@ use tokio::{
 
 use crate::Result;
 
-/// No answer takes this long.
+/// Longer than any response takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a request of the modern era has as the last of its parameters.
+/// The last of the parameters of a request of the modern era.
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-/// Where a subject is and what it wants to be told.
+/// The address of a subject, and what it requires of clients.
 #[derive(Debug, Clone)]
 pub(super) struct Door {
     pub(super) address: SocketAddr,
     pub(super) path: &'static str,
     pub(super) token: Option<String>,
-    /// The name that the echo tool goes by.
+    /// The name of the echo tool at the subject.
     pub(super) tool: &'static str,
-    /// How it is spoken to.
+    /// The era of its clients.
     pub(super) era: Era,
 }
 
-/// One connection, with one session in the era that has them.
+/// One connection, with a session if the era has sessions.
 pub(super) struct Connection {
     stream: TcpStream,
     /// The request up to the length of its body.
@@ -55,7 +55,7 @@ struct Reply {
 }
 
 impl Connection {
-    /// Connects, and opens a session or asks what there is, as the era does it.
+    /// Connects, and opens a session or discovers the server, depending on the era.
     pub(super) async fn open(door: &Door, number: u64) -> Result<Self> {
         let stream = TcpStream::connect(door.address).await?;
         stream.set_nodelay(true)?;
@@ -111,7 +111,7 @@ impl Connection {
             format!(r#"{{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{{{META}}}}}"#);
         let reply = self.post(&message).await?;
         self.expect(&reply, 200, b"\"supportedVersions\"")?;
-        // Nothing but calls follows.
+        // Only calls follow.
         self.head.truncate(open);
         let tool = self.tool;
         self.head
@@ -119,7 +119,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Calls the echo tool and sees that the answer is the right one. Says how long it took.
+    /// Calls the echo tool and verifies the response. Returns the duration.
     pub(super) async fn call(&mut self) -> Result<Duration> {
         self.calls += 1;
         let (number, calls, tool) = (self.number, self.calls, self.tool);
@@ -142,7 +142,7 @@ impl Connection {
         Ok(taken)
     }
 
-    /// How many tools there are, all pages counted. Only in a session.
+    /// The number of tools on all pages. Works in a session only.
     pub(super) async fn count_tools(&mut self) -> Result<usize> {
         let mut count = 0;
         let mut cursor = Value::Null;

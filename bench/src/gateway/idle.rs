@@ -1,4 +1,4 @@
-//! What the gateway takes while nobody calls: processes, memory, CPU time, wake-ups.
+//! The resources that an idle gateway takes: processes, memory, CPU time, wake-ups.
 
 use std::{thread, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Turns: the same load on every subject, one after the other, over and over, so that whatever else
-//! the machine does meets all of them.
+//! Turns: the same load on every subject, one after the other, repeatedly, so that other activity on the
+//! machine affects all of them alike.
 
 use std::{
     sync::{
@@ -17,25 +17,25 @@ use super::{
 };
 use crate::{Result, stats::percentile};
 
-/// How many connections make the load.
+/// Number of connections of the load.
 pub(super) const CONNECTIONS: usize = 32;
 
-/// What one turn of one subject found.
+/// The results of one turn of one subject.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Turn {
-    /// Microseconds, one call at a time.
+    /// Latencies in microseconds, one call at a time.
     pub(super) p50: f64,
     pub(super) p99: f64,
     pub(super) calls_per_second: f64,
-    /// Microseconds, under load.
+    /// Latency in microseconds, under load.
     pub(super) load_p99: f64,
-    /// Microseconds of CPU time for a call, one at a time and under load.
+    /// CPU time per call in microseconds, one at a time and under load.
     pub(super) cpu_sequential: f64,
     pub(super) cpu: f64,
-    /// MB, before and after the load.
+    /// Memory in MB, before and after the load.
     pub(super) before: f64,
     pub(super) after: f64,
-    /// MB of the processes that look after servers.
+    /// Memory in MB of the processes that supervise servers.
     pub(super) guards: f64,
 }
 
@@ -88,8 +88,8 @@ impl Lane {
     }
 }
 
-/// Lets the lanes take turns, and tells what they found, lane by lane. Who begins moves on, so that
-/// none always runs in the wake of the same other.
+/// Lets the lanes take turns, and returns their results, lane by lane. The first one changes every time, so
+/// that no lane always runs after the same other.
 pub(super) async fn race(plan: &Plan, mut lanes: Vec<Lane>) -> Result<Vec<Vec<Turn>>> {
     let mut found = vec![Vec::new(); lanes.len()];
     for lane in &mut lanes {
@@ -152,8 +152,7 @@ impl Through {
         })
     }
 
-    /// Makes so many calls, all connections at work until the last call is begun. Says how long each
-    /// took.
+    /// Makes `calls` calls on all connections at once. Returns the duration of each.
     async fn load(&mut self, calls: usize) -> Result<Vec<Duration>> {
         let left = Arc::new(AtomicUsize::new(calls));
         let mut work = Vec::new();
@@ -178,19 +177,19 @@ impl Through {
     }
 }
 
-/// In microseconds: half of them take no longer, and all but one in a hundred.
+/// The median and the 99th percentile, in microseconds.
 fn middle_and_worst(mut taken: Vec<Duration>) -> (f64, f64) {
     taken.sort_unstable();
     let micros = |percent| percentile(&taken, percent).as_secs_f64() * 1e6;
     (micros(50), micros(99))
 }
 
-#[expect(clippy::cast_precision_loss)] // There are fewer calls than that.
+#[expect(clippy::cast_precision_loss)] // The number of calls is far below the limit.
 fn rate(calls: usize, elapsed: Duration) -> f64 {
     calls as f64 / elapsed.as_secs_f64()
 }
 
-/// Microseconds for each of so many calls.
+/// Microseconds per call.
 #[expect(clippy::cast_precision_loss)]
 fn a_call(total: Duration, calls: usize) -> f64 {
     total.as_secs_f64() * 1e6 / calls as f64

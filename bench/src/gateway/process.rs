@@ -1,4 +1,4 @@
-//! What the system knows of other processes. Linux only.
+//! Measurements of other processes by the operating system. Linux only.
 
 use std::{collections::HashMap, fs, process::Child, sync::mpsc, thread, time::Duration};
 
@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Result;
 
-/// CPU time of all threads of a process that live.
+/// CPU time of all live threads of a process.
 pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
     // `stat` has it as well, in steps of 10 ms.
     let mut nanos = 0;
@@ -23,13 +23,13 @@ pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// The fields of `stat` after the name, which may hold anything.
+/// The fields of `stat` after the name, which may contain any character.
 fn fields(stat: &str) -> Option<Vec<&str>> {
     let (_, rest) = stat.rsplit_once(')')?;
     Some(rest.split_whitespace().collect())
 }
 
-/// The memory of a process that is in place, in MB.
+/// Resident memory of a process, in MB.
 pub(crate) fn resident(pid: u32) -> Result<f64> {
     // The figures in `status` lag behind; these are counted when they are read.
     let sizes = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
@@ -39,7 +39,7 @@ pub(crate) fn resident(pid: u32) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
-/// The most memory that was in place so far, in MB.
+/// Peak resident memory so far, in MB.
 pub(crate) fn peak(pid: u32) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -48,7 +48,7 @@ pub(crate) fn peak(pid: u32) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
-/// How often the threads of a process were put aside, by their own wish or not.
+/// Number of context switches of all threads of a process, voluntary or not.
 pub(crate) fn context_switches(pid: u32) -> Result<u64> {
     let mut switches = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -64,14 +64,14 @@ pub(crate) fn context_switches(pid: u32) -> Result<u64> {
     Ok(switches)
 }
 
-/// The processes below this one.
+/// The descendants of a process.
 pub(crate) fn descendants(pid: u32) -> Result<Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for pid in all()? {
         let parent = fs::read_to_string(format!("/proc/{pid}/stat"))
             .ok()
             .and_then(|stat| fields(&stat)?.get(1)?.parse().ok());
-        // One that has ended since has no parent.
+        // A process that has ended since has no parent.
         if let Some(parent) = parent {
             children.entry(parent).or_default().push(pid);
         }
@@ -86,20 +86,20 @@ pub(crate) fn descendants(pid: u32) -> Result<Vec<u32>> {
     Ok(found)
 }
 
-/// The processes whose command line holds this text.
+/// The processes whose command line contains this text.
 pub(crate) fn with_command_line(text: &str) -> Result<Vec<u32>> {
     let own = std::process::id();
     let holds = |pid: &u32| command_line(*pid).is_some_and(|line| line.contains(text));
     Ok(all()?.filter(|pid| *pid != own).filter(holds).collect())
 }
 
-/// The words of a process's command line; `None` if it has ended.
+/// The command line of a process; `None` if it has ended.
 pub(crate) fn command_line(pid: u32) -> Option<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     Some(String::from_utf8_lossy(&line).replace('\0', " "))
 }
 
-/// How busy the machine is: the load of the last 1, 5 and 15 minutes.
+/// The load averages of the last 1, 5 and 15 minutes.
 pub(crate) fn load_average() -> String {
     let averages = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let averages: Vec<&str> = averages.split_whitespace().take(3).collect();
@@ -111,11 +111,11 @@ fn all() -> Result<impl Iterator<Item = u32>> {
     Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()))
 }
 
-/// Ends a process that neither answers nor leaves, so that whoever waits for it finds it gone.
+/// Kills a process that neither answers nor exits, so that waiting for it ends.
 pub(crate) struct Watchdog(#[expect(dead_code, reason = "held, not used")] mpsc::Sender<()>);
 
 impl Watchdog {
-    /// Ends it after this time, unless this is gone by then.
+    /// Kills the process after this time, unless the watchdog is dropped before.
     pub(crate) fn new(child: &Child, patience: Duration) -> Self {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let (done, is_done) = mpsc::channel();
@@ -123,7 +123,7 @@ impl Watchdog {
             if is_done.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout)
                 && let Some(pid) = pid
             {
-                // If it has just left, all the better.
+                // An error means that it has just exited.
                 let _ = kill_process(pid, Signal::KILL);
             }
         });

@@ -1,6 +1,5 @@
-//! The least that a gateway over HTTP can be: one child, envelopes as they come, another id, and
-//! nothing else. No sessions, no token, no names, no record, no limits, and nobody looks after the
-//! child.
+//! A minimal gateway over HTTP: it has one child, and replaces the ids of envelopes. No sessions, no token,
+//! no names, no records, no limits, and no supervision of the child.
 
 use std::{
     collections::HashMap,
@@ -53,12 +52,12 @@ struct Answer<'a> {
 
 struct Relay {
     next: AtomicU64,
-    /// Who waits: the end of the answer, from its `result` or `error` on.
+    /// Callers that wait for the tail of a response, which starts at `result` or `error`.
     waiting: Mutex<HashMap<u64, oneshot::Sender<String>>>,
     lines: mpsc::UnboundedSender<String>,
 }
 
-/// Relays from HTTP to the server until somebody ends it. Says where on standard output.
+/// Relays from HTTP to the server until it is stopped. Prints its address on standard output.
 pub(crate) async fn serve(server: &[&str]) -> Result<()> {
     let (program, arguments) = server.split_first().ok_or("no server to relay to")?;
     let mut child = Command::new(program)
@@ -93,7 +92,7 @@ pub(crate) async fn serve(server: &[&str]) -> Result<()> {
         .with_state(relay);
     axum::serve(
         axum::serve::ListenerExt::tap_io(listener, |stream| {
-            // A stream that cannot be hurried is only slower.
+            // If this fails, the stream is only slower.
             let _ = stream.set_nodelay(true);
         }),
         app,

@@ -1,5 +1,5 @@
-//! What it costs to translate: calls through the gateway with clients and servers of both eras, each
-//! with each, in turns.
+//! The cost of translation: calls through the gateway with every combination of client and server eras, in
+//! turns.
 
 use switchboard_wire::Era::{self, Legacy, Modern};
 
@@ -16,10 +16,10 @@ use crate::{
     stats::Summary,
 };
 
-/// Clients and the server that they call.
+/// The era of the clients, and that of the server.
 type Pair = (Era, Era);
 
-/// What is called in turns.
+/// The combinations that take turns.
 const PAIRS: [Pair; 4] = [
     (Legacy, Legacy),
     (Legacy, Modern),
@@ -27,14 +27,14 @@ const PAIRS: [Pair; 4] = [
     (Modern, Legacy),
 ];
 
-/// What is held against what.
+/// The pairs that are compared.
 const RATIOS: [(Pair, Pair); 3] = [
     ((Legacy, Modern), (Legacy, Legacy)),
     ((Modern, Legacy), (Modern, Modern)),
     ((Modern, Modern), (Legacy, Legacy)),
 ];
 
-/// One figure of a turn, by the name of its column.
+/// One figure of a turn, with the name of its column.
 type Figure = (&'static str, fn(&Turn) -> f64);
 
 const FIGURES: [Figure; 6] = [

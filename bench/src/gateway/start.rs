@@ -1,5 +1,5 @@
-//! How long a client waits for its first tool list: from the start of `switchboard stdio` to the whole
-//! answer, against `cat` on pipes of the same kind.
+//! The time until a client has its first list of tools: from the start of `switchboard stdio` to the complete
+//! response, compared with `cat` over the same kind of pipes.
 
 use std::{
     fs,
@@ -27,13 +27,13 @@ use crate::{
 
 const SERVERS: usize = 50;
 const TOOLS: usize = 20;
-/// The seconds that each server needs to get ready.
+/// The seconds that each server takes to start.
 const SLOW: &str = "5";
-/// How many bytes the database has.
+/// Size of the database in bytes.
 const DATABASE: u64 = 100 * 1024 * 1024;
-/// No start, and no end, takes this long.
+/// Longer than any start or exit takes.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How much longer than `cat` it may take, in milliseconds.
+/// The most milliseconds that it may take longer than `cat`.
 const AT_MOST: f64 = 10.0;
 
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"0"}}}
@@ -45,14 +45,14 @@ const ANSWER: &[u8] = b"\"id\":2,";
 /// One start.
 #[derive(Debug, Clone, Copy)]
 struct Start {
-    /// Until the answer was there, in milliseconds.
+    /// Time until the response was complete, in milliseconds.
     took: f64,
-    /// From the end of input to the end of the process, in milliseconds.
+    /// Time from the end of input to the exit of the process, in milliseconds.
     leaving: f64,
-    /// CPU time up to the answer, in milliseconds.
+    /// CPU time up to the response, in milliseconds.
     cpu: f64,
     tools: usize,
-    /// Processes of it that were there when it was not.
+    /// Number of its processes that remained after it exited.
     left: usize,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     let marker = delay_file(&home)?;
 
     let known = race(times, || start(home.command(program, "stdio"), &marker))?;
-    // The first list of all may wait a second for servers that have never been seen, and no other.
+    // Only the first list of all may wait a second, for servers that have never been listed.
     let empty = Home::new()?;
     let slow = configure(&empty, SLOW)?;
     start(empty.command(program, "stdio"), &slow)?;
@@ -138,7 +138,7 @@ pub(crate) fn run(settings: &Settings) -> Result<Report> {
     })
 }
 
-/// A home with everything that could be in the way of a start.
+/// A home with everything that could slow down a start.
 fn furnished(runtime: &Runtime, switchboard: &Path) -> Result<Home> {
     let home = Home::new()?;
     let delay = configure(&home, "0")?;
@@ -157,7 +157,8 @@ fn delay_file(home: &Home) -> Result<String> {
     Ok(path.to_str().ok_or("the path is no text")?.to_owned())
 }
 
-/// Configures the servers; says by which file they are slowed down, which is on their command lines.
+/// Configures the servers. Returns the path of the file that slows them down, which is on their command
+/// lines.
 fn configure(home: &Home, delay: &str) -> Result<String> {
     let file = delay_file(home)?;
     fs::write(&file, delay)?;
@@ -166,12 +167,12 @@ fn configure(home: &Home, delay: &str) -> Result<String> {
     let servers: Vec<_> = (0..SERVERS)
         .map(|number| (format!("server{number}"), line.clone()))
         .collect();
-    // They do not notice the end of their input while they sleep, and need not be waited for.
+    // Servers do not notice the end of their input while they sleep, and the gateway need not wait for them.
     home.configure(&servers, &json!({"start": "lazy", "closeTimeoutMs": 300}))?;
     Ok(file)
 }
 
-/// Fills the database until it is large.
+/// Fills the database up to the size.
 async fn fill(home: &Home) -> Result<()> {
     let file = home.path().join("switchboard.db");
     let store = Store::open_keeping(file.clone(), Retention::default());
@@ -206,7 +207,7 @@ async fn fill(home: &Home) -> Result<()> {
     Ok(())
 }
 
-/// Starts of the gateway and of `cat`, in turns.
+/// Starts the gateway and `cat` in turns.
 fn race(
     times: usize,
     mut start_one: impl FnMut() -> Result<Start>,
@@ -225,8 +226,8 @@ fn start(mut command: Command, marker: &str) -> Result<Start> {
     launch(command, &format!("{OPENING}{LIST}"), marker)
 }
 
-/// Starts `cat`, or a program that is to be spoken to in MCP, and says how long it took to answer and to leave.
-/// With them comes the CPU time up to the answer.
+/// Starts `cat` or an MCP server. Returns the time until its response, the time until its exit, and the CPU
+/// time up to the response.
 pub(crate) fn launch_bare(command: Command, is_server: bool) -> Result<[Duration; 3]> {
     let say = if is_server {
         format!("{OPENING}{LIST}")
@@ -237,7 +238,7 @@ pub(crate) fn launch_bare(command: Command, is_server: bool) -> Result<[Duration
     Ok([start.took, start.leaving, start.cpu].map(|millis| Duration::from_secs_f64(millis / 1e3)))
 }
 
-/// Starts a program, says this to it, and stops the clock at the answer. `marker` is on the command
+/// Starts a program, writes `say` to it, and stops the clock at the response. `marker` is on the command
 /// lines of its servers.
 fn launch(mut command: Command, say: &str, marker: &str) -> Result<Start> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());

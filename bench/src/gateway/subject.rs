@@ -1,4 +1,4 @@
-//! What is measured, each in a process of its own: started, waited for, ended.
+//! The measured programs, each in its own process: starting, waiting, stopping.
 
 use std::{
     env,
@@ -24,21 +24,21 @@ use super::{
 };
 use crate::Result;
 
-/// The word that makes this program the server behind every subject.
+/// The argument that makes this program the server behind every subject.
 pub(crate) const ECHO: &str = "echo";
-/// The word that makes it the relay.
+/// The argument that makes it the relay.
 pub(crate) const RELAY: &str = "relay";
 
-/// How long a subject may take to be ready, or to leave.
+/// The longest time for a subject to become ready, or to exit.
 const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(20);
 
-/// The command line of an echo server with so many tools.
+/// The command line of an echo server with this number of tools.
 pub(super) fn echo(tools: usize) -> Result<Vec<String>> {
     echo_of(Era::Legacy, tools)
 }
 
-/// The same of this era.
+/// The same for an era.
 fn echo_of(era: Era, tools: usize) -> Result<Vec<String>> {
     let own = env::current_exe()?;
     let own = own.to_str().ok_or("this program's path is no text")?;
@@ -46,7 +46,7 @@ fn echo_of(era: Era, tools: usize) -> Result<Vec<String>> {
     Ok([own, ECHO, word(era), &tools].map(str::to_owned).to_vec())
 }
 
-/// A folder for a gateway, with its configuration.
+/// A directory for a gateway, with its configuration.
 pub(super) struct Home {
     dir: TempDir,
 }
@@ -61,7 +61,7 @@ impl Home {
         self.dir.path()
     }
 
-    /// Writes a configuration of these servers; `more` goes into the entry of each.
+    /// Writes a configuration of these servers; `more` is added to each entry.
     pub(super) fn configure(&self, servers: &[(String, Vec<String>)], more: &Value) -> Result<()> {
         let mut entries = Map::new();
         for (name, line) in servers {
@@ -85,7 +85,7 @@ impl Home {
         built
     }
 
-    /// Starts `switchboard serve` and waits for it to listen.
+    /// Starts `switchboard serve` and waits until it listens.
     pub(super) fn serve(&self, switchboard: &Path) -> Result<Subject> {
         let mut command = self.command(switchboard, "serve");
         command.args(["--listen", "127.0.0.1:0"]);
@@ -107,16 +107,16 @@ impl Home {
     }
 }
 
-/// A subject that runs and can be called.
+/// A running subject that can be called.
 pub(super) struct Subject {
     running: Running,
     pub(super) door: Door,
-    /// What goes when it goes.
+    /// Removed with the subject.
     _home: Option<Home>,
 }
 
 impl Subject {
-    /// `switchboard serve` with one echo server, everything else as it is by default.
+    /// `switchboard serve` with one echo server and default settings otherwise.
     pub(super) fn switchboard(program: &Path) -> Result<Self> {
         Self::between(program, Era::Legacy, Era::Legacy)
     }
@@ -155,14 +155,14 @@ impl Subject {
         })
     }
 
-    /// The peer, with a configuration that turns nothing on.
+    /// The other gateway, with a configuration that enables nothing.
     pub(super) fn mcp_proxy(program: &Path) -> Result<Self> {
         let home = Home::new()?;
-        // It takes no port 0. One that was free a moment ago will do.
+        // It does not accept port 0, so it gets a port that was free a moment ago.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let line = echo(1)?;
         let (server, arguments) = line.split_first().ok_or("no server")?;
-        // A list of texts is spelled in TOML as it is in JSON.
+        // An array of strings has the same syntax in TOML and in JSON.
         let config = format!(
             "[proxy]\nname = \"bench\"\n\n[proxy.listen]\nhost = \"127.0.0.1\"\nport = {}\n\n\
              [[backends]]\nname = \"echo\"\ntransport = \"stdio\"\ncommand = {}\nargs = {}\n",
@@ -189,12 +189,12 @@ impl Subject {
         })
     }
 
-    /// Opens a connection as soon as a call over it is answered.
+    /// Opens a connection as soon as a call over it succeeds.
     pub(super) async fn ready(&mut self) -> Result<Connection> {
         self.connected(true).await
     }
 
-    /// Opens a connection as soon as there can be one.
+    /// Opens a connection as soon as possible.
     pub(super) async fn connect(&mut self) -> Result<Connection> {
         self.connected(false).await
     }
@@ -223,8 +223,7 @@ impl Subject {
         self.running.child.id()
     }
 
-    /// The subject's own processes: without the servers behind it, with what it starts to look after
-    /// them.
+    /// The subject's own processes: with its guards, without the servers behind it.
     fn own_processes(&self) -> Result<Vec<u32>> {
         let line = echo(1)?;
         let server = line.get(..2).unwrap_or_default().join(" ");
@@ -244,7 +243,7 @@ impl Subject {
             .sum()
     }
 
-    /// Memory of the subject itself, and of what it starts to look after servers, in MB.
+    /// Memory of the subject itself, and of its guards, in MB.
     pub(super) fn resident(&self) -> Result<(f64, f64)> {
         let own = process::resident(self.pid())?;
         let others = self.own_processes()?.into_iter().skip(1);
@@ -252,7 +251,7 @@ impl Subject {
         Ok((own, others.iter().fold(0.0, |sum, size| sum + size)))
     }
 
-    /// Ends it and waits until it has gone.
+    /// Stops it and waits until it has exited.
     pub(super) fn stop(mut self) -> Result<()> {
         self.running.stop()
     }
@@ -283,7 +282,7 @@ impl Running {
         })
     }
 
-    /// Where it says that it listens.
+    /// The address on which it reports to listen.
     fn address(&mut self) -> Result<SocketAddr> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -341,7 +340,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Only after a failure, which is being reported; otherwise it has been ended before.
+        // This is needed only after a failure, which is being reported; otherwise it has been stopped before.
         let _ = self.stop();
     }
 }

@@ -1,4 +1,4 @@
-//! A client over pipes, as little of one as it takes, with a clock.
+//! A minimal client over pipes, with a clock.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -19,7 +19,7 @@ use crate::{
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 
-/// A server, and the client of it.
+/// A server and its client.
 pub(super) struct Client {
     child: Child,
     input: Option<ChildStdin>,
@@ -27,12 +27,12 @@ pub(super) struct Client {
     era: Era,
     next: u64,
     line: Vec<u8>,
-    /// It is ended if it takes longer than this altogether.
+    /// Kills the server if the session takes too long.
     watchdog: Option<Watchdog>,
 }
 
 impl Client {
-    /// Starts the server and opens the conversation. After so long altogether it is ended.
+    /// Starts the server and initializes the session. The server is killed after `at_most`.
     pub(super) fn open(mut command: Command, era: Era, at_most: Duration) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -72,7 +72,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks, and gives the whole answer and how long it took until the last byte of it was here.
+    /// Sends a request. Returns the response, and the time until its last byte arrived.
     pub(super) fn request(&mut self, method: &str, mut params: Value) -> Result<(Value, Duration)> {
         self.next += 1;
         if self.era == Era::Modern {
@@ -99,14 +99,14 @@ impl Client {
         }
     }
 
-    /// Calls a tool, and gives the whole answer, be it an error.
+    /// Calls a tool, and returns the response, which may be an error.
     pub(super) fn try_call(&mut self, tool: &str, arguments: Value) -> Result<(Value, Duration)> {
         let mut params = json!({ "name": tool });
         params["arguments"] = arguments;
         self.request("tools/call", params)
     }
 
-    /// Calls a tool, and gives what it says, as structure.
+    /// Calls a tool, and returns its structured result.
     pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Result<(Value, Duration)> {
         let (mut answer, took) = self.try_call(tool, arguments)?;
         let failed = answer.get("error").is_some() || answer["result"]["isError"] == true;
@@ -116,7 +116,7 @@ impl Client {
         Ok((answer["result"]["structuredContent"].take(), took))
     }
 
-    /// The same, with the clock and the CPU time of the server written down.
+    /// The same, with the elapsed time and the CPU time of the server recorded.
     pub(super) fn timed(
         &mut self,
         times: &mut Times,
@@ -131,7 +131,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// Leaves, and waits until it has ended.
+    /// Disconnects, and waits until the server has exited.
     pub(super) fn leave(mut self) -> Result<()> {
         self.input = None;
         self.child.wait()?;
@@ -142,7 +142,7 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         if self.input.take().is_some() {
-            // Only after a failure, which is being reported.
+            // This is needed only after a failure, which is being reported.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -150,11 +150,11 @@ impl Drop for Client {
     }
 }
 
-/// How long the same took many times, in milliseconds.
+/// Durations of many repetitions, in milliseconds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Times {
     taken: Vec<f64>,
-    /// CPU time of the server, which a busy machine leaves as it is.
+    /// CPU times of the server, which do not depend on other load.
     cpu: Vec<f64>,
 }
 
@@ -175,12 +175,12 @@ impl Times {
         self.taken.is_empty()
     }
 
-    /// What so many per cent are not above.
+    /// A percentile of the durations.
     pub(super) fn at(&self, percent: usize) -> f64 {
         of_sorted(&self.taken, percent)
     }
 
-    /// The middle of the CPU times, if they were taken.
+    /// The median of the CPU times, if they were measured.
     pub(super) fn cpu(&self) -> Option<f64> {
         (!self.cpu.is_empty()).then(|| of_sorted(&self.cpu, 50))
     }

@@ -1,4 +1,4 @@
-//! A home whose store is full: made through the store itself, as the server would, but sooner.
+//! A home with a full store, written through the store itself, which is faster than through the server.
 
 use std::{
     fs,
@@ -24,19 +24,19 @@ use super::{
 };
 use crate::Result;
 
-/// So many memories are written at once.
+/// Number of memories per write.
 const AT_ONCE: u64 = 1_000;
-/// When the first of them was learned: in 2026, a minute before the next.
+/// The time at which the first memory was learned, in 2026; the others follow at intervals of a minute.
 const FIRST: i64 = 1_767_225_600_000_000;
 const MINUTE: i64 = 60_000_000;
 
-/// A folder for the program.
+/// A home directory for the program.
 pub(super) struct Home {
     dir: TempDir,
 }
 
 impl Home {
-    /// A home that goes by this model, or by the one that is built in.
+    /// A home that uses this model, or the built-in one.
     pub(super) fn new(model: Option<&Path>) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("sb-bench-").tempdir()?;
         let embeddings = model.map_or("built-in".into(), |folder| folder.display().to_string());
@@ -52,7 +52,7 @@ impl Home {
         Ok(Self { dir })
     }
 
-    /// Another home with a copy of this one's store.
+    /// Another home with a copy of this home's store.
     pub(super) fn copy(&self, model: Option<&Path>) -> Result<Self> {
         let copy = Self::new(model)?;
         fs::copy(self.database(), copy.database())?;
@@ -67,7 +67,7 @@ impl Home {
         self.path().join("switchboard.db")
     }
 
-    /// What is on disk of the store, in MB.
+    /// The size of the store on disk, in MB.
     #[expect(clippy::cast_precision_loss)]
     pub(super) fn megabytes(&self) -> Result<f64> {
         let mut bytes = 0;
@@ -84,7 +84,7 @@ impl Home {
         Ok(bytes as f64 / (1024.0 * 1024.0))
     }
 
-    /// The memory alone, on pipes.
+    /// The memory server alone, over pipes.
     pub(super) fn serve(&self, switchboard: &Path) -> Command {
         let mut command = Command::new(switchboard);
         command
@@ -95,7 +95,7 @@ impl Home {
     }
 }
 
-/// The id of the memory with this number, and the other way round.
+/// The id of the memory with this number; `number` is the inverse.
 pub(super) fn id(number: u64) -> String {
     format!("bench-{number:08}")
 }
@@ -104,7 +104,7 @@ pub(super) fn number(id: &str) -> Option<u64> {
     id.strip_prefix("bench-")?.parse().ok()
 }
 
-/// Fills the store with so many memories and their vectors. Says how long it took.
+/// Fills the store with `memories` memories and their vectors. Returns the duration.
 pub(super) fn fill(
     home: &Home,
     memories: u64,

@@ -1,4 +1,4 @@
-//! The vectors of the texts, and what an exact search among them finds.
+//! The vectors of the texts, and the results of an exact search among them.
 
 use std::path::Path;
 
@@ -7,34 +7,34 @@ use switchboard_embed::{Embedder, MiniLm, Role, StaticTable};
 use super::texts::{Dice, NAMESPACES, Texts};
 use crate::Result;
 
-/// So many texts a sentence model really reads. To read hundreds of thousands would take it most of an hour,
-/// and the vectors of further texts, mixed of these, lie among each other as real ones do.
+/// The number of texts that a sentence model embeds. Hundreds of thousands would take it most of an hour.
+/// Vectors of further texts are mixed from these, and are distributed as real ones are.
 const READ: usize = 1_000;
-/// How much of a mixed vector is its own.
+/// The share of a mixed vector that is its own.
 const OWN: f32 = 0.35;
 
-/// Makes vectors of texts.
+/// Computes vectors of texts.
 pub(super) struct Meanings<'a> {
     texts: &'a Texts,
     model: Box<dyn Embedder>,
-    /// Vectors that others are mixed of; of a model that is quick enough for all texts there are none.
+    /// Vectors that others are mixed from; empty for a model that is fast enough to embed all texts.
     read: Vec<Vec<f32>>,
 }
 
-/// What is asked, and of which namespace, if of one only.
+/// A query, optionally restricted to one namespace.
 pub(super) struct Question {
     pub(super) text: String,
     pub(super) namespace: Option<u64>,
 }
 
-/// The best answers to a question: how good each is, the best first.
+/// The best answers to a question with their scores, best first.
 pub(super) struct Best {
     limit: usize,
     pub(super) answers: Vec<(f32, u64)>,
 }
 
 impl<'a> Meanings<'a> {
-    /// Of the model in this folder, or of the one that is built in.
+    /// Uses the model in this directory, or the built-in one.
     pub(super) fn new(texts: &'a Texts, folder: Option<&Path>) -> Result<Self> {
         let Some(folder) = folder else {
             return Ok(Self {
@@ -80,7 +80,7 @@ impl<'a> Meanings<'a> {
         Ok(of_length_1(mixed.collect()))
     }
 
-    /// The best of so many memories for each question, by the vectors as the model makes them.
+    /// The best of `memories` memories for each question, by the vectors as the model computes them.
     pub(super) fn exact(
         &self,
         memories: u64,
@@ -136,14 +136,14 @@ impl Best {
         self.answers.truncate(self.limit);
     }
 
-    /// How many of these are among the best.
+    /// The number of these that are among the best.
     pub(super) fn hits(&self, found: &[u64]) -> usize {
         let is_one = |number: &&u64| self.answers.iter().any(|(_, best)| best == *number);
         found.iter().filter(is_one).count()
     }
 }
 
-/// A direction that nothing else has.
+/// A random direction.
 fn own(dice: &mut Dice, dimensions: usize) -> Vec<f32> {
     #[expect(clippy::cast_possible_truncation)]
     let numbers = (0..dimensions).map(|_| (dice.part() - 0.5) as f32);

@@ -1,4 +1,4 @@
-//! What the operations cost with so many memories, through the real program.
+//! The cost of operations with a number of memories, through the real program.
 
 use std::{
     fs::File,
@@ -19,28 +19,28 @@ use super::{
 };
 use crate::{Result, gateway::process};
 
-/// The whole of a size takes no longer.
+/// Longer than all measurements of one size take.
 const PATIENCE: Duration = Duration::from_mins(30);
-/// So many are compared with an exact search.
+/// Number of results that are compared with those of an exact search.
 const BEST: usize = 10;
 
-/// What was found at one size.
+/// Results at one size.
 pub(super) struct Found {
     pub(super) memories: u64,
-    /// Memories that were filled in each second.
+    /// Memories filled in per second.
     pub(super) filled: f64,
     pub(super) megabytes: f64,
-    /// Seconds from the start until the index was ready, and the vectors too.
+    /// Seconds from the start until the index was ready, and until the vectors were.
     pub(super) index_ready: f64,
     pub(super) vectors_ready: f64,
     pub(super) resident: f64,
     pub(super) peak: f64,
     pub(super) index_megabytes: f64,
     pub(super) times: Vec<(&'static str, Times)>,
-    /// How much of what an exact search finds was found, with a filter and without.
+    /// The share of the results of an exact search that was found, with a filter and without.
     pub(super) exact_filtered: f64,
     pub(super) exact: f64,
-    /// MB after everything.
+    /// Memory at the end, in MB.
     pub(super) resident_after: f64,
 }
 
@@ -66,7 +66,7 @@ const LIST_1: &str = "list_memories, 1 %";
 const STATUS: &str = "get_status";
 const SYNC: &str = "(write and sync 4 KiB)";
 
-/// A search: the tool, how, and whether within one namespace.
+/// The kinds of searches: name, tool, mode, and `true` if restricted to one namespace.
 const SEARCHES: [(&str, &str, Option<&str>, bool); 6] = [
     (LEXICAL_1, "search_memory", Some("text"), true),
     (FUSED_1, "recall", None, true),
@@ -145,12 +145,12 @@ fn until_ready(client: &mut Client, begin: Instant) -> Result<(f64, f64)> {
     }
 }
 
-/// The memories whose numbers are asked about: the same for every kind of search.
+/// The memory that a search asks about: the same for every kind of search.
 fn asked(round: usize, memories: u64) -> u64 {
     Dice::new(round as u64 ^ 0x0a5c).roll() % memories
 }
 
-/// How much of what an exact search finds is found by vectors, within a namespace and in all.
+/// The share of the results of an exact search that a vector search finds, within a namespace and in all.
 fn compare(plan: &Plan<'_>, client: &mut Client, memories: u64) -> Result<(f64, f64)> {
     let question = |round: usize, filtered: bool| {
         let number = asked(round, memories);
@@ -185,7 +185,7 @@ fn ids(found: &Value) -> impl Iterator<Item = &str> {
     memories.filter_map(|memory| memory["id"].as_str())
 }
 
-/// Searches of every kind in turns, so that whatever else the machine does meets all of them.
+/// Runs searches of every kind in turns, so that other activity on the machine affects all of them alike.
 fn search(
     plan: &Plan<'_>,
     client: &mut Client,
@@ -236,7 +236,8 @@ fn read(
     Ok(())
 }
 
-/// Stores, changes and deletes, each acknowledged when it is on the disk; and what the disk itself takes.
+/// Stores, changes and deletes memories, each of which is acknowledged when it is on disk; and measures the
+/// disk itself.
 fn write(
     plan: &Plan<'_>,
     client: &mut Client,
@@ -255,7 +256,7 @@ fn write(
         let content = plan.texts.text(number + 1);
         let change = json!({"id": id, "content": content});
         client.timed(&mut update.1, "update_memory", change)?;
-        // Every second one stays.
+        // Every second memory stays.
         if round % 2 == 0 {
             client.timed(&mut delete.1, "delete_memory", json!({"id": id}))?;
         }

@@ -1,5 +1,5 @@
-//! The same operations with the reference server, `@modelcontextprotocol/server-memory`: it keeps everything
-//! in one file of lines, which it reads for every call and writes anew for every change.
+//! The same operations with the reference server, `@modelcontextprotocol/server-memory`. It keeps everything
+//! in one file of lines, which it reads for every call and rewrites for every change.
 
 use std::{
     fs::{self, File},
@@ -21,30 +21,30 @@ use super::{
 };
 use crate::{Result, gateway::process};
 
-/// A size may take so long; what is not done by then is cut off.
+/// The longest time for one size, after which the measurement is cut off.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// So many times each, unless it is cut off.
+/// Number of rounds of each operation, unless cut off.
 const ROUNDS: usize = 100;
 
-/// The server, where the tools are installed.
+/// The installed server.
 pub(super) struct Peer {
     node: PathBuf,
     script: PathBuf,
     pub(super) version: String,
 }
 
-/// What was found at one size.
+/// Results at one size.
 pub(super) struct Found {
     pub(super) memories: u64,
-    /// By operation: how it is called there, what it is held against here, and how long it took.
+    /// For each operation: its name there, the operations here that it is compared with, and its durations.
     pub(super) times: Vec<(&'static str, &'static [&'static str], Times)>,
-    /// MB, when all was done.
+    /// Memory at the end, in MB.
     pub(super) resident: Option<f64>,
-    /// Why it ended before its time.
+    /// The reason that it was cut off.
     pub(super) cut_off: Option<String>,
 }
 
-/// Each operation, and what it is held against.
+/// Each operation, with the operations that it is compared with.
 const OPERATIONS: [(&str, &[&str]); 4] = [
     ("create_entities", &[ours::STORE]),
     ("add_observations", &[ours::UPDATE]),
@@ -53,7 +53,7 @@ const OPERATIONS: [(&str, &[&str]); 4] = [
 ];
 
 impl Peer {
-    /// The server in this folder of tools, if it is installed.
+    /// The server in this directory of tools, if it is installed.
     pub(super) fn find(tools: &Path) -> Option<Self> {
         let package = tools.join("peers/node_modules/@modelcontextprotocol/server-memory");
         let about: Value =

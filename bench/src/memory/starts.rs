@@ -1,5 +1,5 @@
-//! From the start of the program to its tools, against `cat`, however the store is: full, locked by somebody
-//! else, damaged; and what the program says of it then.
+//! The time from the start of the program to its list of tools, compared with `cat`, in every state of the
+//! store: full, locked by another process, damaged; and the program's error messages in each.
 
 use std::{
     fs::{self, OpenOptions},
@@ -21,12 +21,12 @@ use super::{
 };
 use crate::{Result, gateway::launch};
 
-/// Nothing that is asked takes so long.
+/// Longer than any response takes.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// The size of a page of the file.
 const PAGE: u64 = 4096;
 
-/// How the store is.
+/// The state of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Situation {
     Empty,
@@ -44,32 +44,32 @@ const SITUATIONS: [(Situation, &str); 5] = [
     (Situation::Page, "damaged store: zeros in its middle"),
 ];
 
-/// How long starts took, and `cat` beside them.
+/// Durations of starts and exits.
 pub(super) struct Started {
     pub(super) name: &'static str,
     pub(super) times: Times,
     pub(super) leaving: Times,
 }
 
-/// What the program says of a store that does not work.
+/// The program's messages about a store that does not work.
 pub(super) struct Said {
     pub(super) name: &'static str,
     pub(super) status: String,
     pub(super) legacy: String,
     pub(super) modern: String,
-    /// Whether all of it was said as it should be.
+    /// All messages are as expected.
     pub(super) is_right: bool,
-    /// Seconds from the end of the trouble to the first call that works, where it ends by itself.
+    /// Seconds from the end of the failure to the first call that succeeds, if the store recovers by itself.
     pub(super) recovered: Option<f64>,
 }
 
-/// One home for each situation; what is damaged is kept aside, to be damaged again for the next start.
+/// One home for each situation. A damaged file is kept aside, to restore the damage before the next start.
 struct Stage {
     situation: Situation,
     home: Home,
     /// The damaged file.
     kept: Option<PathBuf>,
-    /// Whoever holds the lock.
+    /// The connection that holds the lock.
     lock: Option<Connection>,
 }
 
@@ -106,7 +106,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Makes it as it was before a start.
+    /// Restores the situation before a start.
     fn again(&self) -> Result<()> {
         if self.kept.is_none() && self.situation != Situation::Empty {
             return Ok(());
@@ -122,21 +122,21 @@ impl Stage {
             }
         }
         if let Some(kept) = &self.kept {
-            // The same file: whatever is written into it, what is damaged stays so.
+            // A hard link: the file stays damaged regardless of what the program writes into it.
             fs::hard_link(kept, self.home.database())?;
         }
         Ok(())
     }
 }
 
-/// Locks a store as nobody should: nobody else can as much as read it.
+/// Takes an exclusive lock on a store, so that other processes cannot even read it.
 fn lock(home: &Home) -> Result<Connection> {
     let connection = Connection::open(home.database())?;
     connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;")?;
     Ok(connection)
 }
 
-/// Starts in every situation and of `cat`, in turns.
+/// Starts the program in every situation, and `cat`, in turns.
 pub(super) fn race(plan: &Plan<'_>, full: &Home) -> Result<(Times, Vec<Started>, Vec<Said>)> {
     let mut stages = Vec::new();
     let mut started = Vec::new();
@@ -170,13 +170,13 @@ pub(super) fn race(plan: &Plan<'_>, full: &Home) -> Result<(Times, Vec<Started>,
     Ok((cats, started, said))
 }
 
-/// Hears what the program says of a store that does not work.
+/// Collects the program's messages about a store that does not work.
 fn hear(plan: &Plan<'_>, mut stage: Stage, name: &'static str) -> Result<Said> {
     stage.again()?;
     let open = |era| Client::open(stage.home.serve(plan.switchboard), era, PATIENCE);
     let mut legacy = open(Era::Legacy)?;
     let begin = Instant::now();
-    // Damage in the middle is noticed when somebody reads there.
+    // Damage in the middle is noticed when that part is read.
     let status = loop {
         let (status, _) = legacy.call("get_status", json!({}))?;
         if status["status"] == "error" || begin.elapsed() > PATIENCE / 4 {

@@ -1,14 +1,14 @@
-//! What is remembered: texts that are the same in every run, with words as often as in a language and names
-//! as in notes.
+//! The texts of the memories: the same in every run, with word frequencies as in a natural language, and
+//! names as in notes.
 
 use std::collections::HashSet;
 
-/// So many namespaces share the memories, so that a filter by one keeps 1 %.
+/// Number of namespaces that share the memories. A filter by one of them keeps 1 %.
 pub(super) const NAMESPACES: u64 = 100;
 
 const WORDS: usize = 20_000;
 const NAMES: usize = 600;
-/// Words that carry no meaning are the most frequent of any language.
+/// Function words are the most frequent of any language.
 const FREQUENT: [&str; 24] = [
     "the", "of", "and", "to", "a", "in", "is", "that", "for", "it", "with", "was", "on", "as",
     "are", "by", "this", "be", "from", "at", "not", "or", "we", "has",
@@ -20,7 +20,7 @@ const ONSETS: [&str; 20] = [
 const VOWELS: [&str; 8] = ["a", "e", "i", "o", "u", "ai", "ea", "ou"];
 const CODAS: [&str; 10] = ["", "", "n", "r", "l", "s", "t", "nd", "rt", "m"];
 
-/// Numbers that look random and are always the same.
+/// A deterministic pseudorandom number generator.
 #[derive(Debug, Clone)]
 pub(super) struct Dice(u64);
 
@@ -37,23 +37,23 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to below this.
+    /// A number in `0..end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.roll() % end.max(1) as u64).unwrap_or(0)
     }
 
-    /// From 0 to below 1.
-    #[expect(clippy::cast_precision_loss)] // 53 bits are as many as there are.
+    /// A number in `0.0..1.0`.
+    #[expect(clippy::cast_precision_loss)] // An `f64` holds 53 bits.
     pub(super) fn part(&mut self) -> f64 {
         (self.roll() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// Where the texts come from.
+/// The source of the texts.
 pub(super) struct Texts {
-    /// The most frequent first.
+    /// Words, the most frequent first.
     words: Vec<String>,
-    /// For each word, how often it or one before it comes.
+    /// For each word, the cumulative frequency of it and those before it.
     shares: Vec<f64>,
     names: Vec<String>,
 }
@@ -85,7 +85,7 @@ impl Texts {
         }
     }
 
-    /// The memory with this number: 15 to 30 words, every second time about somebody.
+    /// The memory with this number: 15 to 30 words, every second one with a name.
     pub(super) fn text(&self, number: u64) -> String {
         let mut dice = Dice::new(number.wrapping_add(1_000_003));
         let length = 15 + dice.below(16);
@@ -112,7 +112,7 @@ impl Texts {
         format!("what about {}", asked.join(" "))
     }
 
-    /// A word of this memory that is not in most others.
+    /// A word of this memory that most others do not contain.
     pub(super) fn rare_word(&self, number: u64) -> String {
         let text = self.text(number).to_lowercase();
         let words = text.trim_end_matches('.').split(' ');

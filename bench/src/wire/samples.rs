@@ -1,5 +1,5 @@
-//! The messages: of the sizes and shapes that pass through a gateway, and with nothing in them
-//! that a typed model does not know, so that all contenders have the same work.
+//! The messages: of the sizes and shapes that pass through a gateway, with nothing in them that a typed model
+//! does not know, so that all contenders have the same work.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ pub(super) struct Sample {
     pub(super) direction: Direction,
 }
 
-/// Who sent it, which is who rmcp has its own type for.
+/// The sender of a message. rmcp has one message type for each.
 pub(super) enum Direction {
     FromServer,
     FromClient,
@@ -47,7 +47,7 @@ fn request() -> String {
     r#"{"jsonrpc":"2.0","id":17,"method":"tools/call","params":{"name":"search_issues","arguments":{"repository":"switchboard","query":"is:open label:\"needs triage\" sort:updated-desc","page":3,"per_page":50,"include_closed":false,"labels":["bug","regression"]},"_meta":{"progressToken":17}}}"#.to_owned()
 }
 
-/// About 1 KB of what a tool that reads a file says.
+/// About 1 KB of output from a tool that reads a file.
 fn text_result() -> String {
     let line = r#"pub fn parse(input: &str) -> Result<Frame, \"Error\"> {\n    // line %\n    let mut at = 0;\n"#;
     let mut text = String::new();
@@ -59,7 +59,7 @@ fn text_result() -> String {
     )
 }
 
-/// About 1.2 KB a tool: a description of a few sentences and a schema of seven parameters.
+/// About 1.2 KB per tool: a description of a few sentences and a schema with seven parameters.
 fn tools(count: usize) -> String {
     let mut tools = String::new();
     for number in 0..count {
@@ -88,7 +88,7 @@ fn tools(count: usize) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":19,"result":{{"tools":[{tools}]}}}}"#)
 }
 
-/// About 220 bytes a row: what a tool that queries something gives.
+/// About 220 bytes per row: the result of a tool that runs a query.
 fn structured_result(count: usize) -> String {
     let mut rows = String::new();
     for number in 0..count {

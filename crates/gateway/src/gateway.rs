@@ -1,4 +1,4 @@
-//! The gateway: its layers put together, from the first answer to the last.
+//! The gateway: assembles the layers, starts and stops them.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
@@ -27,7 +27,7 @@ use switchboard_outbound::{
 use switchboard_store::Store;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// The gateway. Made once, shared by everything that serves a client.
+/// The gateway. Created once, and shared by everything that serves a client.
 #[derive(Debug)]
 pub struct Gateway {
     core: Arc<Core>,
@@ -35,25 +35,26 @@ pub struct Gateway {
     admin: Arc<Admin>,
 }
 
-/// Why the gateway cannot start.
+/// The reason that the gateway cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Servers could not be contained here.
+    /// Servers cannot be contained on this system.
     #[error("cannot look after servers: {0}")]
     Containment(#[source] std::io::Error),
-    /// There is no randomness to name this instance with.
+    /// The system provides no random numbers to name this instance.
     #[error("the system gives no random numbers")]
     Random,
 }
 
 impl Gateway {
-    /// Brings the gateway up: reads what is known, and leaves everything slow to the background.
-    /// Servers get a part of `environment`. `guard` is the program that looks after servers, this very one if `None`.
+    /// Starts the gateway: reads the stored state, and leaves everything slow to background tasks. Servers
+    /// receive a part of `environment`. `guard` is the program that guards servers; `None` for the current
+    /// program.
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime.
+    /// Panics outside a tokio runtime.
     pub fn start(
         home: Arc<Home>,
         config: Config,
@@ -125,13 +126,13 @@ impl Gateway {
         }))
     }
 
-    /// The doors by which clients come in over sockets. `token` is what the owner shows on TCP.
+    /// The doors through which clients connect over sockets. `token` is the owner's token on TCP.
     pub fn doors(&self, token: &str) -> Doors {
         let inbound = Arc::clone(&self.inbound);
         Doors::new(inbound, token, api::router(&self.admin), api::is_open)
     }
 
-    /// Serves a client on a pipe until it leaves. `project` is the folder that it works in, if that is
+    /// Serves a client on a pipe until it disconnects. `project` is the directory in which it works, if
     /// known.
     pub async fn serve_pipe(
         &self,
@@ -140,7 +141,7 @@ impl Gateway {
         reader: impl AsyncRead + Unpin + Send,
         writer: impl AsyncWrite + Unpin + Send + 'static,
     ) -> std::io::Result<()> {
-        // The end of what is read is its end.
+        // The client disconnects when its input ends.
         let pipe = (reader, writer);
         self.inbound.serve_pipe(view, project, pipe, || false).await
     }
@@ -152,8 +153,9 @@ impl Gateway {
         let _ = pipes.wait_for(|pipes| *pipes == 0).await;
     }
 
-    /// The same, and until servers that were never learnt have been, for a bounded time: the next client is to see
-    /// their tools. A client that comes meanwhile keeps the gateway, and a new configuration may have new servers.
+    /// Waits until no client is on a pipe, and until servers that were never listed have been, for a bounded
+    /// time, so that the next client sees their tools. A client that connects meanwhile keeps the gateway
+    /// running, and a new configuration may add servers.
     pub async fn deserted(&self) {
         let core = &self.core;
         let (pipes, applied) = (self.inbound.watch_pipes(), core.configuration.applied());
@@ -161,7 +163,7 @@ impl Gateway {
         until_deserted(pipes, applied, &core.deps().start_throttle, feedback).await;
     }
 
-    /// Makes the servers what this configuration wants.
+    /// Applies a configuration to the servers.
     pub async fn apply(&self, config: Config) {
         self.core.apply(config).await;
     }
@@ -176,39 +178,40 @@ impl Gateway {
         self.core.watch_config();
     }
 
-    /// The configuration file was changed and cannot be applied: what was there stays.
+    /// Reports that the changed configuration file cannot be applied. The current configuration stays in
+    /// effect.
     pub fn refuse_config(&self, problem: &str) {
         self.core.refuse_config(problem);
     }
 
-    /// Stops: refuses new work, answers what is under way, ends every server, closes the store.
-    /// Stopping twice is the same as stopping once; [`hurry`](Self::hurry) ends the patience.
+    /// Stops the gateway: refuses new work, answers requests under way, stops every server, closes the store.
+    /// Stopping is idempotent; [`hurry`](Self::hurry) ends the grace periods.
     pub async fn stop(&self) {
         self.core.stop().await;
     }
 
-    /// A second wish to stop: whatever has not left is ended now.
+    /// Stops without further delay: kills everything that has not exited.
     pub fn hurry(&self) {
         self.core.lifecycle.hurry();
     }
 
-    /// Waits for the end of the gateway to begin.
+    /// Waits until the gateway begins to stop.
     pub async fn stopped(&self) {
         self.core.lifecycle.stopped().await;
     }
 
-    /// Where it listens for HTTP.
+    /// The address on which it listens for HTTP.
     pub fn address(&self) -> Option<SocketAddr> {
         self.inbound.address()
     }
 
-    /// A link that opens the console, once; `None` if there is no console, or no randomness.
+    /// A one-time link that opens the console; `None` if there is no console, or no source of randomness.
     pub fn console_link(&self) -> Option<String> {
         self.inbound.console_link(None)
     }
 }
 
-/// Looks after servers in the name of this instance.
+/// The containment of servers in the name of this instance.
 fn containment(
     home: &Home,
     instance: Instance,
@@ -224,7 +227,7 @@ fn containment(
     Ok(containment.on_step(move |server, step| launch::note_step(&logs, server, step)))
 }
 
-/// Has everything that is remembered judged, when the first clients have been answered.
+/// Checks all stored definitions against their pins, after the first clients have been answered.
 fn judge_all(live_catalog: Arc<LiveCatalog>) {
     tokio::spawn(async move {
         tokio::time::sleep(AFTER_FIRST_ANSWERS).await;
@@ -232,8 +235,8 @@ fn judge_all(live_catalog: Arc<LiveCatalog>) {
     });
 }
 
-/// Ends what an earlier gateway of this home left behind, in the background: what it left is in nobody's
-/// way.
+/// Ends processes and containers that an earlier gateway of this home left behind. Runs in the background,
+/// because they do not interfere with this gateway.
 fn sweep(sweep: Sweep) {
     tokio::spawn(async move {
         tokio::time::sleep(AFTER_FIRST_ANSWERS).await;
@@ -260,10 +263,10 @@ fn run_sweep(sweep: &Sweep) {
     }
 }
 
-/// A name is far shorter.
+/// More than a name ever takes.
 const INSTANCE_BYTES: u64 = 4096;
 
-/// The name of this home's gateway, by which its containers are known from one run to the next.
+/// The name of this home's gateway, which identifies its containers across restarts.
 fn instance(home: &Home) -> Option<Instance> {
     let path = home.instance_file();
     if let Some(known) = switchboard_files::read(&path, INSTANCE_BYTES, Links::Refuse)

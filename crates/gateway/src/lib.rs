@@ -1,9 +1,9 @@
 //! The gateway: one place through which AI agents use all their MCP servers.
 //!
-//! This crate puts the layers together and runs them. A request comes in through [`inbound`](switchboard_inbound),
-//! [`core`](switchboard_core) decides which server it is for and whether it may go there, and
-//! [`outbound`](switchboard_outbound) has the connection to that server; the answer takes the same way back.
-//! [`admin`](switchboard_admin) is REST, for the command line and the console.
+//! This crate assembles the layers and runs them. A request comes in through
+//! [`inbound`](switchboard_inbound). [`core`](switchboard_core) decides which server it is for and if it may
+//! go there. [`outbound`](switchboard_outbound) has the connection to that server; the response takes the
+//! same way back. [`admin`](switchboard_admin) is the REST interface, for the command line and the console.
 
 mod gateway;
 

@@ -1,4 +1,4 @@
-//! A client as an agent has one, over standard input and output, one request at a time.
+//! A client like that of an agent: over stdio, one request at a time.
 
 use std::{
     io::{BufRead, BufReader, Lines, Write},
@@ -15,13 +15,13 @@ pub(super) struct Agent {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     asked: u64,
-    /// Bytes of requests and answers so far.
+    /// Bytes of requests and responses so far.
     pub(super) wire: usize,
     pub(super) instructions: String,
 }
 
 impl Agent {
-    /// Starts the program for a client of a view, and opens the conversation.
+    /// Starts the program as a client of a view, and initializes the session.
     pub(super) fn start(program: &Path, home: &Path, view: &str) -> Result<Self> {
         let mut command = Command::new(program);
         command.arg("--home").arg(home);
@@ -45,7 +45,7 @@ impl Agent {
         Ok(agent)
     }
 
-    /// The result of a request. What is not ready is asked for again.
+    /// Sends a request and returns its result. Retries while the server is not ready.
     pub(super) fn ask(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.asked += 1;
         let before = self.wire;
@@ -82,7 +82,7 @@ impl Agent {
         Ok(())
     }
 
-    /// All tools that are listed, page by page.
+    /// All tools, page by page.
     pub(super) fn list(&mut self) -> Result<Vec<Value>> {
         let (mut all, mut params) = (Vec::new(), json!({}));
         loop {
@@ -100,7 +100,7 @@ impl Agent {
         }
     }
 
-    /// Ends the conversation, and waits for the program to end.
+    /// Ends the session, and waits for the program to exit.
     pub(super) fn leave(mut self) -> Result<()> {
         drop(self.child.stdin.take());
         self.child.wait()?;

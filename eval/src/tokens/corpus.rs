@@ -1,4 +1,4 @@
-//! Tools to measure with: made up in the likeness of real ones, or from a file.
+//! Tools to measure with: generated in the likeness of real ones, or from a file.
 
 use std::collections::HashSet;
 
@@ -9,24 +9,25 @@ use switchboard_wire::Raw;
 use super::Result;
 use crate::speed::{ACTS, DETAILS, THINGS};
 
-/// One definition, and whose it is.
+/// A definition and its server.
 #[derive(Deserialize)]
 pub(super) struct Definition {
     server: String,
     pub(super) tool: Raw,
 }
 
-/// A tool of a server that is measured.
+/// A tool of a measured server.
 pub(super) struct Tool {
     pub(super) server: String,
     pub(super) name: String,
     pub(super) raw: Raw,
     pub(super) value: Value,
-    /// Which definition of the corpus it is. A corpus that is too small is repeated, under other names.
+    /// Index of its definition in the corpus. If the corpus is too small, definitions are repeated under
+    /// other names.
     pub(super) origin: usize,
 }
 
-/// So many tools, on servers of so many each, taken evenly from all.
+/// Takes `count` tools evenly from all, on servers with `each` tools.
 pub(super) fn draw(all: &[Definition], count: usize, each: usize) -> Result<Vec<Tool>> {
     if all.is_empty() {
         return Err("there are no tools in the file".into());
@@ -68,7 +69,7 @@ fn unique(taken: &mut HashSet<String>, name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// What an agent might ask to find a tool: the first words of what the tool says, in another order.
+/// A query that an agent might use to find a tool: the first words of its description, in another order.
 pub(super) fn query(tool: &Tool) -> String {
     let said = tool.value["description"].as_str();
     let said = said.filter(|said| !said.trim().is_empty());
@@ -82,7 +83,7 @@ pub(super) fn query(tool: &Tool) -> String {
     words.join(" ")
 }
 
-/// Arguments that fit a schema: what it requires, and no more.
+/// Arguments that fit a schema: its required members, and no others.
 pub(super) fn sample(schema: &Value, root: &Value, depth: usize) -> Value {
     let given = ["const", "default"].map(|of| &schema[of]);
     let mut given = given
@@ -122,8 +123,8 @@ pub(super) fn sample(schema: &Value, root: &Value, depth: usize) -> Value {
     }
 }
 
-/// Made-up tools like those of 116 real servers: how many parameters they have, and how much is said of tools
-/// and parameters, is spread as it is there.
+/// Generates tools like those of 116 real servers: the number of parameters, and the lengths of the
+/// descriptions of tools and parameters, have the same distribution.
 pub(super) fn made_up() -> Vec<Definition> {
     let kinds = " archived shared draft recurring public linked default external".split(' ');
     let things = kinds.flat_map(|kind| THINGS.map(|thing| (kind, thing)));
@@ -133,11 +134,11 @@ pub(super) fn made_up() -> Vec<Definition> {
         .collect()
 }
 
-/// At 0, 5, 10, 25, 50, 75, 90, 95, 99 and 100 of a hundred.
+/// Values at the percentiles 0, 5, 10, 25, 50, 75, 90, 95, 99 and 100.
 const PARAMETERS: [usize; 10] = [0, 0, 1, 1, 3, 5, 8, 12, 17, 40];
 const SAID: [usize; 10] = [20, 27, 33, 53, 161, 490, 656, 1166, 2863, 13_000];
 const SAID_OF_ONE: [usize; 10] = [0, 0, 10, 30, 50, 94, 180, 255, 345, 2_000];
-/// Members of a parameter that is an object.
+/// Number of members of a parameter that is an object.
 const INNER: [usize; 10] = [2, 2, 3, 4, 8, 12, 22, 40, 150, 400];
 
 fn one(dice: &mut Dice, act: &str, kind: &str, thing: &str) -> Definition {
@@ -182,11 +183,11 @@ fn one(dice: &mut Dice, act: &str, kind: &str, thing: &str) -> Definition {
     Definition { server, tool }
 }
 
-/// Chance that is the same every time.
+/// A deterministic pseudorandom number generator.
 struct Dice(u64);
 
 impl Dice {
-    /// Less than a hundred.
+    /// A number less than 100.
     fn next(&mut self) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -206,7 +207,7 @@ impl Dice {
         from + (to - from) * (at - AT[above - 1]) / (AT[above] - AT[above - 1])
     }
 
-    /// Goes on with sentences until the text is about as long as it should be.
+    /// Appends sentences until the text has about a random length from this distribution.
     fn talk(&mut self, text: &str, lengths: [usize; 10]) -> String {
         let (mut text, length) = (text.to_owned(), self.spread(lengths));
         while text.len() + 20 < length {

@@ -1,11 +1,11 @@
-//! Input that is nearly right: messages, streams and schemas, then a few bytes changed.
+//! Input that is nearly valid: messages, streams and schemas with a few bytes changed.
 
 use proptest::{prelude::*, sample::Index};
 
-/// How many sizes of pieces there are in a plan.
+/// The number of piece sizes in a plan.
 const SIZES: u8 = 3;
 
-/// A plan of pieces around lines, most of them frames.
+/// A plan of pieces, and lines, most of which are frames.
 pub(super) fn lines() -> impl Strategy<Value = Vec<u8>> {
     let line = prop_oneof![
         2 => frame(),
@@ -16,7 +16,7 @@ pub(super) fn lines() -> impl Strategy<Value = Vec<u8>> {
     stream(prop::collection::vec((line, end), 0..6))
 }
 
-/// A plan of pieces around the lines of an event stream.
+/// A plan of pieces, and the lines of an event stream.
 pub(super) fn events() -> impl Strategy<Value = Vec<u8>> {
     let name = prop_oneof![
         4 => Just("data"),
@@ -37,7 +37,7 @@ pub(super) fn events() -> impl Strategy<Value = Vec<u8>> {
     stream(prop::collection::vec((line, end), 0..12))
 }
 
-/// Pieces of secrets in an order that makes sense only by chance.
+/// Fragments of secrets in random order.
 pub(super) fn secrets() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
         "password",
@@ -104,7 +104,7 @@ fn stream(
     })
 }
 
-/// A frame, sound or not.
+/// A frame, valid or not.
 pub(super) fn frame() -> impl Strategy<Value = Vec<u8>> {
     let text = prop_oneof![
         6 => message(),
@@ -116,7 +116,7 @@ pub(super) fn frame() -> impl Strategy<Value = Vec<u8>> {
     mutated(text)
 }
 
-/// A message with the members of JSON-RPC, some of them missing, doubled or odd.
+/// A JSON-RPC message, with some members missing, repeated or odd.
 fn message() -> impl Strategy<Value = String> {
     let version = prop_oneof![8 => Just("\"2.0\""), 1 => Just("\"1.0\""), 1 => Just("2.0")];
     let id = prop_oneof![
@@ -228,7 +228,7 @@ fn members(value: impl Strategy<Value = String>) -> impl Strategy<Value = String
     prop::collection::vec(member, 0..4).prop_map(|members| format!("{{{}}}", members.join(",")))
 }
 
-/// What may stand between quotes.
+/// The contents of a string literal.
 fn text() -> impl Strategy<Value = String> {
     let escapes = vec![
         "\\\"",
@@ -264,7 +264,7 @@ fn escape_first(name: &str) -> String {
     format!("\\u{first:04x}{}", &name[1..])
 }
 
-/// A header value; or a schema and the arguments of a call.
+/// A header value, or a schema and the arguments of a call.
 pub(super) fn header() -> impl Strategy<Value = Vec<u8>> {
     let value = "(=\\?base64\\?| |\t)?[ -~é]{0,12}(\\?=| |\t)?";
     let call = (schema(), json_arguments()).prop_map(|(schema, call)| format!("{schema}\n{call}"));
@@ -344,7 +344,7 @@ enum Mutation {
     Cut(Index),
 }
 
-/// The text, most often as it is, else with a few changes.
+/// The text, in most cases unchanged, otherwise with a few bytes changed.
 fn mutated(text: impl Strategy<Value = String>) -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![
         2 => prop::sample::select(b"{}[]\",:\\0-e. \n\r".to_vec()),
@@ -383,7 +383,7 @@ fn mutate(mut data: Vec<u8>, mutation: Mutation) -> Vec<u8> {
     data
 }
 
-/// A configuration with comments in odd places, which may be damaged, behind the byte that chooses a name.
+/// A configuration with comments in odd places, possibly damaged, after the byte that chooses a name.
 pub(crate) fn configuration() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
         "{",
@@ -445,7 +445,7 @@ pub(crate) fn configuration() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Fields of a commission, or lines of orders and reports, in an order that makes sense only by chance.
+/// Fields of a `Commission`, or lines of orders and reports, in random order.
 pub(super) fn control() -> impl Strategy<Value = Vec<u8>> {
     let field = prop::sample::select(vec![
         "nfiles",
@@ -484,7 +484,7 @@ pub(super) fn control() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What follows the checksum of pins, sound or not.
+/// The part of a pins file after the checksum, valid or not.
 pub(super) fn pins() -> impl Strategy<Value = Vec<u8>> {
     let hash = "c367c348e0b4457d29b929406c3e52ea0b9cde88d2671dafba54a8ab8ded11db";
     let part = prop::sample::select(vec![
@@ -515,7 +515,7 @@ pub(super) fn pins() -> impl Strategy<Value = Vec<u8>> {
     mutated(file)
 }
 
-/// Two definitions with a NUL between them, sound or not.
+/// Two definitions with a NUL between them, valid or not.
 pub(super) fn definitions() -> impl Strategy<Value = Vec<u8>> {
     let member = prop::sample::select(vec![
         r#""name":"a""#,
@@ -539,7 +539,7 @@ pub(super) fn definitions() -> impl Strategy<Value = Vec<u8>> {
     mutated(two.prop_map(|(one, other)| format!("{one}\0{other}")))
 }
 
-/// What follows the checksum of a snapshot, sound or not.
+/// The part of a snapshot file after the checksum, valid or not.
 pub(super) fn snapshot() -> impl Strategy<Value = Vec<u8>> {
     let item = prop::sample::select(vec![
         r#"{"name":"a"}"#,

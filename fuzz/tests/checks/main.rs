@@ -107,7 +107,7 @@ fn noise_holds() {
     }
 }
 
-/// Bytes that show as text where they are text, lest a finding be a column of numbers.
+/// Bytes that are shown as text where possible: a finding is more legible than as a list of numbers.
 struct Input(Vec<u8>);
 
 impl fmt::Debug for Input {
@@ -118,10 +118,10 @@ impl fmt::Debug for Input {
 
 fn run(cases: u32, check: Check, input: impl Strategy<Value = Vec<u8>>) {
     let config = Config {
-        failure_persistence: None, // A finding becomes a seed, by hand and with a name.
+        failure_persistence: None, // Findings become seeds by hand, with a name.
         ..Config::with_cases(cases)
     };
-    // The same input every time: finding something new is what fuzzing is for.
+    // The same input in every run: looking for new input is the purpose of fuzzing.
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let outcome = TestRunner::new_with_rng(config, rng).run(&input.prop_map(Input), |input| {
         check(&input.0);

@@ -1,4 +1,4 @@
-//! What the server can do.
+//! The features of the server.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -143,7 +143,7 @@ pub(super) async fn works(Peer { client, .. }: &Peer) {
     let third = Some(3.0);
     assert_eq!(reported.all(), [(1.0, third), (2.0, third), (3.0, third)]);
 
-    // Once cancelled, it goes on with its reports and never answers.
+    // After a cancellation it continues to report progress, and never answers.
     let reported = Record::default();
     let steps = reported.clone();
     let arguments = json!({"duration": 60, "steps": 600});
@@ -247,7 +247,7 @@ pub(super) async fn tells(Peer { client, host, .. }: &Peer) {
         .subscribe(uri)
         .await
         .expect("it can be subscribed to");
-    // The server confirms that in its log, at the level of information, which is on.
+    // The server confirms that in its log, at the level `info`, which is enabled.
     let is_confirmation = |params: &_| text(params, "data").contains("Received Subscribe");
     host.told_from(0, "notifications/message", is_confirmation)
         .await;

@@ -1,5 +1,5 @@
-//! server-everything from npm: the reference server on the TypeScript SDK, over every transport that
-//! it has. It speaks the revisions up to 2025-11-25, and every feature of them.
+//! server-everything from npm: the reference server, built with the TypeScript SDK, over all its transports.
+//! It speaks the revisions up to 2025-11-25, with all their features.
 
 mod features;
 
@@ -10,7 +10,7 @@ use switchboard_client::{
 
 use crate::support::{Host, Server, Tools, npm, text, wait_gone};
 
-/// A connection to a server of its own.
+/// A connection to a separate server.
 struct Peer {
     client: Client,
     host: Host,
@@ -22,14 +22,14 @@ struct Peer {
 enum Way {
     Stdio,
     Http,
-    /// Over HTTP+SSE, known to be that.
+    /// Over HTTP+SSE, known in advance.
     Sse,
-    /// Over HTTP+SSE, by way of finding that out.
+    /// Over HTTP+SSE, detected.
     Fallback,
 }
 
 impl Peer {
-    /// Starts the server and connects; `None` if such tests are to be left out.
+    /// Starts the server and connects; `None` if such tests are skipped.
     async fn connect(way: Way) -> Option<Self> {
         let tools = Tools::peers()?;
         let host = Host::default();
@@ -50,7 +50,7 @@ impl Peer {
         })
     }
 
-    /// Stops, which a server on a port must take notice of.
+    /// Stops, which a server on a port must notice.
     async fn stop(self) {
         self.client.stop().await;
         let Some(server) = self.server else { return };
@@ -62,7 +62,7 @@ impl Peer {
     }
 }
 
-/// Starts the server on a port, unless it is to be a child of the client.
+/// Starts the server on a port, unless it is a child of the client.
 async fn start(tools: &Tools, way: Way, port: Option<u16>) -> Option<Server> {
     let program = npm(tools, "server-everything");
     match way {
@@ -102,7 +102,7 @@ peers! {
 }
 
 #[tokio::test]
-async fn a_killed_child_is_started_again_and_subscribed_to_again() {
+async fn killed_child_is_restarted_with_its_subscriptions() {
     let Some(tools) = Tools::peers() else { return };
     let program = npm(&tools, "server-everything");
     let host = Host::default();
@@ -134,7 +134,7 @@ async fn a_killed_child_is_started_again_and_subscribed_to_again() {
         "{lost:?}"
     );
 
-    // The new server confirms the subscription that it was given without our doing.
+    // The new server confirms the subscription, which the client repeated by itself.
     let is_confirmation = |params: &_| text(params, "data").contains("Received Subscribe");
     host.told_from(skipped, "notifications/message", is_confirmation)
         .await;
@@ -153,12 +153,12 @@ async fn a_killed_child_is_started_again_and_subscribed_to_again() {
 }
 
 #[tokio::test]
-async fn a_restarted_server_over_http_is_subscribed_to_again() {
+async fn subscriptions_survive_a_restart_over_http() {
     is_subscribed_to_again(Way::Http).await;
 }
 
 #[tokio::test]
-async fn a_restarted_server_over_sse_is_subscribed_to_again() {
+async fn subscriptions_survive_a_restart_over_sse() {
     is_subscribed_to_again(Way::Sse).await;
 }
 
@@ -180,7 +180,7 @@ async fn is_subscribed_to_again(way: Way) {
     server.kill().await;
     let tools = Tools::peers().expect("it was found before");
     peer.server = start(&tools, way, Some(server.port)).await;
-    // Nobody calls: the client has to find out by itself.
+    // There are no calls: the client has to notice by itself.
     let is_another =
         |params: &Raw| is_confirmation(params) && text(params, "data") != text(&first, "data");
     peer.host

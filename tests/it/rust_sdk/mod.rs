@@ -1,4 +1,4 @@
-//! Servers on rmcp, the Rust SDK, in this process: over pipes and over streamable HTTP.
+//! Servers built with rmcp, the Rust SDK, which run in this process: over pipes and over Streamable HTTP.
 
 mod server;
 mod serving;
@@ -19,7 +19,7 @@ use crate::support::{Host, ROOT, Record, text};
 use server::Fixture;
 use serving::{OnPort, OverPipes};
 
-/// A connection to a server of its own.
+/// A connection to a separate server.
 struct Peer {
     client: Client,
     host: Host,
@@ -33,7 +33,7 @@ use Revision::{V2025_11_25 as OLD, V2026_07_28 as NEW};
 enum Way {
     Pipes,
     Http,
-    /// Without sessions, and with plain JSON wherever that will do.
+    /// Without sessions, and with plain JSON where possible.
     PlainHttp,
 }
 
@@ -86,7 +86,7 @@ peers! {
     pipes_new: Pipes, NEW, [offers, works, cancels, asks_back, tells];
     http_old: Http, OLD, [offers, works, cancels, asks_back, tells];
     http_new: Http, NEW, [offers, works, cancels, asks_back, tells];
-    // There the server cannot ask, and does not know what a cancellation belongs to.
+    // Without sessions the server cannot ask, and cannot match a cancellation to its request.
     plain_http_old: PlainHttp, OLD, [offers, works];
     plain_http_new: PlainHttp, NEW, [offers, works, cancels, asks_back, tells];
 }
@@ -100,7 +100,7 @@ async fn offers(
     assert_eq!(session.revision, *revision);
     assert_eq!(session.instructions.as_deref(), Some("A fixture."));
 
-    // Two to a page.
+    // Two per page.
     let tools = client.tools().all().await.expect("it lists tools");
     let names: Vec<_> = tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!((names.len(), names[0], names[9]), (10, "add", "learn"));
@@ -175,7 +175,7 @@ async fn works(Peer { client, .. }: &Peer) {
         reported.all()
     );
 
-    // Everyone gets their own answer.
+    // Every caller gets its own answer.
     let calls: Vec<_> = (0..200)
         .map(|a| {
             let call = client.call_tool("add", json!({"a": a, "b": 1000}));
@@ -274,7 +274,7 @@ async fn tells(Peer { client, host, .. }: &Peer) {
 
 /// Each revision with the newest of the other side.
 #[tokio::test]
-async fn every_revision_can_be_settled_on() {
+async fn every_revision_can_be_negotiated() {
     for revision in Revision::ALL {
         let known = ProtocolVersion::KNOWN_VERSIONS.iter();
         let same = known
@@ -284,7 +284,7 @@ async fn every_revision_can_be_settled_on() {
         let (new_client, old_client) = (Revision::LATEST, revision);
         for (fixture, newest) in [(&old, new_client), (&newest(), old_client)] {
             settles_on(revision, newest, Stdio::new(OverPipes::new(fixture))).await;
-            // That one has another transport for HTTP, which the SDK has not.
+            // That revision has another HTTP transport, which the SDK does not support.
             if revision != Revision::V2024_11_05 {
                 let server = OnPort::listen(fixture).await;
                 let http = Http::new(&server.url()).expect("a good address");
@@ -309,8 +309,8 @@ async fn settles_on(revision: Revision, newest: Revision, connect: impl Connect)
 }
 
 #[tokio::test]
-async fn a_server_that_is_known_to_be_old_is_not_probed() {
-    // This one is not, but is none the wiser.
+async fn server_known_to_be_old_is_not_probed() {
+    // The server is in fact new; `known_era` overrides that.
     for (era, revision, probes) in [(None, NEW, 1), (Some(Era::Legacy), OLD, 0)] {
         let fixture = newest();
         let builder = Host::default().client(NEW);
@@ -329,14 +329,14 @@ async fn a_server_that_is_known_to_be_old_is_not_probed() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_answers_ends_the_call() {
+async fn unanswered_question_ends_the_call() {
     for tool in ["ask", "sample", "roots"] {
         let connect = |revision| {
             let pipes = OverPipes::new(&newest());
             let builder = Client::builder("switchboard-tests", "1.0");
             builder.newest_revision(revision).connect(Stdio::new(pipes))
         };
-        // It is the server that asks, and tells of it.
+        // The server sends the request, and reports the refusal.
         let told = connect(OLD)
             .call_tool(tool, json!({}))
             .await
@@ -345,7 +345,7 @@ async fn a_question_that_nobody_answers_ends_the_call() {
             told.is_error && told.text().contains("does not answer"),
             "{told:?}"
         );
-        // The question is the answer, and goes no further.
+        // The question is the result, and the client refuses it.
         let refused = connect(NEW).call_tool(tool, json!({})).await;
         assert!(
             matches!(refused, Err(Error::InputRefused { .. })),
@@ -355,7 +355,7 @@ async fn a_question_that_nobody_answers_ends_the_call() {
 }
 
 #[tokio::test]
-async fn a_subscription_outlives_the_server() {
+async fn subscription_outlives_the_server() {
     for revision in [OLD, NEW] {
         let pipes = OverPipes::new(&newest());
         let peer = Peer::connect(pipes.fixture().clone(), revision, Stdio::new(pipes.clone()));
@@ -365,7 +365,7 @@ async fn a_subscription_outlives_the_server() {
 }
 
 #[tokio::test]
-async fn a_subscription_outlives_the_session() {
+async fn subscription_outlives_the_session() {
     let fixture = newest();
     let server = OnPort::listen(&fixture).await;
     let http = Http::new(&server.url()).expect("a good address");
@@ -374,10 +374,9 @@ async fn a_subscription_outlives_the_session() {
     peer.client.stop().await;
 }
 
-/// Also if it is asked for before there is a connection: to ask again would be to miss what happens
-/// in between.
+/// Also if it is requested before the connection is ready: a second request would miss changes in between.
 #[tokio::test]
-async fn a_subscription_is_asked_for_once() {
+async fn subscription_is_requested_once() {
     let uris: Vec<_> = (10..30).map(|name| format!("fixture://{name}")).collect();
     for revision in [OLD, NEW] {
         let peer = Peer::over(Way::Pipes, revision).await;
@@ -385,7 +384,7 @@ async fn a_subscription_is_asked_for_once() {
         for (at, uri) in uris.iter().enumerate() {
             let subscribed = peer.client.subscribe(uri).await;
             subscribed.expect("it can be subscribed to");
-            // A new stream takes over what the one before it told of.
+            // A new stream repeats the subscriptions of the one before.
             let from = if revision == NEW { 0 } else { at };
             expected.extend(&uris[from..=at]);
         }
@@ -398,7 +397,7 @@ async fn a_subscription_is_asked_for_once() {
     }
 }
 
-/// Subscribes, lets `harm` be done, and sees that it is subscribed again without being asked.
+/// Subscribes, lets `harm` happen, and checks that the subscription is repeated automatically.
 async fn outlives(
     Peer {
         client,

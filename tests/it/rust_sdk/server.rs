@@ -1,6 +1,6 @@
-//! A server on rmcp, of both eras, with a little of everything.
+//! A server built with rmcp, of both eras, with a little of everything.
 
-// Sampling, roots and logging are on their way out of the protocol, and the SDK says so.
+// Sampling, roots and logging are deprecated in the protocol and in the SDK.
 #![expect(
     deprecated,
     reason = "a client has to deal with them as long as servers have them"
@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 
 use crate::support::Record;
 
-/// The server. Clones share what it knows, so that each request may have one of its own.
+/// The server. Clones share their state, so that each request can have one.
 #[derive(Clone)]
 pub(crate) struct Fixture {
     shared: Arc<Shared>,
@@ -46,7 +46,7 @@ struct Shared {
     seen: Record<String>,
 }
 
-/// How many items a page of a list has.
+/// Items per page of a list.
 const PAGE: usize = 2;
 
 impl Fixture {
@@ -65,7 +65,7 @@ impl Fixture {
         }
     }
 
-    /// What the server saw: probes, subscriptions, sleeps that began and ended.
+    /// Events that the server saw: probes, subscriptions, starts and ends of sleeps.
     pub(crate) fn seen(&self) -> &Record<String> {
         &self.shared.seen
     }
@@ -126,7 +126,7 @@ impl Fixture {
     }
 }
 
-/// The answer to a question to the client; or the result that asks it, or that tells why not.
+/// The client's answer to a question; otherwise the result that asks it, or that reports a failure.
 async fn ask(
     question: Value,
     request: &CallToolRequestParams,

@@ -1,4 +1,4 @@
-//! Running a fixture in this process: behind pipes, like a child process, or on a port.
+//! Runs a fixture in this process: over pipes, like a child process, or on a port.
 
 use std::{
     future::Future,
@@ -44,14 +44,14 @@ impl OverPipes {
         &self.fixture
     }
 
-    /// Ends the one that runs, without warning.
+    /// Kills the running fixture.
     pub(crate) fn kill(&self) {
         let running = self.running.lock().expect("sound").take();
         running.expect("there is one").abort();
     }
 }
 
-/// What a pipe holds.
+/// The capacity of a pipe.
 const PIPE: usize = 64 * 1024;
 
 impl Spawn for OverPipes {
@@ -78,7 +78,7 @@ impl Spawn for OverPipes {
     }
 }
 
-// Dropping it does nothing: its input has ended by then, and so will the fixture.
+// Dropping it does nothing: its input has ended by then, and the fixture exits.
 struct Guard(JoinHandle<()>);
 
 impl ProcessGuard for Guard {
@@ -91,22 +91,22 @@ impl ProcessGuard for Guard {
     }
 }
 
-/// The fixture on a port, for as long as the test runs.
+/// The fixture on a port, for the duration of the test.
 pub(crate) struct OnPort {
     port: u16,
     sessions: Arc<LocalSessionManager>,
 }
 
 impl OnPort {
-    /// With sessions for the older revisions, and streams.
+    /// Serves with sessions for the older revisions, and streams.
     pub(crate) async fn listen(fixture: &Fixture) -> Self {
-        // A client that lost its stream is asked not to wait for long.
+        // Clients should reconnect soon after they lose a stream.
         let retry = Some(Duration::from_millis(50));
         let config = StreamableHttpServerConfig::default().with_sse_retry(retry);
         Self::configured(fixture, config).await
     }
 
-    /// Without sessions, and with plain JSON wherever that will do.
+    /// Serves without sessions, and with plain JSON where possible.
     pub(crate) async fn listen_plainly(fixture: &Fixture) -> Self {
         let config = StreamableHttpServerConfig::default();
         let config = config
@@ -139,7 +139,7 @@ impl OnPort {
         Self { port, sessions }
     }
 
-    /// Forgets every session.
+    /// Drops every session.
     pub(crate) async fn forget(&self) {
         let sessions: Vec<_> = self
             .sessions

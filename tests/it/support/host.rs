@@ -1,5 +1,5 @@
-//! The program that the client belongs to, as far as the tests need one: it answers what servers
-//! ask, and writes down what they tell.
+//! The application that embeds the client, as far as the tests need one: it answers servers' requests, and
+//! records their notifications.
 
 use std::time::Duration;
 
@@ -11,21 +11,20 @@ use switchboard_client::{
 
 use super::{PATIENCE, Record};
 
-/// Where the host works.
+/// The root that the host exposes.
 pub(crate) const ROOT: &str = "file:///srv/project";
 
 #[derive(Clone, Default)]
 pub(crate) struct Host {
-    /// What servers told.
+    /// Notifications of servers.
     pub(crate) news: Record<Notification>,
-    /// What servers asked, sampling and elicitation alike.
+    /// Questions of servers, both sampling and elicitation.
     pub(crate) questions: Record<String>,
 }
 
 impl Host {
-    /// A client that speaks no newer revision than this and answers everything: sampling with an
-    /// echo, forms with their defaults and the name Ann,
-    /// addresses with consent, roots with [`ROOT`].
+    /// A client that speaks no newer revision than this and answers everything: sampling with an echo, forms
+    /// with their defaults and the name Ann, addresses with consent, roots with [`ROOT`].
     pub(crate) fn client(&self, newest: Revision) -> ClientBuilder {
         let news = self.news.clone();
         let [samplings, forms, addresses] = [(); 3].map(|()| self.questions.clone());
@@ -65,8 +64,8 @@ impl Host {
         self.told_from(0, method, |_| true).await
     }
 
-    /// Waits for a notification of this method, after the first `skipped` of any, whose parameters
-    /// are as wanted.
+    /// Waits for a notification of this method with matching parameters, after the first `skipped`
+    /// notifications of any method.
     pub(crate) async fn told_from(
         &self,
         skipped: usize,

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers that the tests share.
 
 mod host;
 mod processes;
@@ -17,7 +17,7 @@ pub(crate) use switchboard_test_support::{
 };
 pub(crate) use tools::{npm, python};
 
-/// A string in the parameters of a notification; empty if it is not there.
+/// A string in the parameters of a notification; empty if it is missing.
 pub(crate) fn text(params: &Raw, name: &str) -> String {
     let value = params.member(name).and_then(|value| value.to_text());
     value.unwrap_or_default()

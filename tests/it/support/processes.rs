@@ -1,4 +1,4 @@
-//! Finding the processes that a test has started, and seeing that they are gone.
+//! Finds the processes that a test has started, and waits for their end.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::until;
 
-/// A mark that processes carry in their environment, and everything that they start inherits.
+/// A mark in the environment of processes, which their descendants inherit.
 #[derive(Clone)]
 pub(crate) struct Marked(String);
 
@@ -43,7 +43,7 @@ impl Marked {
         pids.filter_map(Pid::from_raw).filter(carries).collect()
     }
 
-    /// Kills them, without warning.
+    /// Kills them.
     pub(crate) fn kill(&self) {
         let processes = self.processes();
         assert!(!processes.is_empty(), "there is nothing to kill");
@@ -53,7 +53,7 @@ impl Marked {
     }
 }
 
-/// Waits until these processes are gone, and nobody waits for their status any more.
+/// Waits until these processes are gone and have been reaped.
 pub(crate) async fn wait_gone(processes: &[Pid]) {
     let is_gone = |pid: &Pid| !Path::new(&format!("/proc/{pid}")).exists();
     let what = format!("the end of {processes:?}");

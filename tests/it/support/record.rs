@@ -1,4 +1,4 @@
-//! What happened, in order, to be waited for.
+//! Records of events, in order, that tests can wait for.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use tokio::{sync::watch, time::timeout};
 
 use super::PATIENCE;
 
-/// Everything of one kind that happened so far. Clones share it.
+/// All events of one kind so far. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Record<T>(watch::Sender<Vec<T>>);
 
@@ -29,12 +29,12 @@ impl<T: Clone + Debug> Record<T> {
         self.0.borrow().len()
     }
 
-    /// Waits for something that `find` knows, whenever it happened.
+    /// Waits for an event that `find` accepts, past or future.
     pub(crate) async fn wait<R>(&self, what: &str, find: impl FnMut(&T) -> Option<R>) -> R {
         self.wait_from(0, what, find).await
     }
 
-    /// Waits for something that `find` knows, after the first `skipped` things.
+    /// Waits for an event that `find` accepts, after the first `skipped` events.
     pub(crate) async fn wait_from<R>(
         &self,
         skipped: usize,
@@ -58,7 +58,7 @@ impl<T: Clone + Debug> Record<T> {
 }
 
 impl Record<String> {
-    /// Waits for a line that contains this.
+    /// Waits for a line that contains this text.
     pub(crate) async fn wait_line(&self, part: &str) -> String {
         self.wait(part, |line| line.contains(part).then(|| line.clone()))
             .await

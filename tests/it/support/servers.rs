@@ -1,4 +1,4 @@
-//! Starting servers: as children of the client, or on a port.
+//! Starts servers: as children of the client, or on a port.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -16,13 +16,13 @@ use tokio::{
 
 use super::{Marked, PATIENCE, Record};
 
-/// A program that is a server.
+/// A server program.
 #[derive(Clone)]
 pub(crate) struct Program {
     executable: PathBuf,
     args: Vec<OsString>,
     env: Vec<(String, OsString)>,
-    /// What it says on standard error and, if that is not for messages, on standard output.
+    /// Its standard error and, if that does not carry messages, its standard output.
     pub(crate) said: Record<String>,
     pub(crate) mark: Marked,
 }
@@ -68,7 +68,7 @@ impl Program {
         Stdio::new(command.on_stderr(move |line| said.push(line.to_owned())))
     }
 
-    /// Starts the server on a port of its own choice, which it names after `ready`.
+    /// Starts the server on a port of its own choice, which it prints after `ready`.
     pub(crate) async fn listen(self, ready: &str) -> Server {
         let server = self.start();
         let line = server.said.wait_line(ready).await;
@@ -78,9 +78,9 @@ impl Program {
         Server { port, ..server }
     }
 
-    /// Starts the server on the port in its variable `PORT`: a free one, unless it is given.
+    /// Starts the server on the port in its variable `PORT`: this one, or a free one.
     pub(crate) async fn listen_on(self, port: Option<u16>, ready: &str) -> Server {
-        // Between finding a port and the server taking it, somebody else may.
+        // Another process may take the port before the server does.
         for _ in 0..3 {
             let port = port.unwrap_or_else(free_port);
             let said = Record::default();
@@ -134,7 +134,7 @@ async fn write_down(output: impl AsyncRead + Unpin, said: Record<String>) {
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
-    /// What it says.
+    /// Its output.
     pub(crate) said: Record<String>,
 }
 
@@ -143,7 +143,7 @@ impl Server {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// Kills it, without warning.
+    /// Kills it.
     pub(crate) async fn kill(&mut self) {
         let killed = timeout(PATIENCE, self.child.kill()).await;
         killed.expect("it dies").expect("it is ours");

@@ -1,4 +1,4 @@
-//! The servers by others, as programs.
+//! Third-party servers, as programs.
 
 use switchboard_test_support::{Tools, tools::workspace};
 
@@ -10,7 +10,7 @@ pub(crate) fn npm(tools: &Tools, package: &str) -> Program {
     Program::new(tools.node()).arg(tools.node_modules().join(script))
 }
 
-/// A server of ours on an SDK from `PyPI`.
+/// A test server built with an SDK from `PyPI`.
 pub(crate) fn python(tools: &Tools, script: &str) -> Program {
     Program::new(tools.python()).arg(workspace().join("tests/peers").join(script))
 }

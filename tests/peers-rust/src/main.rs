@@ -1,10 +1,10 @@
-//! Servers and clients on rmcp, the official Rust SDK: of today, and of a year ago.
+//! Servers and clients built with rmcp, the official Rust SDK: a current version, and one from a year ago.
 //!
 //! ```text
-//! rust-peer server new|old stdio|http    a server, on the pipe or at /mcp on a port it names on stderr
+//! rust-peer server new|old stdio|http    a server, on the pipe or at /mcp on a port that it prints to stderr
 //! rust-peer server old sse               HTTP+SSE of 2024-11-05, at /sse
-//! rust-peer conformance ERAS stdio|http  the server that the conformance suite asks for; ERAS is both, old or new
-//! rust-peer client new|old JOB           a client that goes on tours; what it finds goes to stdout
+//! rust-peer conformance ERAS stdio|http  the server that the conformance suite requires; ERAS is both, old or new
+//! rust-peer client new|old JOB           a client that runs tours; its findings go to stdout
 //! ```
 
 mod conformance;

@@ -1,4 +1,4 @@
-//! What a server does, as JSON, which both versions of the SDK read and write.
+//! The behaviour of the server, as JSON, which both versions of the SDK read and write.
 
 use std::{
     collections::BTreeMap,
@@ -9,53 +9,53 @@ use std::{
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
 
-/// Whoever calls a tool, as the server sees it.
+/// The caller of a tool, as the server sees it.
 pub trait Caller: Sync {
     /// Asks the caller's user or model.
     fn ask(&self, question: Value) -> impl Future<Output = Result<Value, NoAnswer>> + Send;
     /// Sends a notification that belongs to the call.
     fn tell(&self, notification: Value) -> impl Future<Output = ()> + Send;
-    /// Waits until the call is withdrawn.
+    /// Waits until the call is cancelled.
     fn withdrawn(&self) -> impl Future<Output = ()> + Send;
-    /// What progress is reported with.
+    /// The progress token.
     fn token(&self) -> Option<Value>;
-    /// Whether log messages are wanted.
+    /// Returns `true` if log messages are requested.
     fn wants_logs(&self) -> bool;
 }
 
-/// Whoever is told of changes.
+/// A subscriber of changes.
 pub trait Listener: Clone + Send + Sync {
-    /// Sends a notification. Whether it is for this listener is known to be so.
+    /// Sends a notification, which must be one for this listener.
     fn tell(&self, notification: Value) -> impl Future<Output = ()> + Send;
-    /// Whether it is to hear of changes to this resource, or to the tools if there is none.
+    /// Tests if it subscribes to this resource, or to the list of tools if there is none.
     fn hears(&self, uri: Option<&str>) -> bool;
 }
 
-/// Why there is no answer yet.
+/// The reason that there is no answer.
 pub enum NoAnswer {
-    /// The call is to be made again with the answer.
+    /// The call has to be retried with the answer.
     Later(Value),
     /// There will be none.
     Never(String),
 }
 
-/// What a call comes to.
+/// The outcome of a call.
 pub enum Outcome {
     Text(String),
     Failure(String),
     Question(Value),
 }
 
-/// What the server knows, for all its clients.
+/// The state of the server, for all its clients.
 pub struct Peer<L> {
     notes: Mutex<BTreeMap<String, String>>,
     learnt: Mutex<Vec<String>>,
     listeners: Mutex<Vec<L>>,
-    /// How many have been told that they will hear, and are not among those above yet.
+    /// The number of listeners that were accepted, but are not yet in `listeners`.
     coming: watch::Sender<usize>,
 }
 
-/// How long one that is coming is waited for; it may have left.
+/// Time to wait for an expected listener, which may have disconnected.
 const COMING: Duration = Duration::from_secs(1);
 
 const TOOLS: [&str; 10] = [
@@ -75,7 +75,7 @@ impl<L> Default for Peer<L> {
 }
 
 impl<L: Listener> Peer<L> {
-    /// What the server is and can do.
+    /// The description and capabilities of the server.
     pub fn info() -> Value {
         json!({
             "protocolVersion": "2025-06-18",
@@ -117,7 +117,7 @@ impl<L: Listener> Peer<L> {
         json!({ "resourceTemplates": [{ "uriTemplate": "note://{name}", "name": "note" }] })
     }
 
-    /// `None` if there is no such resource.
+    /// The contents of a resource; `None` if it does not exist.
     pub fn read(&self, uri: &str) -> Option<Value> {
         let text = match uri.strip_prefix("note://") {
             Some(name) => locked(&self.notes).get(name).cloned()?,
@@ -127,24 +127,24 @@ impl<L: Listener> Peer<L> {
         Some(json!({ "contents": [{ "uri": uri, "mimeType": "text/plain", "text": text }] }))
     }
 
-    /// Has this one hear of changes.
+    /// Adds a listener.
     pub fn listen(&self, listener: L) {
         locked(&self.listeners).push(listener);
     }
 
-    /// One will be there soon, and is not to miss what happens until then.
+    /// Announces a listener, which must not miss changes until it is added.
     pub fn expect_one(&self) {
         self.coming.send_modify(|coming| *coming += 1);
     }
 
-    /// The one that was expected is there.
+    /// Adds a listener that was announced.
     pub fn listen_as_expected(&self, listener: L) {
         self.listen(listener);
         self.coming
             .send_modify(|coming| *coming = coming.saturating_sub(1));
     }
 
-    /// Has those who are of this kind hear no more.
+    /// Removes the listeners that match.
     pub fn forget(&self, is_one: impl Fn(&L) -> bool) {
         locked(&self.listeners).retain(|listener| !is_one(listener));
     }
@@ -202,7 +202,7 @@ impl<L: Listener> Peer<L> {
             }),
             "sample" => asked(caller.ask(sampling(text("prompt"))).await, |answer| {
                 let part = |part: &Value| part.as_str().unwrap_or_default().to_owned();
-                // The newer version has room for several parts.
+                // The newer version supports several content blocks.
                 let content = answer["content"].get(0).unwrap_or(&answer["content"]);
                 format!("{}: {}", part(&answer["model"]), part(&content["text"]))
             }),
@@ -266,17 +266,17 @@ fn sampling(prompt: &str) -> Value {
     json!({ "method": "sampling/createMessage", "params": { "messages": messages, "maxTokens": 100 } })
 }
 
-/// The result of a call that is done.
+/// The result of a finished call.
 pub fn result(text: &str, is_error: bool) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
 }
 
-/// What a poisoned lock guards is as good as before: nothing here panics half way.
+/// Locks a mutex even if it is poisoned: no code here leaves its data inconsistent.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One of the SDK's types, which the JSON here is known to be.
+/// Converts JSON that is known to be valid into one of the SDK's types.
 pub fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     let text = value.to_string();
     serde_json::from_value(value).unwrap_or_else(|error| panic!("{text}: {error}"))

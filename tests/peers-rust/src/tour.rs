@@ -1,7 +1,7 @@
-//! What a client does, as JSON, whichever version of the SDK it is on.
+//! The behaviour of the client, as JSON, for both versions of the SDK.
 //!
-//! What each part of a tour finds goes out as one JSON object per line; a part that fails says so, and the
-//! tour goes on, so that one run shows all that is wrong.
+//! The findings of each part of a tour are printed as one JSON object per line. A part that fails reports
+//! that, and the tour continues, so that one run shows all problems.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -13,19 +13,19 @@ use tokio::{sync::Notify, time::timeout};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A client that is connected.
+/// A connected client.
 pub trait Client {
     fn revision(&self) -> String;
-    /// Sends a request, and answers what the server asks before it gives the result.
+    /// Sends a request, answers the server's questions, and returns the result.
     async fn request(&self, method: &str, params: Value) -> Result<Value, String>;
-    /// Calls a tool, and withdraws the call as soon as the server is heard to work on it.
+    /// Calls a tool, and cancels the call as soon as the server reports progress.
     async fn withdraw(&self, call: Value, heard: &Heard) -> Result<(), String>;
-    /// Has the server tell of changes: to the resource, or to the tools.
+    /// Subscribes to changes of the resource, or of the list of tools.
     async fn listen(&mut self, uri: Option<&str>, heard: &Heard) -> Result<(), String>;
     async fn close(self) -> Result<(), String>;
 }
 
-/// The notifications that have come.
+/// The notifications received so far.
 #[derive(Clone, Default)]
 pub struct Heard(Arc<(Mutex<Vec<Value>>, Notify)>);
 
@@ -39,7 +39,7 @@ impl Heard {
         self.0.1.notify_waiters();
     }
 
-    /// The parameters of the first `count` notifications of the method, once they are there.
+    /// Waits for the first `count` notifications of the method, and returns their parameters.
     pub async fn wait(&self, method: &str, count: usize) -> Vec<Value> {
         loop {
             let more = self.0.1.notified();
@@ -64,7 +64,7 @@ impl Heard {
     }
 }
 
-/// What the user of the client answers.
+/// The answer of the client's user.
 pub fn answer(request: &Value) -> Value {
     match request["method"].as_str() {
         Some("elicitation/create") => {
@@ -86,7 +86,7 @@ pub fn answer(request: &Value) -> Value {
     }
 }
 
-/// What the client is and can do.
+/// The description and capabilities of the client.
 pub fn info(name: &str) -> Value {
     json!({
         "protocolVersion": "2025-06-18",
@@ -95,7 +95,7 @@ pub fn info(name: &str) -> Value {
     })
 }
 
-/// Goes on every tour of the job.
+/// Runs every tour of the job.
 pub async fn all<C: Client>(
     job: &str,
     connect: impl AsyncFn(&Value, Heard) -> Result<C, String>,
@@ -156,8 +156,8 @@ async fn take<C: Client>(
         }
         "progress" => {
             let result = call(client, "count", json!({ "to": 3 })).await?;
-            // This SDK hands every notification to a task of its own, so that they come in any order, and
-            // after the answer, too.
+            // This SDK handles every notification in a separate task, so they arrive in any order, even after
+            // the response.
             let mut steps = heard.wait("notifications/progress", 3).await;
             steps.sort_by_key(|step| step["progress"].as_f64().map(f64::to_bits));
             let mut steps: Vec<Value> = steps

@@ -1,5 +1,4 @@
-//! Machines with a mistake in them, each a mistake that a machine could well have: the proof that
-//! the simulation would notice.
+//! Machines with a plausible bug each, which prove that the simulation finds it.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -10,20 +9,20 @@ use switchboard_machine::{
 
 use crate::subject::Subject;
 
-/// A mistake: it sees what goes in and what comes out, and spoils it.
+/// A bug: sees events and actions as they pass, and corrupts them.
 pub trait Mistake: Default {
-    /// An event on its way in.
+    /// Handles an event on its way in.
     fn event(&mut self, event: Event, _out: &mut VecDeque<Action>) -> Event {
         event
     }
 
-    /// An action on its way out.
+    /// Handles an action on its way out.
     fn action(&mut self, action: Action, out: &mut VecDeque<Action>) {
         out.push_back(action);
     }
 }
 
-/// A machine with a mistake in it.
+/// A machine with a bug.
 #[derive(Debug)]
 pub struct With<M> {
     machine: Machine,
@@ -75,7 +74,7 @@ impl<M: Mistake> Subject for With<M> {
     }
 }
 
-/// The frames that met a busy transport and wait, with the call that each is of.
+/// Requests that were offered to the transport: the ticket, the call, and the number of busy results.
 #[derive(Debug, Default)]
 struct Waiting {
     offered: Vec<(u64, u64, u32)>,
@@ -91,7 +90,7 @@ impl Waiting {
         }
     }
 
-    /// How often the frame of this result has met a busy transport, if it has now.
+    /// The number of busy results of this frame, if the event is one.
     fn see_event(&mut self, event: &Event) -> Option<u32> {
         let Event::SendResult { ticket, outcome } = event else {
             return None;
@@ -115,7 +114,7 @@ impl Waiting {
     }
 }
 
-/// A stop replies to a call that waits for a retry, and the retry that never comes does so again.
+/// Replies twice on stop to a call that waits for a retry.
 #[derive(Debug, Default)]
 pub struct AnswersTwice(Waiting);
 
@@ -139,7 +138,7 @@ impl Mistake for AnswersTwice {
     }
 }
 
-/// Events of a transport that was given up are taken for events of the present one.
+/// Takes events of an abandoned transport for events of the current one.
 #[derive(Debug, Default)]
 pub struct ActsOnStale {
     epoch: u64,
@@ -161,7 +160,7 @@ impl Mistake for ActsOnStale {
     }
 }
 
-/// On which stream a frame came is forgotten.
+/// Loses the stream on which a frame arrived.
 #[derive(Debug, Default)]
 pub struct ForgetsStream;
 
@@ -174,7 +173,7 @@ impl Mistake for ForgetsStream {
     }
 }
 
-/// A log message is told after what comes next.
+/// Delivers a log message after the next action.
 #[derive(Debug, Default)]
 pub struct LogsLate {
     log: Option<Action>,
@@ -194,7 +193,7 @@ impl Mistake for LogsLate {
     }
 }
 
-/// A call that waits behind another of its caller has no deadline.
+/// Drops the deadline of a call that waits behind another of its caller.
 #[derive(Debug, Default)]
 pub struct ForgetsDeadline {
     lanes: Vec<u64>,
@@ -212,7 +211,7 @@ impl Mistake for ForgetsDeadline {
     }
 }
 
-/// A frame is offered a fourth time.
+/// Offers a frame a fourth time.
 #[derive(Debug, Default)]
 pub struct SendsAgain {
     waiting: Waiting,
@@ -242,7 +241,7 @@ impl Mistake for SendsAgain {
     }
 }
 
-/// A frame does not wait for the one before it of the same caller.
+/// Sends a frame without waiting for the previous one of the same caller.
 #[derive(Debug, Default)]
 pub struct Overtakes {
     lanes: u64,
@@ -258,7 +257,7 @@ impl Mistake for Overtakes {
     }
 }
 
-/// A transport is armed after it was closed.
+/// Arms a transport after it was closed.
 #[derive(Debug, Default)]
 pub struct ArmsClosed;
 

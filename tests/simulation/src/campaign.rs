@@ -1,4 +1,4 @@
-//! Many schedules, on many threads, and the first that fails.
+//! Runs many schedules on several threads, and finds the first that fails.
 
 use std::{
     any::Any,
@@ -17,36 +17,36 @@ use crate::{
     world::{Summary, run},
 };
 
-/// The schedules of a row of seeds.
+/// The schedules of a range of seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Campaign {
     /// The first seed.
     pub first_seed: u64,
-    /// How many.
+    /// Number of schedules.
     pub schedules: u64,
-    /// On how many threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// How far a campaign has come, for whoever waits for it.
+/// The progress of a campaign, for display.
 #[derive(Debug, Default)]
 pub struct Progress(AtomicU64);
 
 impl Progress {
-    /// How many schedules have been played.
+    /// The number of schedules played so far.
     pub fn schedules(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-/// What came of a campaign.
+/// The outcome of a campaign.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// How many schedules were played.
+    /// Number of schedules played.
     pub schedules: u64,
-    /// What they came to, in sum.
+    /// Sum of their summaries.
     pub totals: Summary,
-    /// What they met.
+    /// Sum of their coverage.
     pub coverage: Coverage,
     /// The failure with the lowest seed.
     pub failure: Option<Failure>,
@@ -55,13 +55,13 @@ pub struct Outcome {
 /// A schedule that fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// As it was made from its seed.
+    /// The schedule as generated from its seed.
     pub schedule: Schedule,
-    /// The same, with all taken away that has no part in it.
+    /// The same, shrunk to the steps that matter.
     pub shrunk: Shrunk,
 }
 
-/// How many schedules a thread takes at a time.
+/// Number of schedules that a thread takes at a time.
 const SHARE: u64 = 256;
 
 impl Campaign {
@@ -102,7 +102,7 @@ impl Campaign {
         let mut outcome = Outcome::default();
         loop {
             let start = next.fetch_add(SHARE, Relaxed);
-            // What lies beyond a failure cannot be the first one.
+            // A schedule after a known failure cannot be the first failure.
             if start >= self.schedules || start > failed.load(Relaxed) {
                 return outcome;
             }
@@ -132,12 +132,12 @@ impl Summary {
     }
 }
 
-/// Plays a schedule. A panic is a broken invariant like any other.
+/// Plays a schedule. A panic counts as a broken invariant.
 pub fn try_run<S: Subject>(
     schedule: &Schedule,
     coverage: &mut Coverage,
 ) -> Result<Summary, Broken> {
-    // Whatever a panic leaves half done is thrown away, but for counts of what happened.
+    // State that a panic leaves inconsistent is dropped, except for counts of events.
     catch_unwind(AssertUnwindSafe(|| run::<S>(schedule, coverage))).unwrap_or_else(|panic| {
         Err(Broken {
             invariant: Invariant::Panic,
@@ -153,7 +153,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("a panic without words")
 }
 
-/// It failed and did not fail again: so it depends on more than the schedule.
+/// The result for a schedule that failed once and then passed: it depends on more than the schedule.
 fn passed_again(schedule: &Schedule) -> Shrunk {
     Shrunk {
         schedule: schedule.clone(),

@@ -1,4 +1,4 @@
-//! How often each thing happened in each state: the table of the design, filled in.
+//! Counts each event in each state: the transition table of the design, filled in.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ words! {
     pub enum Phase {
         /// The transport is being opened.
         Starting = "starting",
-        /// The handshake is under way.
+        /// The handshake is in progress.
         Initializing = "initializing",
-        /// Calls go through.
+        /// Calls are sent.
         Ready = "ready",
         /// Waiting before the next attempt.
         Backoff = "backoff",
@@ -29,19 +29,19 @@ words! {
         Up = "transport up",
         /// The transport is down.
         Down = "transport down",
-        /// Anything from a transport that was given up.
+        /// Any event of an abandoned transport.
         Stale = "stale epoch",
         /// A frame over the limit.
         Oversize = "frame over the limit",
         /// A frame that is not JSON-RPC.
         Garbage = "frame not JSON-RPC",
-        /// The answer that the handshake waits for.
+        /// The response that the handshake waits for.
         Handshake = "handshake answered",
-        /// The answer that a call waits for.
+        /// The response that a call waits for.
         Answer = "response, in flight",
-        /// An answer that nobody waits for any more.
+        /// A response that is no longer awaited.
         Late = "response, tombstoned",
-        /// An answer that nobody waited for.
+        /// A response that was never awaited.
         Unknown = "response, unknown",
         /// A ping of the server.
         Ping = "server ping",
@@ -51,7 +51,7 @@ words! {
         Notification = "notification",
         /// Progress of a call.
         Progress = "progress",
-        /// The server withdraws a request.
+        /// The server cancels a request.
         Withdrawal = "withdrawal",
         /// The transport could not carry a request.
         RequestFailed = "request failed",
@@ -63,7 +63,7 @@ words! {
         CallerGone = "caller gone",
         /// A caller cancels.
         Cancel = "cancel",
-        /// The owner answers the server.
+        /// The owner responds to the server.
         OwnerAnswers = "owner answers",
         /// A frame is offered again.
         Retry = "retry timer",
@@ -77,7 +77,7 @@ words! {
 const PHASES: usize = Phase::ALL.len();
 const HAPPENINGS: usize = Happening::ALL.len();
 
-/// How often each pair was hit.
+/// The number of hits of each pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coverage([[u64; PHASES]; HAPPENINGS]);
 
@@ -93,12 +93,12 @@ impl Coverage {
         self.0[happening as usize][phase as usize] += 1;
     }
 
-    /// How often a pair was hit.
+    /// The number of hits of a pair.
     pub fn hits(&self, phase: Phase, happening: Happening) -> u64 {
         self.0[happening as usize][phase as usize]
     }
 
-    /// Adds what another one counted.
+    /// Adds the counts of another one.
     pub fn add(&mut self, other: &Self) {
         for (row, others) in self.0.iter_mut().zip(&other.0) {
             for (hits, more) in row.iter_mut().zip(others) {
@@ -107,7 +107,7 @@ impl Coverage {
         }
     }
 
-    /// The pairs that can be reached and were not.
+    /// The pairs that are reachable and were not hit.
     pub fn missing(&self) -> Vec<(Phase, Happening)> {
         pairs()
             .filter(|(phase, happening)| {
@@ -116,7 +116,7 @@ impl Coverage {
             .collect()
     }
 
-    /// The pairs that cannot be reached and were: the table of what can be is wrong.
+    /// The pairs that are unreachable and were hit: [`reachable`] is wrong.
     pub fn impossible(&self) -> Vec<(Phase, Happening)> {
         pairs()
             .filter(|(phase, happening)| {
@@ -125,7 +125,7 @@ impl Coverage {
             .collect()
     }
 
-    /// How many pairs were hit, and how many can be.
+    /// The numbers of pairs that were hit, and that are reachable.
     pub fn totals(&self) -> (usize, usize) {
         let hit = pairs()
             .filter(|(phase, happening)| self.hits(*phase, *happening) > 0)
@@ -147,19 +147,19 @@ fn pairs() -> impl Iterator<Item = (Phase, Happening)> {
     Happening::ALL.iter().flat_map(row)
 }
 
-/// Whether this can happen in that state at all.
+/// Tests if an event can happen in a state.
 ///
-/// What a transport sends before it is up, or after it was given up, is against the contract or
-/// stale: that is not out of reach, it is what the simulation is for. Out of reach is only what
-/// somebody must have waited for in a state in which nobody can.
+/// Events of a transport before it is up violate the contract, and those after it was abandoned are stale,
+/// but both are reachable: the simulation exists for them. Unreachable are only events that require a waiter,
+/// in states that have none.
 pub fn reachable(phase: Phase, happening: Happening) -> bool {
     match happening {
-        // Only there is one waited for.
+        // Awaited in this state only.
         Happening::Handshake => phase == Phase::Initializing,
         Happening::Answer => phase == Phase::Ready,
         // A call that failed or stopped has been replied to, so it has no deadline.
         Happening::Deadline => !matches!(phase, Phase::Failed | Phase::Closing),
-        // Frames are only on their way while there is a transport to take them.
+        // Frames are retried only while there is a transport to accept them.
         Happening::Retry => matches!(phase, Phase::Initializing | Phase::Ready),
         _ => true,
     }

@@ -1,5 +1,5 @@
-//! Schedules from seeds. Not every step is as likely as every other: blind chance would hardly ever
-//! get past the handshake, so chance is given whole phrases to speak.
+//! Generates schedules from seeds. Steps are weighted and grouped into phrases: uniformly random steps would
+//! hardly ever get past the handshake.
 
 use switchboard_machine::DownKind;
 use switchboard_wire::{Era, Revision};
@@ -14,7 +14,7 @@ use crate::{
 pub fn schedule(seed: u64) -> Schedule {
     let mut random = Random::new(seed);
     let setup = setup(&mut random);
-    // With a server that has no revision in common there is little more to see than that.
+    // With a server that has no revision in common, there is little else to see.
     let modern = setup.newest == Revision::LATEST || random.percent(10);
     let server = match random.below(10) {
         0..4 if modern => Server::Modern,
@@ -41,8 +41,8 @@ pub fn schedule(seed: u64) -> Schedule {
     }
 }
 
-/// Has some of what the server says come on the streams of requests, and some calls take the log
-/// messages that belong to them.
+/// Moves some messages of the server to the streams of requests, and lets some calls accept their log
+/// messages.
 fn finish(mut random: Random, steps: Vec<Step>) -> Vec<Step> {
     let mut finished = Vec::with_capacity(steps.len() * 2);
     for step in steps {
@@ -85,7 +85,7 @@ struct Author {
     steps: Vec<Step>,
 }
 
-/// What cannot be mended is rare, or it would be where every schedule ends.
+/// Permanent failures are rare; otherwise every schedule would end with one.
 const DOWNS: [DownKind; 7] = [
     DownKind::Closed,
     DownKind::Closed,
@@ -96,7 +96,7 @@ const DOWNS: [DownKind; 7] = [
     DownKind::Permanent,
 ];
 
-/// Mostly the default; the short ones end within the retry window.
+/// The default in most cases; the short ones end within the retry window.
 const TIMEOUTS: [u32; 12] = [30_000, 30_000, 30_000, 0, 1, 4, 8, 12, 20, 60, 500, 2_000];
 
 impl Author {
@@ -104,7 +104,7 @@ impl Author {
         self.steps.push(step);
     }
 
-    /// Any number: it is taken modulo what there is.
+    /// Any number: it is used modulo the number of candidates.
     fn which(&mut self) -> u8 {
         self.random.below(128)
     }
@@ -132,7 +132,7 @@ impl Author {
                 self.say(Step::Shut(count));
             }
             _ => {
-                // An end is worth a look from all sides, but not in every schedule.
+                // The state after a stop deserves attention, but not in every schedule.
                 if self.random.percent(40) {
                     self.say(Step::Stop);
                 }
@@ -153,7 +153,7 @@ impl Author {
         }
         self.say(Step::Up);
         if self.random.percent(3) {
-            // The server is slow to answer the probe, and the transport to take what follows.
+            // The server is slow to answer the probe, and the transport to accept the next frame.
             let busy = self.random.below(5);
             self.say(Step::Busy(busy));
             self.say(Step::Ring);
@@ -218,7 +218,7 @@ impl Author {
 
     fn call(&mut self) {
         let random = &mut self.random;
-        // Where progress moves the deadline, the deadline is one that it can move.
+        // If progress extends the deadline, the deadline is one that can be extended.
         let (timeout, extend) = match random.below(20) {
             0 => (random.pick(&[4, 8, 12]), (20, 25)),
             1 => (random.pick(&[12, 20]), (20, 60)),
@@ -250,7 +250,7 @@ impl Author {
     }
 
     fn answer(&mut self) {
-        // The latest is the one that most likely still has somebody who waits.
+        // The latest one most likely still has a waiting caller.
         let which = if self.random.percent(70) {
             self.random.below(3)
         } else {
@@ -315,7 +315,7 @@ impl Author {
     }
 
     fn leave(&mut self) {
-        // Every now and then somebody who has long been answered.
+        // Now and then a caller that was answered long ago.
         let which = self.random.below(160);
         let step = if self.random.percent(50) {
             Step::Gone(which)

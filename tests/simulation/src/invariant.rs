@@ -1,75 +1,75 @@
-//! What must hold whatever happens, and the report that it did not.
+//! The invariants, and reports of their violation.
 
 use std::fmt;
 
 use crate::words::words;
 
 words! {
-    /// Something that must hold whatever happens.
+    /// A property that must always hold.
     pub enum Invariant {
-        /// Every call is replied to exactly once, and none that was not made.
+        /// Every call gets exactly one reply, and there are no replies without a call.
         OneReply = "one-reply",
-        /// Who is gone gets no reply.
+        /// A caller that is gone gets no reply.
         NoReplyToGone = "no-reply-to-gone",
-        /// The answer delivered is the one that the server gave to this very request.
+        /// The response delivered is the server's response to this very request.
         RightAnswer = "right-answer",
-        /// How a call ended is how it went.
+        /// A call ends with the error that matches the events.
         RightEnd = "right-end",
-        /// No call outlives its deadline, and none ends before it.
+        /// No call outlives its deadline, and none times out before it.
         Deadline = "deadline",
         /// A frame is offered min(busy + 1, 3) times.
         SendCount = "send-count",
         /// Between two offers are 5 to 15 ms.
         RetryDelay = "retry-delay",
-        /// Frames of one caller never overtake each other, and held calls go out in order.
+        /// Frames of one caller never overtake each other, and held calls are sent in order.
         LaneOrder = "lane-order",
-        /// A caller's frame waits for no other caller's.
+        /// A caller's frame never waits for that of another caller.
         LaneFreedom = "lane-freedom",
-        /// A frame says what was to be said.
+        /// A frame has the right contents.
         RightFrame = "right-frame",
-        /// Nothing is sent but over a transport that is up, while connecting or connected.
+        /// Frames are sent only over a transport that is up, while connecting or connected.
         SendPlace = "send-place",
-        /// A request is withdrawn once, and only if the server has it and nobody waits.
+        /// A request is cancelled once, and only if the server has it and no caller waits for it.
         CancelOnce = "cancel-once",
-        /// The caller of stop is answered ahead of everything else, and told the truth.
+        /// The caller of stop is answered before everything else, and correctly.
         StopFirst = "stop-first",
         /// After a stop comes the exit and nothing else.
         StopQuiet = "stop-quiet",
-        /// The exit comes within 100 ms of the stop, once.
+        /// The exit comes once, within 100 ms of the stop.
         StopExit = "stop-exit",
-        /// What has ended waits for nothing.
+        /// A machine that has ended waits for nothing.
         Idle = "idle",
-        /// A transport that was given up causes nothing.
+        /// An abandoned transport has no effect.
         StaleActs = "stale-acts",
-        /// Tombstones are bounded, kept as long as they should be, and gone in the end.
+        /// Tombstones are bounded, are kept for their full time, and are gone in the end.
         Tombstones = "tombstones",
-        /// Late, unknown, malformed and stale are counted as what they are.
+        /// Late, unknown, malformed and stale messages are counted as such.
         Counted = "counted",
-        /// The calls in flight are the ones not replied to, and are bounded.
+        /// The calls in flight are those without a reply, and are bounded.
         InFlight = "in-flight",
         /// A transport is armed once for each frame, while connecting or connected, never after a close.
         Arm = "arm",
-        /// The first request of the handshake goes ahead of the first arm.
+        /// The first request of the handshake is sent before the first arm.
         HandshakeFirst = "handshake-first",
-        /// One handshake at a time, and it goes where the answers of the server lead.
+        /// There is one handshake at a time, and it follows the server's responses.
         Handshake = "handshake",
-        /// Transports are opened one at a time, under growing numbers, and closed once.
+        /// Transports are opened one at a time, with increasing numbers, and closed once.
         Epochs = "epochs",
-        /// Connecting again without a pause happens once, and only to a server that left when probed.
+        /// Reconnecting without a delay happens once, and only to a server that exited on the probe.
         HotLoop = "hot-loop",
-        /// Whatever waits has a timer, and a timer has somebody who waits.
+        /// Everything that waits has a timer, and every timer has a purpose.
         Timers = "timers",
-        /// A delay is base n ±20 %, and n starts over when ready.
+        /// A delay is base n ±20 %, and n is reset when ready.
         Backoff = "backoff",
-        /// States follow each other as in the table.
+        /// Transitions between states follow the table.
         Transition = "transition",
-        /// What the server says is handed on once and in order.
+        /// Messages of the server are delivered once and in order.
         Delivery = "delivery",
-        /// A request of the server is answered at most once, and a ping at once.
+        /// A request of the server is answered at most once, and a ping immediately.
         ServerAnswer = "server-answer",
-        /// One event leads to a bounded number of actions.
+        /// One event causes a bounded number of actions.
         Endless = "endless",
-        /// The same schedule leads to the same actions.
+        /// The same schedule causes the same actions.
         Determinism = "determinism",
         /// Nothing panics.
         Panic = "panic",
@@ -82,14 +82,14 @@ impl fmt::Display for Invariant {
     }
 }
 
-/// An invariant that did not hold.
+/// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// Which one.
+    /// The invariant.
     pub invariant: Invariant,
-    /// At which step; the number of steps if it was in the end.
+    /// Index of the step; the number of steps if it happened at the end.
     pub step_index: usize,
-    /// What happened.
+    /// A description of the violation.
     pub detail: String,
 }
 
@@ -122,7 +122,7 @@ impl Fault {
     }
 }
 
-/// Boxed, because it is carried through every check and hardly ever there.
+/// Boxed, because every check returns it and it is almost never present.
 pub(crate) type Checked = Result<(), Box<Fault>>;
 
 /// Returns a [`Fault`] unless the condition holds.

@@ -1,12 +1,12 @@
-//! A million bad days of one connection.
+//! Simulates a connection under adverse conditions.
 //!
-//! A [`Schedule`] is a list of small [`Step`]s, made from a seed: the transport is busy or gone, the
-//! server answers late, twice, wrongly or not at all, callers leave, time passes or is slept
-//! through. [`run`] plays it against a [`Subject`] in virtual time, and a checker that knows the
-//! protocol but not the machine watches every event and every action. What it holds to is the list
-//! of [`Invariant`]s. A schedule that breaks one is [`shrink`]-ed to the few steps that matter.
+//! A [`Schedule`] is a list of small [`Step`]s, generated from a seed: the transport is busy or gone, the
+//! server responds late, twice, wrongly or not at all, callers go away, time passes with or without timers
+//! being served. [`run`] plays it against a [`Subject`] in virtual time. A checker that knows the protocol
+//! but not the machine watches every event and every action, and verifies the [`Invariant`]s. A schedule that
+//! violates one is [`shrink`]-ed to the few steps that matter.
 //!
-//! Everything is deterministic: the same seed is the same schedule and the same outcome.
+//! Everything is deterministic: the same seed gives the same schedule and the same outcome.
 
 pub mod broken;
 mod campaign;

@@ -1,5 +1,5 @@
-//! `switchboard-simulation`: plays random schedules against the connection machine until one fails
-//! or all have passed. Data goes to stdout, talk to stderr.
+//! `switchboard-simulation`: plays random schedules against the connection machine until one fails or all
+//! have passed. Data goes to stdout, messages to stderr.
 
 mod options;
 
@@ -28,8 +28,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // A panic of the machine is reported like every other failure, with its schedule. Hundreds of
-    // them, on the way to the smallest schedule, would only hide that.
+    // A panic of the machine is reported like every other failure, with its schedule. Hundreds of panic
+    // messages during shrinking would only hide it.
     std::panic::set_hook(Box::new(|_| {}));
     let done = match options.subject.as_str() {
         "machine" => perform::<Machine>(&options),
@@ -99,7 +99,7 @@ fn run_campaign<S: Subject>(campaign: &Campaign) -> Done {
         let (done, finished) = mpsc::channel();
         let (campaign, progress) = (*campaign, &progress);
         scope.spawn(move || {
-            // Nobody who asked is gone before the answer.
+            // The receiver lives until the result arrives.
             let _ = done.send(campaign.run::<S>(progress));
         });
         wait_for(&finished, campaign.schedules, progress, start)
@@ -112,7 +112,7 @@ fn run_campaign<S: Subject>(campaign: &Campaign) -> Done {
     summarize(&outcome, campaign, start.elapsed())
 }
 
-/// Waits for the end, and says how far it is if somebody is there to read it.
+/// Waits for the end, and shows progress if stderr is a terminal.
 fn wait_for(
     finished: &mpsc::Receiver<Outcome>,
     schedules: u64,
@@ -139,7 +139,7 @@ fn wait_for(
 }
 
 fn summarize(outcome: &Outcome, campaign: &Campaign, took: Duration) -> Done {
-    /// Fewer schedules than this cannot be expected to meet everything.
+    /// Fewer schedules than this cannot be expected to cover everything.
     const ENOUGH: u64 = 20_000;
     let mut out = io::stdout().lock();
     let (totals, seconds) = (&outcome.totals, took.as_secs_f64());

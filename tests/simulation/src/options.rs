@@ -1,10 +1,9 @@
-//! What the command line asks for.
+//! The command-line options.
 
 use std::{num::NonZero, path::PathBuf, thread};
 
 use switchboard_simulation::Campaign;
 
-/// How to call it.
 pub(crate) const USAGE: &str = "\
 usage: switchboard-simulation [--schedules N] [--seed N] [--threads N]
        switchboard-simulation --seed N [--trace]
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_alone_is_one_schedule_and_with_a_number_many() {
+    fn seed_alone_means_one_schedule() {
         assert!(matches!(task("--seed 7"), Ok(Task::Seed(7))));
         assert!(matches!(task("--replay x"), Ok(Task::Replay(_))));
         let Ok(Task::Campaign(campaign)) = task("--schedules 1_000 --seed 7 --threads 3") else {
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn invalid_options_are_refused() {
         for line in [
             "--seed",
             "--seed x",

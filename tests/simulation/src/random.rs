@@ -1,4 +1,4 @@
-//! Chance from a seed: the same seed, the same schedule, on every machine and in every release.
+//! Random numbers from a seed: the same seed gives the same schedule on every machine and in every release.
 
 /// A small generator (`SplitMix64`).
 #[derive(Debug, Clone)]
@@ -19,11 +19,11 @@ impl Random {
 
     /// A number below `end`, which is not zero.
     pub(crate) fn below(&mut self, end: u8) -> u8 {
-        // The remainder of a division by a u8 is one.
+        // The remainder of a division by a `u8` fits into a `u8`.
         u8::try_from(self.next() % u64::from(end)).unwrap_or(0)
     }
 
-    /// True this often out of a hundred.
+    /// Returns `true` with this probability, in percent.
     pub(crate) fn percent(&mut self, chance: u8) -> bool {
         self.below(100) < chance
     }
@@ -31,7 +31,7 @@ impl Random {
     /// One of these, of which there is at least one.
     pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         let at = self.next() % from.len() as u64;
-        // An index below a usize is one.
+        // An index below a `usize` fits into a `usize`.
         from[usize::try_from(at).unwrap_or(0)]
     }
 }

@@ -1,4 +1,4 @@
-//! A schedule: under which conditions a connection lives, and all that happens to it.
+//! A schedule: the conditions of a connection, and everything that happens to it.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -7,18 +7,18 @@ use switchboard_wire::{Era, Raw, Revision};
 
 use crate::step::Step;
 
-/// One life of a connection, written down. Its text is one step a line.
+/// One lifetime of a connection. Its text form has one step per line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// What it was made from, and what the machine takes its jitter from.
+    /// The seed from which it was generated, which is also the source of the machine's jitter.
     pub seed: u64,
     /// The conditions.
     pub setup: Setup,
-    /// What happens.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
-/// The conditions under which a connection lives.
+/// The conditions of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -27,15 +27,15 @@ pub struct Schedule {
 pub struct Setup {
     /// The newest revision to offer.
     pub newest: Revision,
-    /// What is known of the server.
+    /// The known era of the server.
     pub era: Option<Era>,
-    /// Every limit on numbers is very small.
+    /// All limits on numbers are very small.
     pub tight: bool,
-    /// The times are so short that they overlap with the retry window.
+    /// Timeouts are short enough to overlap with the retry window.
     pub quick: bool,
-    /// Send results are handed in after all actions are taken, not one by one. Either is allowed.
+    /// Send results are handed in after all actions are taken, not one by one. Both are allowed.
     pub late_results: bool,
-    /// In the end the connection is left alone until all has settled. If not, it is stopped.
+    /// At the end the connection is left alone until it has settled; otherwise it is stopped.
     pub settle: bool,
 }
 
@@ -109,7 +109,7 @@ impl fmt::Display for Setup {
 impl FromStr for Schedule {
     type Err = String;
 
-    /// Reads a schedule. Blank lines and lines that begin with `#` are skipped.
+    /// Parses a schedule. Blank lines and lines that start with `#` are skipped.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut schedule = Self {
             seed: 0,
@@ -165,7 +165,7 @@ mod tests {
     use crate::generate;
 
     #[test]
-    fn a_schedule_reads_back_from_its_text() {
+    fn schedule_parses_back_from_its_text() {
         for seed in 0..2_000 {
             let schedule = generate::schedule(seed);
             assert_eq!(schedule.to_string().parse(), Ok(schedule));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_step_is_named_with_its_line() {
+    fn invalid_step_is_reported_with_its_line() {
         let error = "# a comment\n\nup\ndown sideways\n"
             .parse::<Schedule>()
             .unwrap_err();

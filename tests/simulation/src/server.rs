@@ -1,82 +1,82 @@
-//! The server: it writes what the script wants, and notes for the checker what that means.
+//! The server: writes the messages of a schedule, and records their meaning for the checker.
 
 use std::io::Write;
 
 use crate::step::{Garbage, Server, Step, Stray, Welcome};
 
-/// The ids under which the server asks. Some are ids of ours, too: each side has its own numbers.
+/// The ids of the server's requests. Some equal ids of the client: each side has its own numbers.
 pub(crate) const SERVER_IDS: [&str; 8] = ["1", "2", "3", "4", "\"a\"", "\"b\"", "0", "-1"];
 
-/// The place in [`SERVER_IDS`] of the id that a step means.
+/// The index in [`SERVER_IDS`] of the id that a step refers to.
 pub(crate) fn server_id(number: u8) -> u8 {
     number % 8
 }
 
-/// What a message of the server means.
+/// The meaning of a message of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Note {
-    /// It answers a call, and is told from other answers by its number.
+    /// A response to a call, identified by its serial number.
     Answer { id: u64, serial: u32, error: bool },
-    /// It answers a request of a handshake.
+    /// A response to a request of a handshake.
     Welcome { id: u64, how: Welcome },
-    /// It answers what nobody asked.
+    /// A response without a request.
     Stray,
-    /// It is no message.
+    /// Not a message.
     Garbage,
-    /// It pings.
+    /// A ping.
     Ping(u8),
-    /// It asks.
+    /// A request.
     Ask(u8),
-    /// It tells something.
+    /// A notification.
     News { serial: u32 },
-    /// It logs something.
+    /// A log message.
     Log { serial: u32 },
-    /// It tells how far a call has come.
+    /// Progress of a call.
     Progress { id: u64, serial: u32 },
-    /// It withdraws a request under this id, of its own or of ours.
+    /// The cancellation of a request with this id, of either side.
     Withdraw {
         own: Option<u8>,
         number: Option<u64>,
     },
 }
 
-/// What a request of a handshake asks.
+/// A request of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     Discover,
     Initialize,
 }
 
-/// What the server has seen of us.
+/// The server's view of the client.
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
-    /// Calls that it has not answered, whatever became of their callers.
+    /// Calls that it has not answered, even if their callers are gone.
     open: Vec<u64>,
-    /// Calls that were made, whether it has seen them or not.
+    /// All calls, including calls that it has not received.
     made: Vec<u64>,
     answered: Vec<u64>,
-    /// Requests of handshakes, of all transports, and whether they were answered.
+    /// Requests of handshakes over all transports, with `true` if they were answered.
     handshakes: Vec<(u64, Asked, bool)>,
     serial: u32,
 }
 
 impl Peer {
-    /// A call was made, and its id could be guessed.
+    /// Records a call whose id the server could guess.
     pub(crate) fn overhears(&mut self, id: u64) {
         self.made.push(id);
     }
 
-    /// A call arrived.
+    /// Records a call that arrived.
     pub(crate) fn called(&mut self, id: u64) {
         self.open.push(id);
     }
 
-    /// A request of a handshake arrived.
+    /// Records a request of a handshake that arrived.
     pub(crate) fn greeted(&mut self, id: u64, asked: Asked) {
         self.handshakes.push((id, asked, false));
     }
 
-    /// The request that a step means: a call, or for high numbers one of a handshake.
+    /// The request that a step refers to: a call, or for high numbers one of a handshake.
     pub(crate) fn request(&self, which: u8) -> Option<u64> {
         let handshake = self.handshakes.last().map(|(id, ..)| *id);
         let call = pick(&self.open, which);
@@ -87,7 +87,7 @@ impl Peer {
         }
     }
 
-    /// Writes the message of a step. `None` if there is nothing to say.
+    /// Writes the message of a step. Returns `None` if there is none.
     pub(crate) fn write(&mut self, step: Step, in_batch: bool, out: &mut Vec<u8>) -> Option<Note> {
         self.serial += 1;
         let serial = self.serial;
@@ -127,7 +127,7 @@ impl Peer {
                 Some(Note::Stray)
             }
             Step::Garbage(kind) => {
-                // What is no JSON at all would spoil the whole frame, not only itself.
+                // Invalid JSON would corrupt the whole frame, not only this message.
                 out.extend_from_slice(if in_batch { b"7" } else { garbage(kind) });
                 Some(Note::Garbage)
             }
@@ -185,7 +185,7 @@ impl Peer {
     }
 }
 
-/// What a well-behaved server answers.
+/// The response of a well-behaved server.
 fn greeting(server: Server, asked: Asked) -> Welcome {
     match (server, asked) {
         (Server::Modern, Asked::Discover) => Welcome::Modern,
@@ -280,7 +280,7 @@ fn garbage(kind: Garbage) -> &'static [u8] {
     }
 }
 
-/// The one that a step means, counted from the latest.
+/// The item that a step refers to, counted from the latest.
 pub(crate) fn pick<T: Copy>(from: &[T], which: u8) -> Option<T> {
     let back = usize::from(which) % from.len().max(1);
     from.iter().rev().nth(back).copied()

@@ -1,4 +1,4 @@
-//! From a schedule that fails to the few steps that matter.
+//! Shrinks a failing schedule to the few steps that matter.
 
 use crate::{
     campaign::try_run,
@@ -9,22 +9,21 @@ use crate::{
     subject::Subject,
 };
 
-/// A schedule that fails, made as small as it gets.
+/// A failing schedule, shrunk as far as possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shrunk {
     /// The schedule.
     pub schedule: Schedule,
-    /// How it fails: the same invariant as before.
+    /// Its failure, of the same invariant as before.
     pub broken: Broken,
-    /// How many schedules were tried on the way.
+    /// Number of schedules tried.
     pub tried: u32,
 }
 
-/// More than a schedule of the usual length ever needs; a bound all the same.
+/// More attempts than a schedule of the usual length needs.
 const TRIES_MAX: u32 = 50_000;
 
-/// Makes a failing schedule smaller, as long as it breaks the same invariant. `None` if it does not
-/// fail to begin with.
+/// Shrinks a failing schedule while it violates the same invariant. Returns `None` if it does not fail.
 pub fn shrink<S: Subject>(schedule: &Schedule) -> Option<Shrunk> {
     let broken = try_run::<S>(schedule, &mut Coverage::default()).err()?;
     let mut search = Search {
@@ -56,7 +55,7 @@ struct Search {
 }
 
 impl Search {
-    /// Takes the candidate if it fails in the same way.
+    /// Accepts the candidate if it fails in the same way.
     fn accept<S: Subject>(&mut self, candidate: Schedule) -> bool {
         if self.tried >= TRIES_MAX {
             return false;
@@ -73,12 +72,12 @@ impl Search {
         }
     }
 
-    /// What comes after the failure has no part in it.
+    /// Removes the steps after the failure.
     fn cut(&mut self) {
         self.best.steps.truncate(self.broken.step_index + 1);
     }
 
-    /// Delta debugging: takes away ever smaller runs of steps.
+    /// Delta debugging: removes ever smaller runs of steps.
     fn remove_steps<S: Subject>(&mut self) -> bool {
         let before = self.best.steps.len();
         let mut size = before.div_ceil(2);
@@ -124,14 +123,14 @@ impl Search {
                 self.accept::<S>(candidate)
             });
             smaller |= found;
-            // What became simpler may become simpler still.
+            // A step that was simplified may be simplified further.
             at += usize::from(!found);
         }
         smaller
     }
 }
 
-/// Steps that say less, the simplest first. No step is ever among its own.
+/// Simpler steps in place of this one, the simplest first. A step is never among its own.
 fn simpler(step: Step) -> Vec<Step> {
     let fewer = |count: u8, make: fn(u8) -> Step| (1..count).map(make).collect();
     let first =
@@ -233,7 +232,7 @@ mod tests {
     use crate::generate;
 
     #[test]
-    fn no_step_becomes_itself_and_every_one_comes_to_an_end() {
+    fn simplifying_a_step_terminates() {
         for seed in 0..500 {
             for step in generate::schedule(seed).steps {
                 let (mut left, mut step) = (100, step);
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fail_is_not_shrunk() {
+    fn passing_schedule_is_not_shrunk() {
         assert_eq!(
             shrink::<switchboard_machine::Machine>(&generate::schedule(1)),
             None

@@ -1,7 +1,7 @@
-//! What can happen next, as small values that are also lines of text.
+//! The steps of a schedule, as small values with a text form.
 //!
-//! A step names what it is about by a number that is taken modulo what is there, so a schedule
-//! stays meaningful whichever of its steps are taken away. That is what makes shrinking work.
+//! A step refers to its object by a number that is used modulo the number of candidates, so a schedule stays
+//! meaningful when any of its steps are removed. Shrinking depends on this.
 
 use std::{fmt, str::FromStr};
 
@@ -9,64 +9,65 @@ use switchboard_machine::DownKind;
 
 use crate::words::words;
 
-/// One thing that happens.
+/// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// So many milliseconds pass, and every timer rings when it is due.
+    /// Time passes, in milliseconds, and every timer fires when it is due.
     Wait(u32),
-    /// So many milliseconds pass while nobody looks, then there is one tick for all that was due.
+    /// Time passes, in milliseconds, without timers, followed by one tick for all that were due.
     Doze(u32),
-    /// Time passes to the next timer.
+    /// Time passes until the next timer.
     Ring,
     /// The transport is up.
     Up,
     /// The transport is down.
     Down(DownKind),
-    /// The next so many frames meet a busy transport.
+    /// The transport is busy for this number of frames.
     Busy(u8),
-    /// The next so many frames meet a transport that is gone, and has not said so yet.
+    /// The transport is gone for this number of frames, but has not reported it yet.
     Shut(u8),
     /// A frame over the limit arrives.
     Oversize,
-    /// The next event of the transport comes from one opened so much earlier; 0 is one to come.
+    /// The next event of the transport comes from one that was opened this number of transports ago; 0 is a
+    /// future one.
     Stale(u8),
-    /// The next so many messages of the server come in one frame.
+    /// This number of messages of the server arrive in one frame.
     Batch(u8),
-    /// The next frame comes on the stream of a request: a call, or for high numbers the handshake.
+    /// The next frame arrives on the stream of a request: a call, or for high numbers the handshake.
     Via(u8),
     /// The transport cannot carry a request, with this HTTP status or none (0).
     Fail(u8, u16),
-    /// A server that behaves answers what is open of the handshake.
+    /// A well-behaved server answers the open request of the handshake.
     Greet(Server),
-    /// Any answer to any request of a handshake, the latest first.
+    /// Any response to any request of a handshake, the latest first.
     Welcome(u8, Welcome),
     /// The server answers a request.
     Answer(u8),
     /// The server answers a request with an error.
     Error(u8),
-    /// The server repeats an answer.
+    /// The server repeats a response.
     Again(u8),
-    /// The server answers a request that it may not have seen: ids are easy to guess.
+    /// The server answers a request that it may not have received: ids are easy to guess.
     Guess(u8),
-    /// The server answers what nobody asked.
+    /// The server sends a response without a request.
     Stray(Stray),
-    /// The server sends what is no message.
+    /// The server sends something other than a message.
     Garbage(Garbage),
     /// The server pings, under one of a few ids.
     Ping(u8),
-    /// The server asks something, under one of a few ids.
+    /// The server sends a request, under one of a few ids.
     Ask(u8),
-    /// The server tells something.
+    /// The server sends a notification.
     News,
-    /// The server logs something.
+    /// The server sends a log message.
     Log,
-    /// The server tells how far a request has come, for high numbers one that it may not have seen.
+    /// The server reports progress of a request, for high numbers of one that it may not have received.
     Progress(u8),
-    /// The server withdraws a request of its own.
+    /// The server cancels one of its own requests.
     WithdrawOwn(u8),
-    /// The server withdraws a request of ours.
+    /// The server cancels a request of the client.
     WithdrawCall(u8),
-    /// Somebody calls.
+    /// A call is made.
     Call(Shape),
     /// A caller goes away.
     Gone(u8),
@@ -76,39 +77,40 @@ pub enum Step {
     Reply(u8),
     /// The owner refuses a request of the server.
     Refuse(u8),
-    /// The owner wants it to connect now.
+    /// The owner requests a connection attempt now.
     Restart,
-    /// The owner wants it to end.
+    /// The owner stops the connection.
     Stop,
 }
 
-/// What somebody calls, and how.
+/// The properties of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "a call has that many independent properties"
 )]
 pub struct Shape {
-    /// Who calls.
+    /// The caller.
     pub lane: u8,
-    /// How long it may take, in milliseconds; 0 is for ever.
+    /// The timeout in milliseconds; 0 for none.
     pub timeout: u32,
-    /// Progress moves the deadline by the first, up to the second after the call; 0 is not at all.
+    /// Progress extends the deadline by the first number, up to the second after the call; 0 for no
+    /// extension.
     pub extend: (u32, u32),
     /// It is a notification.
     pub notify: bool,
-    /// It asks for progress.
+    /// It requests progress.
     pub progress: bool,
-    /// It takes the log messages that belong to it.
+    /// It accepts the log messages that belong to it.
     pub logs: bool,
     /// It does not wait for the connection.
     pub fast: bool,
-    /// Its parameters are an array, which cannot be stamped.
+    /// Its parameters are an array, to which no metadata can be added.
     pub array: bool,
 }
 
 impl Shape {
-    /// The plainest call there is.
+    /// The plainest call.
     pub const PLAIN: Self = Self {
         lane: 0,
         timeout: 30_000,
@@ -122,53 +124,53 @@ impl Shape {
 }
 
 words! {
-    /// A server that behaves.
+    /// A well-behaved server.
     pub enum Server {
-        /// One of 2026-07-28.
+        /// A server of 2026-07-28.
         Modern = "modern",
-        /// One of 2025-11-25.
+        /// A server of 2025-11-25.
         Old = "old",
-        /// One of 2024-11-05.
+        /// A server of 2024-11-05.
         Older = "older",
     }
 }
 
 words! {
-    /// What a server can answer to `server/discover` or `initialize`.
+    /// A server's response to `server/discover` or `initialize`.
     pub enum Welcome {
-        /// The answer of a modern server to `server/discover`.
+        /// The response of a modern server to `server/discover`.
         Modern = "modern",
-        /// It settles on this revision.
+        /// Agrees on this revision.
         V2024_11_05 = "2024-11-05",
-        /// It settles on this revision.
+        /// Agrees on this revision.
         V2025_03_26 = "2025-03-26",
-        /// It settles on this revision.
+        /// Agrees on this revision.
         V2025_06_18 = "2025-06-18",
-        /// It settles on this revision.
+        /// Agrees on this revision.
         V2025_11_25 = "2025-11-25",
-        /// It settles on this revision, which has no `initialize`.
+        /// Agrees on this revision, which has no `initialize`.
         V2026_07_28 = "2026-07-28",
-        /// It settles on a revision that nobody knows.
+        /// Agrees on an unknown revision.
         Strange = "1999-01-01",
         /// An empty success.
         Empty = "empty",
-        /// No such method.
+        /// Method not found.
         NotFound = "not-found",
         /// An error that names the modern revision.
         NamesModern = "names-modern",
         /// An error that names two older revisions.
         NamesOld = "names-old",
-        /// An error that names revisions nobody knows.
+        /// An error that names unknown revisions.
         NamesStrange = "names-strange",
-        /// An answer to `server/discover` without the modern revision.
+        /// A response to `server/discover` without the modern revision.
         ListsOld = "lists-old",
-        /// An error that only modern servers give.
+        /// An error that only modern servers send.
         ModernError = "modern-error",
     }
 }
 
 words! {
-    /// Ids that nobody asked under.
+    /// Ids without a request.
     pub enum Stray {
         /// A number far ahead.
         Future = "future",
@@ -176,33 +178,33 @@ words! {
         Zero = "zero",
         /// A number as a string.
         Text = "text",
-        /// A number that fits nowhere.
+        /// A number that fits no integer type.
         Huge = "huge",
-        /// No id at all.
+        /// No id.
         Null = "null",
     }
 }
 
 words! {
-    /// What is no message.
+    /// Something other than a message.
     pub enum Garbage {
-        /// Text for a person.
+        /// Plain text.
         Text = "text",
-        /// A character cut in half.
+        /// An incomplete UTF-8 sequence.
         Utf8 = "utf8",
-        /// JSON that is no message.
+        /// JSON that is not a message.
         Json = "json",
-        /// Nested without end.
+        /// Endless nesting.
         Deep = "deep",
-        /// A batch of nothing.
+        /// An empty batch.
         EmptyBatch = "empty-batch",
-        /// Another protocol.
+        /// Another protocol version.
         Version = "version",
     }
 }
 
 impl Step {
-    /// Whether this is a message of the server, which may be part of a batch.
+    /// Tests if this is a message of the server, which may be part of a batch.
     pub(crate) fn is_message(self) -> bool {
         matches!(
             self,

@@ -1,10 +1,10 @@
-//! What is put to the test: the machine, or something that claims to be one.
+//! The subject of a simulation: the machine, or a substitute.
 
 use std::sync::Arc;
 
 use switchboard_machine::{Action, Counters, Event, Ids, Machine, Moment, Settings};
 
-/// Something that can be driven like [`Machine`].
+/// A subject that can be driven like [`Machine`].
 pub trait Subject {
     /// See [`Machine::new`].
     fn begin(settings: Settings, ids: Ids, counters: Arc<Counters>, seed: u64, now: Moment)

@@ -1,6 +1,6 @@
-//! Enums that are written and read as one word, so that a schedule is a text a person can edit.
+//! Enums with a text form of one word each, so that a schedule is a text that people can edit.
 
-/// Defines an enum without data whose variants have a word each.
+/// Defines an enum without data, with a word for each variant.
 macro_rules! words {
     ($(#[$doc:meta])* pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -8,15 +8,15 @@ macro_rules! words {
         pub enum $name { $($(#[$about])* $variant,)+ }
 
         impl $name {
-            /// All of them.
+            /// All variants.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word for it.
+            /// Its word.
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
 
-            /// What this word stands for.
+            /// The variant of a word.
             pub fn parse(word: &str) -> Option<Self> {
                 match word { $($word => Some(Self::$variant),)+ _ => None }
             }

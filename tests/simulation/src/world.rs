@@ -1,5 +1,5 @@
-//! The world of one connection: virtual time, a transport and a server that do their worst, callers
-//! and an owner. It carries out a schedule, and the checker watches.
+//! The world of one connection: virtual time, an adverse transport and server, callers and an owner. It plays
+//! a schedule while the checker watches.
 
 use std::{
     fmt::Write,
@@ -24,34 +24,34 @@ use crate::{
     subject::Subject,
 };
 
-/// What callers ask for.
+/// The method of calls.
 pub(crate) const CALL_METHOD: &str = method::TOOLS_CALL;
-/// What callers tell.
+/// The method of notifications.
 pub(crate) const NOTIFY_METHOD: &str = method::ROOTS_CHANGED;
 
-/// What came of a schedule.
+/// The outcome of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// How many steps it had.
+    /// Number of steps.
     pub steps: u64,
-    /// How many events were handed in.
+    /// Number of events.
     pub events: u64,
-    /// How many actions came out.
+    /// Number of actions.
     pub actions: u64,
-    /// How many calls were made.
+    /// Number of calls.
     pub calls: u64,
-    /// How many of them the server answered, or the transport took.
+    /// Number of calls that the server answered, or the transport accepted.
     pub answered: u64,
-    /// How often the connection became ready.
+    /// Number of times that the connection became ready.
     pub ready: u64,
 }
 
-/// Carries out a schedule against a subject.
+/// Plays a schedule against a subject.
 pub fn run<S: Subject>(schedule: &Schedule, coverage: &mut Coverage) -> Result<Summary, Broken> {
     World::<S>::begin(schedule, coverage, None).run(schedule)
 }
 
-/// Carries out a schedule and tells all that happened, a line each.
+/// Plays a schedule and returns a log of everything that happened.
 pub fn trace<S: Subject>(schedule: &Schedule) -> (Result<Summary, Broken>, Vec<String>) {
     let mut coverage = Coverage::default();
     let mut world = World::<S>::begin(schedule, &mut coverage, Some(Vec::new()));
@@ -66,7 +66,7 @@ struct World<'a, S> {
     ids: Ids,
     counters: Arc<Counters>,
     peer: Peer,
-    /// How many of the next frames meet a transport that is busy, or gone.
+    /// Number of frames for which the transport is busy, or gone.
     busy: u8,
     shut: u8,
     stale: Option<u8>,
@@ -79,7 +79,7 @@ struct World<'a, S> {
     log: Option<Vec<String>>,
 }
 
-/// Messages of the server that are to come in one frame.
+/// Messages of the server that will arrive in one frame.
 #[derive(Default)]
 struct Batch {
     left: u8,
@@ -216,13 +216,12 @@ impl<'a, S: Subject> World<'a, S> {
             }
             Step::Restart => self.event(Cause::Restart, None, Event::Restart),
             Step::Stop => self.event(Cause::Stop, None, Event::Stop),
-            // The messages of the server, which were seen to above.
+            // The messages of the server, which were handled above.
             _ => Ok(()),
         }
     }
 
-    /// The end of every schedule: everything is stopped, or left to settle. Either way nothing may
-    /// be left.
+    /// Ends a schedule: stops everything, or lets it settle. Either way nothing may remain.
     fn end(&mut self) -> Checked {
         self.flush()?;
         self.stale = None;
@@ -255,7 +254,7 @@ impl<'a, S: Subject> World<'a, S> {
     }
 
     fn tick_at(&mut self, at: Moment) -> Checked {
-        // A timer that is overdue rings now: time does not run backwards.
+        // A timer that is overdue fires now: time does not run backwards.
         self.check.now = self.check.now.max(at);
         self.event(Cause::Tick, None, Event::Tick)
     }
@@ -323,7 +322,7 @@ impl<'a, S: Subject> World<'a, S> {
         self.event(Cause::Call(id), None, Event::Call { id, call })
     }
 
-    /// The call that a step means: one that waits, or for high numbers any that was ever made.
+    /// The call that a step refers to: one that waits, or for high numbers any call so far.
     fn caller(&self, which: u8) -> Option<u64> {
         let calls = &self.check.calls;
         let open = calls.open();
@@ -350,7 +349,7 @@ impl<'a, S: Subject> World<'a, S> {
         )
     }
 
-    /// Which transport the next event is from.
+    /// The transport of the next event.
     fn epoch(&mut self) -> u64 {
         let current = self.check.life.epoch;
         match self.stale.take() {
@@ -382,7 +381,7 @@ impl<'a, S: Subject> World<'a, S> {
         }
     }
 
-    /// Sends the batch, if one is under way.
+    /// Sends the batch, if there is one.
     fn flush(&mut self) -> Checked {
         if self.batch.text.is_empty() {
             return Ok(());
@@ -486,16 +485,16 @@ fn millis(ms: u32) -> Duration {
     Duration::from_millis(u64::from(ms))
 }
 
-/// The parameters of a call, which name it, so that a frame can be told from every other.
+/// The parameters of a call, which identify it in a frame.
 fn params(index: usize, array: bool) -> Raw {
-    /// Enough for every schedule that is generated.
+    /// Enough for every generated schedule.
     const KEPT: usize = 64;
     static POOL: OnceLock<Vec<[Raw; 2]>> = OnceLock::new();
     let spell = |index: usize| [format!(r#"{{"n":{index}}}"#), format!("[{index}]")];
-    // What is spelled here is JSON.
+    // These texts are valid JSON.
     let read = |text: Bytes| Raw::parse(text).unwrap_or_else(|_| Raw::empty_object());
     let pool = POOL.get_or_init(|| {
-        // Leaked once for the whole run, because what is static is shared between threads for free.
+        // Leaked once for the whole run: threads share static data at no cost.
         let keep = |text: String| read(Bytes::from_static(text.leak().as_bytes()));
         (0..KEPT).map(|index| spell(index).map(keep)).collect()
     });

@@ -1,8 +1,8 @@
-//! The client side of the official conformance suite: does what each scenario wants of a client.
+//! The client side of the official conformance suite: performs the client's part of each scenario.
 //!
 //! The suite starts it with the address of its server as the last argument, the scenario in
-//! `MCP_CONFORMANCE_SCENARIO` and what the scenario needs to say in `MCP_CONFORMANCE_CONTEXT`, then
-//! judges what it saw on the wire.
+//! `MCP_CONFORMANCE_SCENARIO` and parameters of the scenario in `MCP_CONFORMANCE_CONTEXT`, then checks the
+//! messages that it received.
 
 use std::{env, error::Error, process::ExitCode, time::Duration};
 
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// How long a scenario may take. The suite gives it 30 seconds.
+/// Time limit of a scenario. The suite allows 30 seconds.
 const LIMIT: Duration = Duration::from_secs(25);
 
 #[tokio::main(flavor = "current_thread")]
@@ -48,11 +48,11 @@ async fn run() -> Outcome {
     outcome
 }
 
-/// A client that answers what the server of the scenario asks.
+/// A client that answers the questions of the scenario's server.
 fn answering(scenario: &str) -> ClientBuilder {
     let builder = Client::builder("switchboard-conformance", env!("CARGO_PKG_VERSION"))
-        // The suite plays all scenarios at once, and must not be taken for an old server because it
-        // is a slow one.
+        // The suite runs all scenarios at once, and must not be mistaken for an old server because it is
+        // slow.
         .handshake_timeout(LIMIT)
         .probe_timeout(LIMIT);
     match scenario {
@@ -63,7 +63,7 @@ fn answering(scenario: &str) -> ClientBuilder {
             let answer = Map::from_iter([("confirmed".to_owned(), json!(true))]);
             Ok(ElicitationAnswer::accept(answer))
         }),
-        // It looks at what a client declares.
+        // This scenario checks the capabilities that a client declares.
         "request-metadata" => builder
             .roots([])
             .on_sampling(|_| async { Ok(SamplingResult::text("none", "")) })
@@ -123,7 +123,7 @@ async fn every_kind_of_request(client: &Client) -> Outcome {
     Ok(())
 }
 
-/// Sends the schema of a tool back, which must not have changed on its way through the client.
+/// Sends the schema of a tool back, which the client must not have changed.
 async fn echo_schema(client: &Client, tools: &[Lossless<Tool>]) -> Outcome {
     let tool = tools
         .iter()
@@ -136,7 +136,7 @@ async fn echo_schema(client: &Client, tools: &[Lossless<Tool>]) -> Outcome {
     Ok(())
 }
 
-/// Calls a tool. What it answers is for the suite to judge.
+/// Calls a tool. The suite checks the result.
 async fn call(client: &Client, name: &str, arguments: &Value) -> Outcome {
     client.call_tool(name, arguments).await?;
     Ok(())

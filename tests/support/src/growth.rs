@@ -1,11 +1,11 @@
-//! How the time that some work takes grows with the work.
+//! Checks how the duration of some work grows with its amount.
 
 use std::time::{Duration, Instant};
 
 use crate::until;
 
-/// Checks that so many `times` the work takes about that many times as long, and not the square of it. A busy machine
-/// may disturb a measurement, which is repeated then, but not every one.
+/// Checks that `times` as much work takes about `times` as long, rather than the square of it. A busy machine
+/// may disturb a measurement, so it is repeated if necessary.
 #[track_caller]
 pub fn assert_linear(what: &str, times: u32, mut small: impl FnMut(), mut large: impl FnMut()) {
     let time = |work: &mut dyn FnMut()| {

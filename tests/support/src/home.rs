@@ -20,12 +20,12 @@ use crate::{
     switchboard, until,
 };
 
-/// An entry of `mcpServers` for the server that does as it is told.
+/// An entry of `mcpServers` for the server that behaves as its arguments say.
 pub fn server(args: &[&str]) -> Value {
     json!({ "command": fixture("mcp_fixture"), "args": args })
 }
 
-/// The same entry with other members as well.
+/// The same entry with additional members.
 pub fn with(mut server: Value, more: Value) -> Value {
     let (Value::Object(members), Value::Object(more)) = (&mut server, more) else {
         panic!("both are objects");
@@ -38,7 +38,7 @@ pub fn eager(server: Value) -> Value {
     with(server, json!({ "start": "eager" }))
 }
 
-/// One test's own gateway home.
+/// The gateway home of one test.
 pub struct Home {
     dir: TempDir,
 }
@@ -63,15 +63,15 @@ impl Home {
         self.set_config(json!({ "mcpServers": servers }));
     }
 
-    /// Writes the configuration, on a port that is free. The memory is one of the servers only if the
-    /// configuration speaks of it.
+    /// Writes the configuration, with a free port. The memory is one of the servers only if the configuration
+    /// mentions it.
     pub fn set_config(&self, config: Value) {
         let quiet = json!({ "listen": "127.0.0.1:0", "memory": { "enabled": false } });
         let config = with(quiet, config);
         self.write_config(&format!("{config:#}\n"));
     }
 
-    /// Writes the file as an editor does: whole, in place of the old one.
+    /// Writes the file as an editor does: replaces it atomically.
     pub fn write_config(&self, text: &str) {
         let new = self.path("switchboard.json.new");
         fs::write(&new, text).unwrap();
@@ -86,7 +86,7 @@ impl Home {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// The lines of a file that a server writes; none if it is not there yet.
+    /// The lines of a file that a server writes; empty if it does not exist yet.
     pub fn lines(&self, name: &str) -> Vec<String> {
         let text = fs::read_to_string(self.path(name)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -108,12 +108,12 @@ impl Home {
         self.command(args).stdin(Stdio::null()).output().unwrap()
     }
 
-    /// Starts the gateway, and returns when it is there.
+    /// Starts the gateway, and returns when it is ready.
     pub fn serve(&self) -> Serve<'_> {
         Serve::start(self)
     }
 
-    /// Everyone that a gateway of this home has started and that is still there.
+    /// All live processes that a gateway of this home has started.
     pub fn people(&self) -> Vec<Person> {
         match fs::read_to_string(self.path("run/instance")) {
             Ok(instance) => processes::contained(instance.trim()),
@@ -121,14 +121,14 @@ impl Home {
         }
     }
 
-    /// Checks that nobody is left now.
+    /// Checks that no process is left.
     #[track_caller]
     pub fn assert_nobody(&self, when: &str) {
         let people = self.people();
         assert!(people.is_empty(), "{when}: left: {people:#?}");
     }
 
-    /// Waits until nobody is left.
+    /// Waits until no process is left.
     #[track_caller]
     pub fn until_nobody(&self, when: &str) {
         until(&format!("{when}, all have left"), || {
@@ -141,7 +141,7 @@ impl Home {
     }
 }
 
-/// A test that fails leaves nobody either.
+/// A test that fails leaves no process behind either.
 impl Drop for Home {
     fn drop(&mut self) {
         if thread::panicking() {
@@ -153,7 +153,7 @@ impl Drop for Home {
     }
 }
 
-/// `switchboard serve`.
+/// A running `switchboard serve`.
 pub struct Serve<'a> {
     pub home: &'a Home,
     pub address: SocketAddr,
@@ -185,7 +185,7 @@ impl<'a> Serve<'a> {
             let _ = child.wait();
             panic!("the gateway said {first:?}, and {}", home.complaints());
         };
-        // Whatever else it says is read with it, so that it never waits for a reader.
+        // The rest of its output is read too, so that it never blocks on a full pipe.
         for _ in 0..3 {
             said.next();
         }
@@ -209,7 +209,7 @@ impl<'a> Serve<'a> {
         Http::connect(self.address, &self.token())
     }
 
-    /// A client of everything, with a session of its own.
+    /// A client with a session of its own at the default address.
     pub fn client(&self) -> Client {
         Client::open(self.http())
     }
@@ -220,7 +220,7 @@ impl<'a> Serve<'a> {
         answer.json()
     }
 
-    /// One server, as the status has it.
+    /// One server, as in the status.
     pub fn server(&self, name: &str) -> Value {
         let status = self.status();
         let servers = status["servers"].as_array().unwrap();
@@ -228,7 +228,8 @@ impl<'a> Serve<'a> {
         server.cloned().unwrap_or_default()
     }
 
-    /// Why the server failed. One that is being started again has no reason for a moment, so it is waited for.
+    /// The reason that the server failed. A server that is being restarted has none for a moment, so this
+    /// waits for it.
     #[track_caller]
     pub fn reason(&self, name: &str) -> String {
         until(&format!("{name} has failed"), || {
@@ -247,7 +248,7 @@ impl<'a> Serve<'a> {
         until(&format!("{name} is {state}"), || self.state(name) == state);
     }
 
-    /// Waits until each server is ready.
+    /// Waits until all servers are ready.
     pub fn until_all_ready(&self) {
         until("all servers are ready", || {
             let status = self.status();
@@ -257,7 +258,7 @@ impl<'a> Serve<'a> {
         });
     }
 
-    /// Waits until what the server offers is known, and kept for the next start.
+    /// Waits until the server has been listed, and its snapshot is written.
     pub fn until_known(&self, name: &str) {
         let file = self.home.path(&format!("catalog/{name}.json"));
         until(&format!("{name} is known"), || {
@@ -275,7 +276,7 @@ impl<'a> Serve<'a> {
         until("the gateway has ended", || self.child.try_wait().unwrap())
     }
 
-    /// Stops the gateway as a user does, and sees that nobody is left.
+    /// Stops the gateway as a user does, and checks that no process is left.
     pub fn stop(mut self) {
         self.signal(rustix::process::Signal::TERM);
         assert!(self.ended().success());

@@ -69,7 +69,7 @@ impl Http {
         self.ask("GET", path, &[], b"")
     }
 
-    /// Sends a request with the headers that every honest client sends, and reads the answer.
+    /// Sends a request with the headers that a normal client sends, and reads the response.
     pub fn ask(
         &mut self,
         method: &str,
@@ -81,7 +81,7 @@ impl Http {
         self.answer().unwrap()
     }
 
-    /// A header given here takes the place of the usual one; an empty one leaves it out.
+    /// Sends a request. A header given here replaces the default one; an empty one removes it.
     pub fn send(
         &mut self,
         method: &str,
@@ -124,7 +124,7 @@ impl Http {
         Ok(answer)
     }
 
-    /// The head of an answer whose body is read bit by bit.
+    /// The head of a response whose body is read in chunks.
     pub fn head(&mut self) -> io::Result<Answer> {
         let status = self.line()?;
         let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -143,7 +143,7 @@ impl Http {
         }
     }
 
-    /// The next bit of a body; `None` at its end.
+    /// The next chunk of a body; `None` at its end.
     pub fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let size = self.line()?;
         let size = usize::from_str_radix(&size, 16).map_err(io::Error::other)?;

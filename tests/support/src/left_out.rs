@@ -1,19 +1,21 @@
-//! Reasons for which a test may be left out. Each says so, and passes; any other test that cannot run fails.
+//! Reasons to skip a test. A skipped test prints the reason and passes; any other test that cannot run fails.
 
 use std::env;
 
-/// Something that a machine may lack and that no script can install.
+/// A requirement that a machine may lack and that no script can install.
 #[derive(Debug, Clone, Copy)]
 pub enum Lack {
-    /// Docker and Podman are absent or refuse to work: in a container, or without a kernel feature that they need.
+    /// Docker and Podman are missing or do not work: in a container, or without a required kernel feature.
     ContainerEngine,
-    /// The kernel or the container that runs the tests forbids user namespaces, so no small disk can be mounted.
+    /// The kernel or the container that runs the tests forbids user namespaces, so no small disk can be
+    /// mounted.
     Namespaces,
     /// The tests do not run as root, who alone can give a file to another user.
     Root,
 }
 
-/// A suite of its own, which a command of `./test` installs and runs, because it takes gigabytes or many minutes.
+/// A separate suite, which a command of `./test` installs and runs, because it takes gigabytes or many
+/// minutes.
 #[derive(Debug, Clone, Copy)]
 pub enum Suite {
     Agents,
@@ -22,7 +24,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// Whether the suite was asked for; says that the test is left out if not.
+    /// Returns `true` if the suite was requested; otherwise prints that the test is skipped.
     #[must_use]
     pub fn is_wanted(self) -> bool {
         let (variable, command) = match self {
@@ -38,7 +40,8 @@ impl Suite {
     }
 }
 
-/// Whether `SWITCHBOARD_TEST_QUICK=1` leaves out what needs the tools that `./test quick` does not install.
+/// Returns `true` if `SWITCHBOARD_TEST_QUICK=1` skips tests that need tools which `./test quick` does not
+/// install.
 #[must_use]
 pub fn is_quick() -> bool {
     let is_quick = is_set("SWITCHBOARD_TEST_QUICK");
@@ -48,7 +51,7 @@ pub fn is_quick() -> bool {
     is_quick
 }
 
-/// Says that a test is left out on this machine.
+/// Prints that a test is skipped on this machine.
 pub fn lacks(lack: Lack, why: &str) {
     eprintln!("left out: {lack:?}: {why}");
 }

@@ -1,6 +1,6 @@
 //! Helpers that the tests of all crates share.
 //!
-//! A test that cannot run is no success: without its tools it fails, unless [`left_out`] names the reason.
+//! A test that cannot run has not passed: without its tools it fails, unless [`left_out`] names the reason.
 #![allow(
     missing_docs,
     missing_debug_implementations,

@@ -14,11 +14,11 @@ pub struct Client {
     next_id: u64,
 }
 
-/// How a call ended: the text of the result, or the error.
+/// The outcome of a call: the text of the result, or the error.
 pub type Outcome = Result<String, Value>;
 
 impl Client {
-    /// Opens a session for everything.
+    /// Opens a session at the default address.
     pub fn open(http: Http) -> Self {
         Self::try_open_at(http, "/mcp").unwrap()
     }
@@ -44,7 +44,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Sends a request and gives the whole answer, result or error.
+    /// Sends a request and returns the complete response, result or error.
     pub fn request(&mut self, method: &str, params: Value) -> Value {
         self.next_id += 1;
         let id = json!(self.next_id);
@@ -60,7 +60,7 @@ impl Client {
         answer
     }
 
-    /// Sends a request and does not wait for the answer.
+    /// Sends a request without waiting for the response.
     pub fn send(&mut self, id: &Value, method: &str, params: Value) -> io::Result<()> {
         let body = request(id, method, params);
         let headers = [("Mcp-Session-Id", &*self.session)];
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Sends a notification, over a connection of its own: the session's may be waiting for an answer.
+    /// Sends a notification over its own connection: the session's may be waiting for a response.
     pub fn tell(&mut self, method: &str, params: Value) {
         let body = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
         let headers = [("Mcp-Session-Id", &*self.session)];
@@ -115,7 +115,7 @@ impl Client {
         assert_eq!(answer.status, 202, "{}", answer.text());
     }
 
-    /// Opens the stream of what the gateway says unasked.
+    /// Opens the stream of messages that belong to no request.
     pub fn listen(&self) -> Events {
         let mut http = self.http.again();
         let headers = [
@@ -142,14 +142,14 @@ impl Client {
     }
 }
 
-/// Events as they come.
+/// A stream of events.
 pub struct Events {
     http: Http,
     text: String,
 }
 
 impl Events {
-    /// What comes over this connection, whose head has been read.
+    /// The events of this connection, whose head has been read.
     pub fn of(http: Http) -> Self {
         let text = String::new();
         Self { http, text }

@@ -1,4 +1,4 @@
-//! `switchboard stdio`, as a client that starts it has it.
+//! `switchboard stdio`, as run by a client.
 
 use std::{
     ffi::OsStr,
@@ -24,22 +24,22 @@ pub struct Pipe {
     child: Child,
     stdin: Option<ChildStdin>,
     messages: Receiver<Value>,
-    /// What came while something else was waited for.
+    /// Messages that arrived while another one was awaited.
     aside: Vec<Value>,
     next_id: u64,
-    /// Keeps what is not read from being closed.
+    /// Keeps the pipe open even if it is not read.
     _held: Sender<()>,
 }
 
 impl Pipe {
-    /// Starts the program, and opens the conversation.
+    /// Starts the program, and initializes the session.
     pub fn open(home: &Home) -> Self {
         let mut pipe = Self::start(home);
         pipe.initialize();
         pipe
     }
 
-    /// The same, but nobody reads what it says after the conversation is open.
+    /// The same, but does not read its output after the session is initialized.
     pub fn open_deaf(home: &Home) -> Self {
         let mut pipe = Self::start_reading(home, 1);
         pipe.initialize();
@@ -51,7 +51,7 @@ impl Pipe {
         Self::start_reading(home, usize::MAX)
     }
 
-    /// Starts the program in this directory with these variables, and opens the conversation.
+    /// Starts the program in this directory with these variables, and initializes the session.
     pub fn open_in(home: &Home, dir: &Path, variables: &[(&str, &OsStr)]) -> Self {
         let mut command = home.command(&["stdio", "--log-level", "debug"]);
         command.current_dir(dir).envs(variables.iter().copied());
@@ -70,7 +70,7 @@ impl Pipe {
         pipe
     }
 
-    /// Starts the program with all that it can log, which is not read, and opens the conversation.
+    /// Starts the program with its most verbose log, which is not read, and initializes the session.
     pub fn open_unlogged(home: &Home) -> Self {
         let command = home.command(&["stdio", "--log-level", "trace"]);
         let mut pipe = Self::spawn_with(command, usize::MAX, Stdio::piped());
@@ -78,7 +78,7 @@ impl Pipe {
         pipe
     }
 
-    /// What has been logged and not been read, after the program has ended.
+    /// The unread log, after the program has ended.
     pub fn unread(&mut self) -> Vec<u8> {
         let mut log = Vec::new();
         let mut errors = self.child.stderr.take().unwrap();
@@ -86,20 +86,20 @@ impl Pipe {
         log
     }
 
-    /// Starts the program as the memory alone, and opens the conversation.
+    /// Starts the program as the memory server alone, and initializes the session.
     pub fn open_memory(home: &Home) -> Self {
         let mut pipe = Self::start_memory(home);
         pipe.initialize();
         pipe
     }
 
-    /// Starts the program as the memory alone.
+    /// Starts the program as the memory server alone.
     pub fn start_memory(home: &Home) -> Self {
         let words = ["memory", "serve", "--log-level", "warn"];
         Self::start_as(home, &words, usize::MAX)
     }
 
-    /// Starts the program and reads so many messages of it.
+    /// Starts the program and reads at most `wanted` messages.
     fn start_reading(home: &Home, wanted: usize) -> Self {
         Self::start_as(home, &["stdio", "--log-level", "debug"], wanted)
     }
@@ -136,7 +136,7 @@ impl Pipe {
                     return;
                 }
             }
-            // Whoever waits for more has to hear that there is none; and if it was not read to its end,
+            // The receiver has to notice that no more messages follow. If the output was not read to its end,
             // the pipe stays open, and full.
             drop(sender);
             let _ = until_dropped.recv();
@@ -174,7 +174,7 @@ impl Pipe {
         stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// Sends these lines from a thread of its own, which nobody waits for. Nothing else can be sent
+    /// Sends these lines from a separate thread, without waiting for it. No other messages can be sent
     /// afterwards.
     pub fn burst(&mut self, lines: Vec<String>) {
         let mut stdin = self.stdin.take().unwrap();
@@ -184,7 +184,7 @@ impl Pipe {
                     return;
                 }
             }
-            // To close it would be to leave.
+            // Closing it would end the session.
             std::mem::forget(stdin);
         });
     }
@@ -193,7 +193,7 @@ impl Pipe {
         self.say(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
     }
 
-    /// Sends a request, and gives its id.
+    /// Sends a request, and returns its id.
     pub fn begin(&mut self, method: &str, params: Value) -> Value {
         self.next_id += 1;
         let id = json!(self.next_id);
@@ -262,7 +262,7 @@ impl Pipe {
         sent.is_ok().then_some(id)
     }
 
-    /// The next message; `None` if the program is gone and has said nothing more.
+    /// The next message; `None` if the program is gone and there are no more messages.
     #[track_caller]
     pub fn next(&mut self) -> Option<Value> {
         if !self.aside.is_empty() {
@@ -284,7 +284,7 @@ impl Pipe {
         processes::signal(self.pid(), signal);
     }
 
-    /// Closes the pipe, as a client that leaves.
+    /// Closes the pipe, as a client that disconnects.
     pub fn leave(&mut self) {
         self.stdin = None;
     }

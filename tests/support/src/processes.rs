@@ -1,4 +1,4 @@
-//! Who runs on this machine, as far as a test's own gateway has to do with it.
+//! The processes that belong to a test's own gateway.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     pub pid: i32,
-    /// Its command line, for people who read why a test failed.
+    /// Its command line, for the message of a failed test.
     pub words: String,
 }
 
@@ -18,13 +18,12 @@ impl Person {
     }
 }
 
-/// Every process that carries the mark of this instance: servers, their children, and guards; zombies are left
-/// out.
+/// All processes that carry the mark of this instance: servers, their children, and guards, without zombies.
 pub fn contained(instance: &str) -> Vec<Person> {
     with_variable(&format!("SWITCHBOARD_CONTAINED={instance}:"))
 }
 
-/// Every process with a variable that begins so, name and value; zombies are left out.
+/// All processes with a variable that starts with this text (name and value), without zombies.
 pub fn with_variable(beginning: &str) -> Vec<Person> {
     let is_one = |pid: &i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -38,8 +37,8 @@ pub fn with_variable(beginning: &str) -> Vec<Person> {
         .collect()
 }
 
-/// Whether the process is there and not a zombie. Its first thread may be one while others still hold
-/// what is open.
+/// Tests if the process exists and is not a zombie. Its first thread may be one while others still hold its
+/// files open.
 pub fn is_alive(pid: i32) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     let mut threads = threads.into_iter().flatten().flatten();
@@ -50,7 +49,7 @@ pub fn is_alive(pid: i32) -> bool {
     })
 }
 
-/// How much memory the process has, in bytes.
+/// Resident memory of the process, in bytes.
 pub fn resident(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -61,7 +60,7 @@ pub fn resident(pid: i32) -> u64 {
 }
 
 pub fn signal(pid: i32, signal: Signal) {
-    // One that is gone needs no signal.
+    // A process that is gone needs no signal.
     let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
@@ -85,7 +84,7 @@ fn person(pid: i32) -> Person {
     }
 }
 
-/// The variables that the process was started with.
+/// The environment with which the process was started.
 pub fn environment(pid: i32) -> BTreeMap<String, String> {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
     String::from_utf8(environment)
@@ -106,19 +105,19 @@ pub fn parent(pid: i32) -> i32 {
     stat(pid).unwrap()[1].parse().unwrap()
 }
 
-/// What follows the name of the process: its state, its parent, and so on.
+/// The fields of `stat` after the name: state, parent, and so on.
 fn stat(pid: i32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     Some(rest.split_whitespace().map(str::to_owned).collect())
 }
 
-/// How many files the process has open.
+/// The number of open files of the process.
 pub fn open_files(pid: i32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 
-/// How many children of the process are dead and not buried.
+/// The number of zombie children of the process.
 pub fn zombies(parent: i32) -> usize {
     let parent = parent.to_string();
     all()

@@ -8,17 +8,17 @@ pub fn switchboard() -> PathBuf {
     built("switchboard", "--bins")
 }
 
-/// A server of the crate `fixtures`. Cargo builds it as an example of the package under test: nothing else is built
-/// with its tests and may use what only tests depend on.
+/// A server of the crate `fixtures`. Cargo builds it as an example of the package under test: only examples
+/// are built with its tests and may use its dev-dependencies.
 #[track_caller]
 pub fn fixture(name: &str) -> &'static str {
     let path = built(&format!("examples/{name}"), "--examples");
     let path = path.into_os_string().into_string();
-    // A test asks for a handful.
+    // A test uses only a few.
     path.expect("paths of builds are text").leak()
 }
 
-/// A file beside the folder of this test.
+/// A file next to the directory of this test.
 #[track_caller]
 fn built(name: &str, targets: &str) -> PathBuf {
     let test = env::current_exe().expect("a test has a file");

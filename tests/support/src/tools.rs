@@ -11,7 +11,7 @@ use crate::left_out::is_quick;
 #[derive(Debug, Clone)]
 pub struct Tools(PathBuf);
 
-/// One file of everything that the tests with servers and clients by others need.
+/// One file of each tool that the tests with third-party servers and clients need.
 const PEERS: [&str; 5] = [
     "node/bin/node",
     "peers/node_modules/@modelcontextprotocol/inspector",
@@ -21,7 +21,7 @@ const PEERS: [&str; 5] = [
 ];
 
 impl Tools {
-    /// The tools, with these files among them; `None` if the test is left out. A file that is missing fails the
+    /// The tools, which must include these files; `None` if the test is skipped. A missing file fails the
     /// test: a test that passes without its tools proves nothing.
     #[track_caller]
     pub fn need(files: &[&str]) -> Option<Self> {
@@ -41,7 +41,7 @@ impl Tools {
         Some(tools)
     }
 
-    /// The tools for tests with servers and clients by others.
+    /// The tools for tests with third-party servers and clients.
     #[track_caller]
     pub fn peers() -> Option<Self> {
         Self::need(&PEERS)
@@ -64,7 +64,7 @@ impl Tools {
         self.path("python1/bin/python")
     }
 
-    /// The servers and clients on the Rust SDK.
+    /// The servers and clients built with the Rust SDK.
     pub fn rust_peer(&self) -> PathBuf {
         self.path("peers-rust/bin/rust-peer")
     }
@@ -85,7 +85,7 @@ impl Tools {
     }
 }
 
-/// The folder of all-MiniLM-L6-v2, a sentence model; `None` if the test is left out.
+/// The directory of all-MiniLM-L6-v2, a sentence model; `None` if the test is skipped.
 #[track_caller]
 pub fn model() -> Option<PathBuf> {
     if is_quick() {
@@ -101,7 +101,7 @@ pub fn model() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The file of a program in the `PATH`.
+/// The path of a program in the `PATH`.
 #[track_caller]
 pub fn program(name: &str) -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();

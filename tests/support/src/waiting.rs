@@ -1,19 +1,19 @@
-//! Waiting for something that no event announces.
+//! Waits for conditions that no event announces.
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-/// A limit that ends a hang and nothing else: far more than anything that works takes on a busy machine.
+/// A limit that only ends hangs: far longer than any working test takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_mins(4);
 
-/// A timeout, in milliseconds, that no test lives to see: whatever waits for its end fails the test.
+/// A timeout, in milliseconds, longer than any test runs: code that waits for it fails the test.
 pub const FOREVER_MS: u64 = 3_600_000;
 
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The outcome of a look at something that is to become so.
+/// The outcome of one poll of a condition.
 pub trait Found {
     type Value;
 
@@ -36,13 +36,13 @@ impl<T> Found for Option<T> {
     }
 }
 
-/// Looks until it finds something: `true`, or a value.
+/// Polls until the condition is `true`, or has a value.
 #[track_caller]
 pub fn until<F: Found>(what: &str, look: impl FnMut() -> F) -> F::Value {
     patiently(look).unwrap_or_else(|| panic!("never: {what}"))
 }
 
-/// Looks until it finds something; `None` if it never does.
+/// Polls until the condition holds; `None` if it never does.
 pub fn patiently<F: Found>(mut look: impl FnMut() -> F) -> Option<F::Value> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -54,7 +54,7 @@ pub fn patiently<F: Found>(mut look: impl FnMut() -> F) -> Option<F::Value> {
     }
 }
 
-/// Does as [`until`] on a runtime. Where time is virtual, the limit is real nevertheless.
+/// Like [`until`], on a runtime. The limit is real time even if the runtime's time is virtual.
 pub async fn until_async<F: Found>(what: &str, mut look: impl AsyncFnMut() -> F) -> F::Value {
     let deadline = Instant::now() + PATIENCE;
     loop {

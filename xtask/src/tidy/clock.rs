@@ -1,15 +1,16 @@
-//! A rule about tests: none fails because a machine is busy.
+//! A rule about tests: none may fail because the machine is busy.
 
 use super::{
     Problem, has_extension,
     source::{Source, is_of_word, line, positions},
 };
 
-/// The tests that compare a time with a bound all the same, and how often. The numbers may only become lower.
+/// The tests that compare a time with an upper bound nevertheless, and how often. The numbers may only go
+/// down.
 pub(super) const KNOWN: &[(&str, usize)] = &[
-    // Whether the gateway asks around for ten seconds is visible in nothing but the time.
+    // A gateway that waits ten seconds for other calls to end is detectable by time alone.
     ("crates/switchboard/tests/matrix/faults/asking.rs", 1),
-    // It is tried until the time is short, so one slow attempt is none too many.
+    // This test retries until an attempt is fast, so one slow attempt is harmless.
     ("crates/store/tests/it/ordinary.rs", 1),
     ("crates/cli/src/doctor/program.rs", 1),
 ];
@@ -17,7 +18,7 @@ pub(super) const KNOWN: &[(&str, usize)] = &[
 const ADVICE: &str = "a busy machine is slower than that: let a wait that is wrong last for ever, look at the order of \
                       events, or use virtual time";
 
-/// The lines of a file on which a test wants something to be over within a time.
+/// The lines of a file on which a test requires something to finish within a time.
 pub(super) fn find(path: &str, text: &str) -> Vec<usize> {
     if !has_extension(path, "rs") || path.starts_with("bench/") {
         return Vec::new();
@@ -43,7 +44,7 @@ pub(super) fn find(path: &str, text: &str) -> Vec<usize> {
     found.into_iter().map(|at| line(all, at)).collect()
 }
 
-/// Judges the lines of all files by the table.
+/// Checks the lines of all files against the table.
 pub(super) fn check(
     files: &[(String, Vec<usize>)],
     known: &[(&str, usize)],
@@ -71,7 +72,7 @@ pub(super) fn check(
     problems
 }
 
-/// What follows method calls without arguments, such as `.as_secs()`.
+/// Skips method calls without arguments, such as `.as_secs()`, and returns the rest.
 fn behind_calls(mut rest: &str) -> &str {
     loop {
         rest = rest.trim_start();
@@ -86,7 +87,7 @@ fn behind_calls(mut rest: &str) -> &str {
     }
 }
 
-/// Whether a comparison with something larger begins here.
+/// Tests if the text starts with a less-than comparison.
 fn is_less(rest: &str) -> bool {
     rest.starts_with('<') && !rest.starts_with("<<")
 }
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_number_may_only_become_lower() {
+    fn known_number_may_only_go_down() {
         let check = |lines: &[usize]| {
             let problems = check(&[(TEST.to_owned(), lines.to_vec())], &[(TEST, 1)]);
             let lines = problems.iter().map(|(_, problem)| problem.line);

@@ -1,4 +1,4 @@
-//! Rules about the modules of a crate: no large cycles among those side by side, at the top or inside a module.
+//! A rule about the modules of a crate: no large cycles among siblings, at the top or inside a module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,22 +7,22 @@ use super::{
     source::{File, is_of_word, positions},
 };
 
-/// The most modules of a cycle: two that are one thing in two files, and a third.
+/// The most modules in a cycle: a module in two files, and a third one.
 const MAX: usize = 3;
 
-/// The modules side by side in a crate or a module, and those of them that each one uses.
+/// Sibling modules in a crate or a module, each with the siblings that it uses.
 type Uses<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// The names of a path, such as `crate`, `call` and `Record`.
+/// The segments of a path, such as `crate`, `call` and `Record`.
 type Path<'a> = Vec<&'a str>;
 
-/// Looks for cycles in each crate. `files` are in the order of their paths.
+/// Looks for cycles in each crate. `files` are sorted by path.
 pub(super) fn check(files: &[File]) -> Vec<(String, Problem)> {
     let mut problems = Vec::new();
     for files in files.chunk_by(|one, other| one.place().0 == other.place().0) {
         let (name, _) = files[0].place();
         let modules: Vec<Module<'_>> = files.iter().map(Module::of).collect();
-        // Every module is looked into, and the crate, whose path is empty.
+        // Every module is checked, and the crate itself, whose path is empty.
         let parents: BTreeSet<&[&str]> = modules
             .iter()
             .flat_map(|module| (0..module.path.len()).map(|length| &module.path[..length]))
@@ -41,12 +41,12 @@ pub(super) fn check(files: &[File]) -> Vec<(String, Problem)> {
     problems
 }
 
-/// A file as a module, with the paths in it that begin at the root of the crate.
+/// A file as a module, with its paths resolved from the crate root.
 struct Module<'a> {
     path: Path<'a>,
     /// All paths.
     used: Vec<Path<'a>>,
-    /// The paths of `use` that lead into the module itself.
+    /// Paths of `use` items that lead below the module itself: its re-exports.
     handed_on: Vec<Path<'a>>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Module<'a> {
         let code = &file.source.code;
         let mut used = paths(code, "crate::", &[]);
         for (start, supers) in super_chains(code) {
-            // One that leads out of the crate is in an inline module.
+            // A chain that leads out of the crate is in an inline module.
             if let Some(length) = path.len().checked_sub(supers) {
                 read_tree(&code[start..], &path[..length], &mut used);
             }
@@ -77,7 +77,7 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// The module right below this parent that it is, or is in.
+    /// The child of `parent` that is this module or contains it.
     fn below(&self, parent: &[&'a str]) -> Option<&'a str> {
         let rest = self.path.strip_prefix(parent)?;
         rest.first().copied()
@@ -97,7 +97,7 @@ fn too_large(name: &str, cycle: &BTreeSet<&str>, uses: &Uses<'_>) -> String {
     )
 }
 
-/// The sets of modules that all lead to each other.
+/// The sets of modules that all reach each other.
 fn cycles<'a>(uses: &Uses<'a>) -> Vec<BTreeSet<&'a str>> {
     let reached: Uses<'a> = uses
         .keys()
@@ -110,7 +110,7 @@ fn cycles<'a>(uses: &Uses<'a>) -> Vec<BTreeSet<&'a str>> {
             .copied()
             .filter(|other| reached[other].contains(module))
             .collect();
-        // Each is found once for each of its modules.
+        // A cycle is found once per module; keep the first.
         if cycle.first() == Some(module) {
             cycles.push(cycle);
         }
@@ -118,7 +118,7 @@ fn cycles<'a>(uses: &Uses<'a>) -> Vec<BTreeSet<&'a str>> {
     cycles
 }
 
-/// All that a module leads to.
+/// All modules that a module reaches.
 fn reached<'a>(module: &str, uses: &Uses<'a>) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut next: Vec<&str> = uses[module].iter().copied().collect();
@@ -130,7 +130,8 @@ fn reached<'a>(module: &str, uses: &Uses<'a>) -> BTreeSet<&'a str> {
     reached
 }
 
-/// The graph of the modules below a parent. A name that the parent hands on stands for the module that it comes from.
+/// The graph of the modules below a parent. A name that the parent re-exports counts as the module that it
+/// comes from.
 fn uses<'a>(modules: &[Module<'a>], parent: &[&'a str]) -> Uses<'a> {
     let children: BTreeSet<&str> = modules.iter().filter_map(|it| it.below(parent)).collect();
     let mut origins: BTreeMap<&str, &'a str> = BTreeMap::new();
@@ -160,7 +161,7 @@ fn uses<'a>(modules: &[Module<'a>], parent: &[&'a str]) -> Uses<'a> {
     uses
 }
 
-/// The paths that follow this word, below a base.
+/// The paths that follow this word, resolved against `base`.
 fn paths<'a>(code: &'a str, word: &str, base: &[&'a str]) -> Vec<Path<'a>> {
     let mut found = Vec::new();
     for start in positions(code, word) {
@@ -173,7 +174,7 @@ fn paths<'a>(code: &'a str, word: &str, base: &[&'a str]) -> Vec<Path<'a>> {
     found
 }
 
-/// The place behind each `super::` or row of them, and their number.
+/// For each chain of `super::`: the position after it, and its length.
 fn super_chains(code: &str) -> Vec<(usize, usize)> {
     const SUPER: &str = "super::";
     let mut chains: Vec<(usize, usize)> = Vec::new();
@@ -189,8 +190,8 @@ fn super_chains(code: &str) -> Vec<(usize, usize)> {
     chains
 }
 
-/// Reads paths such as `a::{b, c::d as e}` below a base, and hands back what follows them. One with another name at
-/// its end has that in place of its own.
+/// Reads paths such as `a::{b, c::d as e}` below `base`, and returns the text that follows. A path with an
+/// alias is added twice: as written, and with the alias appended.
 fn read_tree<'a>(tree: &'a str, base: &[&'a str], found: &mut Vec<Path<'a>>) -> &'a str {
     if let Some(mut rest) = tree.strip_prefix('{') {
         loop {
@@ -215,7 +216,7 @@ fn read_tree<'a>(tree: &'a str, base: &[&'a str], found: &mut Vec<Path<'a>>) -> 
         found.push(path);
         return rest;
     };
-    // What is used is the first of the two names, what is handed on the last.
+    // A use counts by the first of the two names, a re-export by the last.
     found.push(path.clone());
     path.push(alias);
     found.push(path);
@@ -231,7 +232,7 @@ fn split_word(text: &str) -> (&str, &str) {
 mod tests {
     use super::*;
 
-    /// The problems of a crate `a` that is made of these files.
+    /// The problems of a crate `a` that consists of these files.
     fn problems(files: &[(&str, &str)]) -> Vec<String> {
         let file = |(path, text): &(&str, &str)| File::new(&format!("crates/a/src/{path}"), text);
         let files: Vec<File> = files.iter().filter_map(file).collect();
@@ -257,7 +258,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_large_cycle_is_shown_with_its_steps() {
+    fn large_cycle_is_reported_with_its_steps() {
         let [problem] = &problems(&FOUR)[..] else {
             panic!("one cycle");
         };
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_without_one_of_its_steps_is_none() {
+    fn removing_one_step_breaks_the_cycle() {
         for left_out in ["b/mod.rs", "c/inner.rs", "d.rs", "e.rs", "lib.rs"] {
             let files = FOUR.map(|(path, text)| (path, if path == left_out { "" } else { text }));
             assert!(problems(&files).is_empty(), "{left_out}");
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn three_modules_may_be_a_cycle() {
+    fn three_modules_may_form_a_cycle() {
         let files = [
             ("b.rs", "crate::c"),
             ("c.rs", "crate::d"),

@@ -1,8 +1,8 @@
-//! Rules about manifests: which crates a crate may depend on.
+//! A rule about manifests: the crates that a crate may depend on.
 
 use super::Problem;
 
-/// The crates of our own that each crate may depend on: the floors of the house.
+/// The layers: for each crate, the crates of the workspace that it may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("text", &[]),
@@ -158,13 +158,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The folder in `crates/` that this is the manifest of.
+/// The crate in `crates/` that this path is the manifest of.
 pub(super) fn crate_of_manifest(path: &str) -> Option<&str> {
     let name = path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
     (!name.contains('/')).then_some(name)
 }
 
-/// Checks that a manifest names no crate of ours but those below.
+/// Checks that a manifest depends on no crates of the workspace except those of lower layers.
 pub(super) fn check(name: &str, manifest: &str) -> Vec<Problem> {
     let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| *layer == name) else {
         return vec![Problem {
@@ -188,7 +188,7 @@ pub(super) fn check(name: &str, manifest: &str) -> Vec<Problem> {
     problems
 }
 
-/// The packages that a manifest depends on outside of tests, with the line of each.
+/// The packages that a manifest depends on outside of tests, each with its line.
 pub(super) fn dependencies(manifest: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -231,7 +231,7 @@ mod tests {
     use super::super::{check, tests::lines};
 
     #[test]
-    fn no_arrow_runs_up() {
+    fn dependencies_point_down_only() {
         let manifest = "[package]\nname = \"x\"\n\n[dependencies]\nbytes.workspace = true\n\
                         switchboard-wire.workspace = true\n";
         assert_eq!(check("crates/machine/Cargo.toml", manifest), []);

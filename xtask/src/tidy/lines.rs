@@ -1,13 +1,13 @@
-//! Rules about lines: their ends, words, number, and the head of a file.
+//! Rules about lines: how they end, words they may not contain, their number, and the head of a file.
 
 use super::{Problem, has_extension};
 
 const MAX_LINES: usize = 800;
 
-/// The most lines of the body of a function that are neither empty nor comments.
+/// The most lines in the body of a function, without blank lines and comments.
 const MAX_FUNCTION_LINES: usize = 100;
 
-/// Notes to self, cut in two so that this file passes.
+/// Notes to self, split so that this file passes.
 const NOTES: [&str; 4] = [
     concat!("to", "do!"),
     concat!("FIX", "ME"),
@@ -15,14 +15,14 @@ const NOTES: [&str; 4] = [
     concat!("db", "g!"),
 ];
 
-/// The folders in which people keep their work, each on their own machine.
+/// Directories that exist on one developer's machine only.
 const HOMES: [&str; 3] = [
     concat!("/", "root"),
     concat!("/", "home/"),
     concat!("/", "work/"),
 ];
 
-/// Files in which home directories are a subject: rules match them under every name that they have.
+/// Files that are about home directories: rules match every spelling of them.
 const ABOUT_HOMES: [&str; 5] = [
     "crates/approvals/src/rules/pattern.rs",
     "crates/approvals/tests/it/evasions.rs",
@@ -31,7 +31,7 @@ const ABOUT_HOMES: [&str; 5] = [
     "crates/approvals/tests/it/spellings.rs",
 ];
 
-/// Checks one file of text.
+/// Checks one text file.
 pub(super) fn check(path: &str, text: &str) -> Vec<Problem> {
     let mut problems = check_lines(text, !ABOUT_HOMES.contains(&path));
     if has_extension(path, "rs") {
@@ -70,8 +70,8 @@ fn check_lines(text: &str, homes: bool) -> Vec<Problem> {
     problems
 }
 
-/// Tells that `word` stands in `line` and is not part of a longer word or path. An edge of `word` that
-/// is no letter needs no boundary.
+/// Tests if `word` occurs in `line` outside of a longer word or path. An edge of `word` that is not a letter
+/// needs no boundary.
 fn has_word(line: &str, word: &str) -> bool {
     let joins = |other: char| other.is_alphanumeric() || "_-.".contains(other);
     line.match_indices(word).any(|(start, _)| {
@@ -104,8 +104,8 @@ fn check_length(text: &str) -> Option<Problem> {
     })
 }
 
-/// The functions that are too long. The source is formatted: a function ends at the first closing brace that stands as
-/// far in as its head.
+/// Finds functions that are too long. The source is formatted, so a function ends at the first closing brace
+/// with the indentation of its head.
 fn check_functions(text: &str) -> Vec<Problem> {
     let lines: Vec<&str> = text.lines().collect();
     let mut problems = Vec::new();
@@ -130,7 +130,7 @@ fn check_functions(text: &str) -> Vec<Problem> {
     problems
 }
 
-/// Tells that the line is the head of a function.
+/// Tests if the line is the head of a function.
 fn is_function(line: &str) -> bool {
     let words = line.split_whitespace();
     let mut words = words.skip_while(|word| {
@@ -142,7 +142,7 @@ fn is_function(line: &str) -> bool {
     words.next() == Some("fn")
 }
 
-/// Tells that the function that starts here ends with its head, as in a trait.
+/// Tests if the function that starts here has no body, as in a trait.
 fn is_declaration(lines: &[&str]) -> bool {
     let end = lines.iter().find(|line| line.ends_with(['{', '}', ';']));
     end.is_some_and(|line| line.ends_with(';'))
@@ -167,12 +167,12 @@ mod tests {
         assert_eq!(check("src/a.rs", &file(MAX_FUNCTION_LINES)), []);
         let longer = file(MAX_FUNCTION_LINES + 1);
         assert_eq!(lines(&check("src/a.rs", &longer)), [6]);
-        // Tests may tell a story.
+        // Tests may be longer.
         assert_eq!(check("tests/it/a.rs", &longer), []);
     }
 
     #[test]
-    fn a_rust_file_starts_with_a_head() {
+    fn rust_file_starts_with_a_module_comment() {
         assert_eq!(check("a.rs", "//! Says what.\n"), []);
         assert_eq!(lines(&check("a.rs", "use std::fmt;\n//! Late.\n")), [1]);
         assert_eq!(lines(&check("a.rs", "")), [1]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tests_at_the_end_are_not_counted() {
+    fn tests_at_the_end_are_not_counted() {
         let body = |length: usize| format!("//! Head.\n{}", "\n".repeat(length - 1));
         let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "\n".repeat(MAX_LINES));
         assert_eq!(check("a.rs", &body(MAX_LINES)), []);
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn white_space_at_the_end_of_a_line_is_found() {
+    fn trailing_white_space_is_found() {
         assert_eq!(lines(&check("a.md", "a\nb \nc\t\nd\r\n")), [2, 3, 4]);
         assert_eq!(check("fuzz/seeds/sse/a", "a \n"), []);
         assert_eq!(check("Cargo.lock", "a \n"), []);
     }
 
     #[test]
-    fn notes_to_self_are_words() {
+    fn notes_to_self_match_whole_words() {
         for note in NOTES {
             assert_eq!(lines(&check("a.sh", &format!("\n# {note}: x\n"))), [2]);
             assert_eq!(lines(&check("a.sh", &format!("({note})"))), [1]);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_one_machine_are_found_where_they_start() {
+    fn machine_specific_paths_are_found() {
         let [root, home, work] = HOMES;
         for path in [
             root.to_owned(),

@@ -1,4 +1,4 @@
-//! Rules about what belongs in one place: `unsafe`, and helpers that exist.
+//! Rules about code that belongs in one place: `unsafe`, and helpers that already exist.
 
 use super::places::Rule;
 
@@ -16,7 +16,7 @@ const UNSAFE: Rule = Rule {
     advice: "find a safe way, or a crate that has one",
 };
 
-/// Renames that are known give a file or folder another name, and replace none that is in use.
+/// The known renames move a file or directory, and replace none that is in use.
 const RENAME: Rule = Rule {
     crates: &[],
     part: |source| &source.code,
@@ -41,7 +41,7 @@ const HEX: Rule = Rule {
     advice: "call `text::hex::encode`",
 };
 
-/// The one that is known shows a byte in a message.
+/// The known place shows a byte in a message.
 const PERCENT: Rule = Rule {
     crates: &[],
     part: |source| &source.text,
@@ -51,7 +51,7 @@ const PERCENT: Rule = Rule {
     advice: "call `text::percent::encode`",
 };
 
-/// The one that is known compares a name with ten thousand at a time.
+/// The known place compares a name with ten thousand others at once.
 const NEAREST: Rule = Rule {
     crates: &[],
     part: |source| &source.code,
@@ -61,7 +61,7 @@ const NEAREST: Rule = Rule {
     advice: "call `text::nearest`",
 };
 
-/// Those that are known look for text that an author hides.
+/// The known places look for text that an author hides.
 const UNHEX: Rule = Rule {
     crates: &[],
     part: |source| &source.code,
@@ -75,7 +75,7 @@ const UNHEX: Rule = Rule {
     advice: "decode digits with `text::hex`, and what is percent-encoded with `text::percent`",
 };
 
-/// The one that is known looks for the end of a quotation.
+/// The known place looks for the end of a quotation.
 const MEMBER: Rule = Rule {
     crates: &[],
     part: |source| &source.text,
@@ -90,7 +90,7 @@ mod tests {
     use super::{super::places::tests::found, *};
 
     #[test]
-    fn each_rule_finds_what_it_is_about() {
+    fn each_rule_finds_its_words() {
         for (rule, text) in [
             (UNSAFE, "fn a() { unsafe { b() } }"),
             (

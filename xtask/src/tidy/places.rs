@@ -1,26 +1,26 @@
-//! Words that may stand in some places only: the rules that `once` and `pure` have tables of.
+//! Words that are allowed in some places only: the rules in the tables of `once` and `pure`.
 
 use super::{
     Problem,
     source::{File, Source, line, positions},
 };
 
-/// One rule about the sources of crates.
+/// A rule about the sources of crates.
 pub(super) struct Rule {
-    /// The crates that it is about; without one, all of them.
+    /// The crates it applies to; if empty, all.
     pub(super) crates: &'static [&'static str],
-    /// The part of a source in which the words are looked for.
+    /// The part of a source to search.
     pub(super) part: fn(&Source) -> &str,
     pub(super) words: &'static [&'static str],
-    /// The files and folders where the words belong.
+    /// The files and directories where the words belong.
     pub(super) home: &'static [&'static str],
-    /// The files that have the words all the same, and how often. The numbers may only become lower.
+    /// The files that contain the words nevertheless, and how often. The numbers may only go down.
     pub(super) known: &'static [(&'static str, usize)],
     pub(super) advice: &'static str,
 }
 
 impl Rule {
-    /// Looks for the words, and for entries of the table that nothing needs any more.
+    /// Looks for the words, and for stale entries of the table.
     pub(super) fn check(&self, files: &[File]) -> Vec<(String, Problem)> {
         let mut problems = Vec::new();
         let mut add =
@@ -59,7 +59,7 @@ impl Rule {
         self.crates.is_empty() || self.crates.contains(&file.place().0)
     }
 
-    /// The lines with one of the words, from the first on.
+    /// The lines that contain one of the words, in order.
     fn find(&self, text: &str) -> Vec<(usize, &'static str)> {
         let of_word = |word: &&'static str| {
             let word = *word;
@@ -75,7 +75,7 @@ impl Rule {
 pub(super) mod tests {
     use super::*;
 
-    /// The problems of these files, as they are shown.
+    /// The problems of these files, as printed.
     fn problems(rule: &Rule, files: &[(&str, &str)]) -> Vec<String> {
         let files = files
             .iter()
@@ -86,7 +86,7 @@ pub(super) mod tests {
             .collect()
     }
 
-    /// The number of words that are found in a file where they do not belong.
+    /// The number of words found in a file where they do not belong.
     pub(in super::super) fn found(rule: &Rule, path: &str, text: &str) -> usize {
         let problems = problems(rule, &[(path, text)]).into_iter();
         problems
@@ -118,7 +118,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_known_number_may_only_become_lower() {
+    fn known_number_may_only_go_down() {
         for (text, what) in [
             (
                 "run();\ngo();\ngo();",

@@ -1,9 +1,9 @@
-//! Rules about the crates without a runtime, a clock and a network.
+//! Rules about the crates without a runtime, a clock or a network.
 
 use super::{Problem, layers::dependencies, places::Rule};
 
-/// The crates without a runtime, a clock and a network, as `ARCHITECTURE.md` says, and the dependencies that would
-/// bring them in.
+/// The crates without a runtime, a clock or a network, according to `ARCHITECTURE.md`, and the dependencies
+/// that would bring them in.
 const PURE: &[&str] = &[
     "wire",
     "machine",
@@ -25,8 +25,8 @@ const PURE: &[&str] = &[
 ];
 const IMPURE: [&str; 5] = ["tokio", "reqwest", "hyper", "tracing", "rand"];
 
-/// Lines of manifests that are allowed all the same. The store has a thread: it answers through channels, and
-/// tells in the log what went wrong there.
+/// Lines of manifests that are allowed nevertheless. The store has a thread, which answers through channels
+/// and logs its errors.
 const LINES: &[(&str, &str)] = &[
     (
         "store",
@@ -37,8 +37,8 @@ const LINES: &[(&str, &str)] = &[
 
 pub(super) const RULES: &[Rule] = &[CLOCK, THREAD, SOCKET];
 
-/// The store keeps time itself: its thread waits, and notes when things happened. `client-configs` names a backup after the
-/// time at which it is made.
+/// The store keeps time itself: its thread waits, and records timestamps. `client-configs` names a backup
+/// after the time of its creation.
 const CLOCK: Rule = Rule {
     crates: PURE,
     part: |source| &source.code,
@@ -48,7 +48,7 @@ const CLOCK: Rule = Rule {
     advice: "this crate has no clock: let the caller say what time it is",
 };
 
-/// The store lives on a thread of its own. Threads of a scope end with it, and are no concern of others.
+/// The store runs on its own thread. Scoped threads are allowed: they end with their scope.
 const THREAD: Rule = Rule {
     crates: PURE,
     part: |source| &source.code,
@@ -61,7 +61,7 @@ const THREAD: Rule = Rule {
     advice: "this crate has no threads: start one in a crate above",
 };
 
-/// Addresses of `std::net` are values like others.
+/// Addresses of `std::net` are allowed: they are plain values.
 const SOCKET: Rule = Rule {
     crates: PURE,
     part: |source| &source.code,
@@ -79,7 +79,7 @@ const SOCKET: Rule = Rule {
     advice: "this crate has no network: take bytes, and let a crate above carry them",
 };
 
-/// Checks that the manifest of such a crate brings in none of it.
+/// Checks that the manifest of a pure crate has no impure dependency.
 pub(super) fn check(name: &str, manifest: &str) -> Vec<Problem> {
     if !PURE.contains(&name) {
         return Vec::new();
@@ -114,7 +114,7 @@ mod tests {
     };
 
     #[test]
-    fn the_lower_floors_know_no_runtime() {
+    fn pure_crates_have_no_runtime() {
         let path = "crates/machine/Cargo.toml";
         for name in IMPURE {
             for line in [
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_has_its_channels() {
+    fn store_may_use_channels() {
         let path = "crates/store/Cargo.toml";
         let manifest = |features: &str| {
             format!(
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lower_floors_know_no_clock_no_threads_and_no_sockets() {
+    fn pure_crates_have_no_clock_threads_or_sockets() {
         for (rule, text) in [
             (CLOCK, "let a = std::time::Instant::now();"),
             (CLOCK, "a.get_or_insert_with(SystemTime::now)"),

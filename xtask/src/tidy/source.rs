@@ -1,4 +1,5 @@
-//! Rust files as the rules read them: with blanks for comments, literals and tests, every byte in its place.
+//! Rust files as the rules read them: comments, literals and tests are blanked out, and every byte keeps its
+//! position.
 
 use super::has_extension;
 
@@ -8,19 +9,19 @@ pub(super) struct File {
     pub(super) source: Source,
 }
 
-/// A text of the same length as its file, and two with less of it.
+/// Three versions of a file, all of its length.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Source {
-    /// Without comments and what literals say.
+    /// Comments and the contents of literals are blank.
     pub(super) all: String,
-    /// As `all`, without tests.
+    /// As `all`, with tests blank too.
     pub(super) code: String,
-    /// As `code`, with what literals say.
+    /// As `code`, with the contents of literals.
     pub(super) text: String,
 }
 
 impl File {
-    /// Reads a file that is no test and lies in the sources of a crate.
+    /// Reads a file that belongs to the sources of a crate and is not a test.
     pub(super) fn new(path: &str, text: &str) -> Option<Self> {
         let (_, inside) = place(path)?;
         let is_test = inside
@@ -32,7 +33,7 @@ impl File {
         })
     }
 
-    /// The folder of the crate, and the path below its `src`.
+    /// The directory of the crate, and the path below its `src`.
     pub(super) fn place(&self) -> (&str, &str) {
         place(&self.path).unwrap_or_default()
     }
@@ -73,7 +74,8 @@ impl Source {
     }
 }
 
-/// The places in `text` where `word` stands for itself. An edge of it that is no letter needs no boundary.
+/// The positions in `text` where `word` is a whole word. An edge of `word` that is not a letter needs no
+/// boundary.
 pub(super) fn positions(text: &str, word: &str) -> impl Iterator<Item = usize> {
     text.match_indices(word).filter_map(move |(start, _)| {
         let end = start + word.len();
@@ -84,7 +86,7 @@ pub(super) fn positions(text: &str, word: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The number of the line at this place.
+/// The line number of a position.
 pub(super) fn line(text: &str, position: usize) -> usize {
     1 + text[..position].matches('\n').count()
 }
@@ -100,7 +102,7 @@ enum Kind {
     Literal,
 }
 
-/// The kind and the length of what a text starts with.
+/// The kind and length of the token at the start of a text.
 fn token(rest: &str) -> (Kind, usize) {
     let until = |end: Option<usize>| end.unwrap_or(rest.len());
     match rest.as_bytes() {
@@ -109,7 +111,7 @@ fn token(rest: &str) -> (Kind, usize) {
         [b'"', ..] => (Kind::Literal, quoted(rest)),
         [b'\'', b'\\', ..] => (Kind::Literal, quoted(rest)),
         [b'\'', ..] => {
-            // Behind a lifetime there is no second quote.
+            // A lifetime has no closing quote.
             let mut after = rest.char_indices().skip(2);
             match after.next() {
                 Some((end, '\'')) => (Kind::Literal, end + 1),
@@ -128,7 +130,7 @@ fn token(rest: &str) -> (Kind, usize) {
     }
 }
 
-/// The length of a comment that may hold others.
+/// The length of a comment, which may nest.
 fn comment(text: &str) -> usize {
     let (mut depth, mut at) = (1, 2);
     while let Some(ahead) = text[at..].find("*/").map(|end| end + 2) {
@@ -142,7 +144,7 @@ fn comment(text: &str) -> usize {
     text.len()
 }
 
-/// The length of a literal that ends with the quote it starts with.
+/// The length of a literal that ends with its opening quote.
 fn quoted(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -156,7 +158,7 @@ fn quoted(text: &str) -> usize {
     text.len()
 }
 
-/// The length of a raw string behind its first letters.
+/// The length of a raw string after its prefix.
 fn raw(text: &str) -> Option<usize> {
     let string = text.trim_start_matches('#');
     let hashes = &text[..text.len() - string.len()];
@@ -164,7 +166,7 @@ fn raw(text: &str) -> Option<usize> {
     Some(end.map_or(text.len(), |end| end + 2 + 2 * hashes.len()))
 }
 
-/// The length of an item or statement, with the attributes ahead of it.
+/// The length of an item or statement, with its attributes.
 fn item(code: &str) -> usize {
     let mut depth = 0_usize;
     for (at, byte) in code.bytes().enumerate() {
@@ -189,14 +191,14 @@ fn blanks(text: &str) -> impl Iterator<Item = char> {
 mod tests {
     use super::*;
 
-    /// The words that are left.
+    /// The remaining words.
     fn words(text: &str) -> String {
         let words: Vec<&str> = text.split_whitespace().collect();
         words.join(" ")
     }
 
     #[test]
-    fn comments_and_literals_are_no_code() {
+    fn comments_and_literals_are_not_code() {
         for (file, code) in [
             ("a // b\nc", "a c"),
             ("a /* b /* c */ d */ e", "a e"),
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_left_out_wherever_they_stand() {
+    fn tests_are_blanked_anywhere_in_a_file() {
         let file = "a\n#[cfg(test)]\nfn b(c: [u8; 2]) { \"}\"; { d } }\ne\n#[cfg(test)]\n#[path = \"f\"]\n\
                     mod g;\nh { i; #[cfg(test)] j }\n#[cfg(test)]\nmod tests { k }\nl";
         let source = Source::new(file);
@@ -229,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_where_they_stand_for_themselves() {
+    fn only_whole_words_are_found() {
         let found = |word| positions("unsafe_code unsafe a::now::now", word).count();
         assert_eq!((found("unsafe"), found("::now"), found("a::no")), (1, 2, 0));
     }
 
     #[test]
-    fn sources_of_crates_are_read() {
+    fn only_crate_sources_are_read() {
         let place = |path| File::new(path, "").map(|file| file.place() == ("a", "b/c.rs"));
         assert_eq!(place("crates/a/src/b/c.rs"), Some(true));
         for path in [

@@ -1,4 +1,4 @@
-//! Changes that a server announces, whether or not there is one.
+//! Changes that a server announces, with and without an actual difference.
 
 use serde_json::{Value, json};
 
@@ -11,14 +11,14 @@ use crate::{
 const LISTEN: &str = "subscriptions/listen";
 const LISTENS: &str = "notifications/subscriptions/acknowledged";
 
-/// How often a change was told.
+/// Number of change notifications.
 fn changes(told: &[&Value]) -> usize {
     let changes = told.iter().filter(|said| said["method"] == LIST_CHANGED);
     changes.count()
 }
 
 #[tokio::test]
-async fn announced_change_is_handed_on_without_a_difference() {
+async fn announced_change_is_forwarded_without_a_difference() {
     let stage = Stage::new(&many_tools(1));
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 1).await;
@@ -39,7 +39,7 @@ async fn announced_change_is_handed_on_without_a_difference() {
 }
 
 #[tokio::test]
-async fn announced_change_that_is_one_is_told_once() {
+async fn real_announced_change_is_forwarded_once() {
     let stage = Stage::new(&many_tools(1));
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 1).await;
@@ -47,7 +47,7 @@ async fn announced_change_that_is_one_is_told_once() {
     stage.change_tools(&many_tools(2)).await;
     pipe.until_told(LIST_CHANGED).await;
     rig.until_tools("s", 2).await;
-    // The next one comes behind whatever was said of the first.
+    // This notification arrives after all that the first one caused.
     stage.tell("notifications/prompts/list_changed").await;
     pipe.until_told("notifications/prompts/list_changed").await;
     assert_eq!(changes(&pipe.told()), 0);
@@ -55,7 +55,7 @@ async fn announced_change_that_is_one_is_told_once() {
 }
 
 #[tokio::test]
-async fn flood_of_announcements_is_handed_on_as_a_few() {
+async fn flood_of_announcements_is_coalesced() {
     let stage = Stage::new(&many_tools(1));
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 1).await;

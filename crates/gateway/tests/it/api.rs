@@ -1,4 +1,4 @@
-//! What holds for the whole of the REST interface: who may come in, what there is, how it says no.
+//! Properties of the whole REST interface: authentication, unknown paths, errors.
 
 use serde_json::{Value, json};
 use switchboard_config::Home;
@@ -6,7 +6,7 @@ use switchboard_config::Home;
 use crate::api_rig::{Rig, TOKEN, fixture};
 
 #[tokio::test]
-async fn health_is_open_and_everything_else_wants_the_token() {
+async fn everything_but_health_requires_the_token() {
     let rig = Rig::with(json!({})).await;
     let alive = rig.ask_with("GET", "/healthz", "", "").await;
     assert_eq!((alive.status, &*alive.body), (200, "ok"));
@@ -35,9 +35,9 @@ async fn health_is_open_and_everything_else_wants_the_token() {
     rig.stop().await;
 }
 
-/// Clients that were refused for want of a token look for metadata without one.
+/// Clients that were refused for lack of a token look for metadata without one.
 #[tokio::test]
-async fn well_known_addresses_hold_nothing_for_anyone() {
+async fn well_known_addresses_are_not_found() {
     let rig = Rig::with(json!({})).await;
     let token = format!("Authorization: Bearer {TOKEN}\r\n");
     for path in [
@@ -61,7 +61,7 @@ async fn well_known_addresses_hold_nothing_for_anyone() {
 }
 
 #[tokio::test]
-async fn the_socket_wants_no_token() {
+async fn socket_requires_no_token() {
     let rig = Rig::with(json!({})).await;
     let answer = rig.ask_socket("GET", "/api/v1/status").await;
     assert_eq!(answer.status, 200);
@@ -70,7 +70,7 @@ async fn the_socket_wants_no_token() {
 }
 
 #[tokio::test]
-async fn foreign_pages_and_hosts_get_nothing() {
+async fn foreign_origins_and_hosts_are_refused() {
     let rig = Rig::with(json!({})).await;
     let token = format!("Authorization: Bearer {TOKEN}\r\n");
     for foreign in [
@@ -88,7 +88,7 @@ async fn foreign_pages_and_hosts_get_nothing() {
 }
 
 #[tokio::test]
-async fn ready_means_that_the_store_is() {
+async fn gateway_is_ready_once_the_store_is() {
     let rig = Rig::with(json!({ "parked": { "command": "/does/not/exist" } })).await;
     let ready = rig.until("/readyz", |answer| answer["ready"] == true).await;
     let parts = ready["parts"].as_array().unwrap();
@@ -126,8 +126,8 @@ async fn readiness_names_parts_with_the_token_only() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_be_opened_makes_the_gateway_unready_and_says_why() {
-    // A folder in its place is a thing that no database can be opened from.
+async fn broken_store_makes_the_gateway_unready() {
+    // A directory in its place, from which no database can be opened.
     let block = |home: &Home| std::fs::create_dir(home.database()).unwrap();
     let rig = Rig::prepared(json!({}), block).await;
     let failed = |answer: &Value| {
@@ -143,13 +143,13 @@ async fn a_store_that_cannot_be_opened_makes_the_gateway_unready_and_says_why() 
     let problem = rig.get("/api/v1/activity").await.json();
     assert_eq!(problem["status"], 503, "{problem}");
     assert!(problem["hint"].is_string(), "{problem}");
-    // The rest goes on.
+    // The rest keeps working.
     assert_eq!(rig.get("/api/v1/status").await.status, 200);
     rig.stop().await;
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_a_problem_and_so_is_the_wrong_method() {
+async fn unknown_paths_and_wrong_methods_are_problems() {
     let rig = Rig::with(json!({})).await;
     let detail = rig.get("/api/v2/status").await.problem(404);
     assert!(detail.contains("/api/v2/status"), "{detail}");
@@ -165,7 +165,7 @@ async fn what_is_not_there_is_a_problem_and_so_is_the_wrong_method() {
 }
 
 #[tokio::test]
-async fn bodies_that_cannot_be_read_are_problems_that_say_where() {
+async fn unreadable_body_is_a_problem_with_a_location() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     let path = "/api/v1/tools/call";
     for (body, said) in [
@@ -197,7 +197,7 @@ async fn bodies_that_cannot_be_read_are_problems_that_say_where() {
 }
 
 #[tokio::test]
-async fn the_status_shows_the_gateway_and_its_servers() {
+async fn status_shows_the_gateway_and_its_servers() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     rig.until_known("a").await;
     let answer = rig.get("/api/v1/status").await;
@@ -208,13 +208,13 @@ async fn the_status_shows_the_gateway_and_its_servers() {
     assert_eq!(status["servers"][0]["state"], "ready");
     let at = status["startedAt"].as_str().unwrap();
     assert!(at.ends_with('Z') && at.contains('T'), "{at}");
-    // Those of the server, and the gateway's own.
+    // The tools of the server, and the gateway's own.
     assert_eq!(status["tools"], 7);
     rig.stop().await;
 }
 
 #[tokio::test]
-async fn numbers_are_what_prometheus_reads() {
+async fn metrics_are_in_prometheus_format() {
     let rig =
         Rig::with(json!({ "a": fixture(), "off": { "command": "x", "enabled": false } })).await;
     assert_eq!(rig.call("a:echo", json!({})).await.status, 200);
@@ -261,7 +261,7 @@ async fn numbers_are_what_prometheus_reads() {
 }
 
 #[tokio::test]
-async fn the_gateway_can_be_told_to_stop() {
+async fn gateway_can_be_stopped() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     rig.until_known("a").await;
     let answer = rig.ask("POST", "/api/v1/shutdown", None).await;

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::api_rig::{Rig, fixture, fixture_as, program};
 
 #[tokio::test]
-async fn tools_come_with_their_definitions_as_the_server_sent_them() {
+async fn tools_have_their_definitions_verbatim() {
     let rig = Rig::with(json!({ "a": fixture(), "b": fixture_as("mute") })).await;
     rig.until_known("a").await;
     let answer = rig.get("/api/v1/tools").await;
@@ -38,9 +38,9 @@ async fn tools_come_with_their_definitions_as_the_server_sent_them() {
 }
 
 #[tokio::test]
-async fn a_result_arrives_byte_for_byte_by_either_name() {
+async fn result_is_verbatim_by_either_name() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
-    // The first call finds a server that nobody has seen yet, and waits for it.
+    // The first call finds a server that was never listed, and waits for it.
     for name in ["a:echo", "a__echo"] {
         let body = format!(r#"{{"name":"{name}","arguments":{{"k":  1.0e0,"\u006b":"\u00e9"}}}}"#);
         let answer = rig.ask("POST", "/api/v1/tools/call", Some(&body)).await;
@@ -58,7 +58,7 @@ async fn a_result_arrives_byte_for_byte_by_either_name() {
 }
 
 #[tokio::test]
-async fn the_gateways_own_tools_can_be_called_too() {
+async fn own_tools_of_the_gateway_can_be_called() {
     let rig = Rig::with(json!({})).await;
     for name in ["switchboard:get_status", "switchboard__get_status"] {
         let answer = rig.call(name, json!({})).await;
@@ -69,7 +69,7 @@ async fn the_gateways_own_tools_can_be_called_too() {
 }
 
 #[tokio::test]
-async fn a_server_with_a_colon_in_its_name_is_found() {
+async fn server_name_may_contain_a_colon() {
     let rig = Rig::with(json!({ "a:b": fixture(), "x y": fixture() })).await;
     for name in ["a:b:echo", "x y:echo"] {
         assert_eq!(rig.call(name, json!({})).await.status, 200, "{name}");
@@ -78,7 +78,7 @@ async fn a_server_with_a_colon_in_its_name_is_found() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_not_found_and_the_nearest_is_named() {
+async fn unknown_tool_gets_a_suggestion() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     for (name, meant) in [
         ("a:ecko", "did you mean \"a:echo\"?"),
@@ -99,7 +99,7 @@ async fn an_unknown_tool_is_not_found_and_the_nearest_is_named() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_server_keeps_its_code_message_and_data() {
+async fn server_error_keeps_code_message_and_data() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     let answer = rig.call("a:refuse", json!({})).await;
     assert!(answer.problem(502).contains("I will not."));
@@ -114,7 +114,7 @@ async fn an_error_of_the_server_keeps_its_code_message_and_data() {
 }
 
 #[tokio::test]
-async fn each_way_to_get_no_answer_has_its_status() {
+async fn each_kind_of_failure_has_its_status() {
     let rig = Rig::configured(json!({
         "waitTimeoutMs": 100,
         "mcpServers": {
@@ -151,7 +151,7 @@ async fn each_way_to_get_no_answer_has_its_status() {
 }
 
 #[tokio::test]
-async fn a_server_with_too_much_to_do_is_busy() {
+async fn overloaded_server_is_busy() {
     let rig = Rig::with(json!({
         "a": { "command": program(), "args": ["mcp"], "maxInFlight": 1, "maxQueued": 1 },
     }))
@@ -177,7 +177,7 @@ async fn a_server_with_too_much_to_do_is_busy() {
             assert!(third.headers.contains("retry-after: 1\r\n"), "{third:?}");
         }
     }
-    // Those who hung up have made room.
+    // The callers that disconnected have made room.
     rig.until("/api/v1/servers/a", |server| {
         server["inFlight"] == 0 && server["queued"] == 0
     })
@@ -186,7 +186,7 @@ async fn a_server_with_too_much_to_do_is_busy() {
 }
 
 #[tokio::test]
-async fn calls_are_written_down_and_can_be_asked_for() {
+async fn calls_are_recorded_and_can_be_queried() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     rig.until("/readyz", |ready| ready["ready"] == true).await;
     assert_eq!(rig.call("a:echo", json!({ "k": 1 })).await.status, 200);
@@ -237,7 +237,7 @@ async fn calls_are_written_down_and_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn who_hangs_up_withdraws_the_call() {
+async fn caller_that_disconnects_withdraws_the_call() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     rig.until_known("a").await;
     let call = rig.call("a:hang", json!({}));

@@ -1,4 +1,4 @@
-//! The configuration over REST, and that no secret leaves by any way.
+//! The configuration over REST, and tests that no secret leaks.
 
 use serde_json::json;
 
@@ -67,7 +67,7 @@ async fn no_secret_is_shown_anywhere() {
 }
 
 #[tokio::test]
-async fn a_good_file_is_applied_and_a_bad_one_is_refused_and_reported() {
+async fn valid_file_is_applied_and_invalid_one_refused() {
     let rig = Rig::with(json!({ "a": { "command": "x", "enabled": false } })).await;
     let reload = || rig.ask("POST", "/api/v1/config/reload", None);
     let entry = r#"{"command": "x", "enabled": false}"#;
@@ -97,7 +97,7 @@ async fn a_good_file_is_applied_and_a_bad_one_is_refused_and_reported() {
     assert_eq!(problem["message"], "unknown key \"comand\"");
     assert_eq!(problem["hint"], "did you mean \"command\"?");
     assert!(!answer.body.contains("s3cret"), "{answer:?}");
-    // What was there stays, and everybody is told.
+    // The current configuration stays in effect, and the problem is reported.
     assert_eq!(rig.get("/api/v1/servers/b").await.status, 200);
     let shown = rig.get("/api/v1/config").await.json();
     assert!(shown["problem"].as_str().unwrap().contains("comand"));

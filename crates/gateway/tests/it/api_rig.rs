@@ -1,4 +1,4 @@
-//! A gateway of its own for each test, and a client that speaks as much HTTP as the tests need.
+//! A separate gateway for each test, and a client that speaks as much HTTP as the tests need.
 
 use std::{path::Path, sync::Arc};
 
@@ -19,13 +19,13 @@ pub(crate) use switchboard_test_support::PATIENCE;
 
 pub(crate) const TOKEN: &str = "t0ken";
 
-/// A running gateway with both its doors open.
+/// A running gateway that listens on TCP and on its socket.
 pub(crate) struct Rig {
     folder: TempDir,
     pub(crate) home: Arc<Home>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) port: u16,
-    /// The name and port of the console.
+    /// The host name and port of the console.
     pub(crate) console: String,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn fixture_as(mode: &str) -> Value {
 }
 
 impl Rig {
-    /// With these servers.
+    /// Starts a gateway with these servers.
     pub(crate) async fn with(servers: Value) -> Self {
         Self::configured(json!({ "mcpServers": servers })).await
     }
@@ -54,8 +54,8 @@ impl Rig {
         Self::prepared(config, |_| {}).await
     }
 
-    /// With something done to the home before the gateway starts. The memory is one of the servers only if
-    /// the configuration speaks of it.
+    /// Starts a gateway after `prepare` has changed its home. The memory is one of the servers only if the
+    /// configuration mentions it.
     pub(crate) async fn prepared(mut config: Value, prepare: impl FnOnce(&Home)) -> Self {
         if config.get("memory").is_none() {
             config["memory"] = json!({ "enabled": false });
@@ -68,7 +68,7 @@ impl Rig {
         Self::start(folder, Arc::new(home)).await
     }
 
-    /// Ends the gateway and starts another one in the same home, with something done to it in between.
+    /// Stops the gateway and starts another one in the same home, with `prepare` run in between.
     pub(crate) async fn restarted(self, prepare: impl FnOnce(&Home)) -> Self {
         timeout(PATIENCE, self.gateway.stop()).await.unwrap();
         let Self { folder, home, .. } = self;
@@ -118,14 +118,14 @@ impl Rig {
         self.post("/api/v1/tools/call", &body).await
     }
 
-    /// Asks over TCP, with the token.
+    /// Sends a request over TCP, with the token.
     pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<&str>) -> Answer {
         let token = format!("Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n");
         self.ask_with(method, path, &token, body.unwrap_or_default())
             .await
     }
 
-    /// Asks over TCP, with these headers.
+    /// Sends a request over TCP, with these headers.
     pub(crate) async fn ask_with(
         &self,
         method: &str,
@@ -140,7 +140,7 @@ impl Rig {
         answer
     }
 
-    /// Asks over the socket, which wants no token.
+    /// Sends a request over the socket, which requires no token.
     pub(crate) async fn ask_socket(&self, method: &str, path: &str) -> Answer {
         let mut stream = UnixStream::connect(self.home.socket()).await.unwrap();
         send(&mut stream, method, path, "", "").await;
@@ -149,7 +149,7 @@ impl Rig {
         answer
     }
 
-    /// Asks over the socket with a body; `None` if nobody serves it any more.
+    /// Sends a request over the socket with a body; `None` if the gateway no longer serves it.
     pub(crate) async fn try_ask_socket(
         &self,
         method: &str,
@@ -179,7 +179,7 @@ impl Rig {
         self.follow_with(path, "").await
     }
 
-    /// The same, with these headers too.
+    /// The same, with additional headers.
     pub(crate) async fn follow_with(&self, path: &str, headers: &str) -> Events {
         self.follow_as(TOKEN, path, headers).await
     }
@@ -203,7 +203,7 @@ impl Rig {
         }
     }
 
-    /// Asks until it is so.
+    /// Polls a path until its answer meets the condition.
     pub(crate) async fn until(&self, path: &str, so: impl Fn(&Value) -> bool) -> Value {
         until_async(path, async || Some(self.get(path).await.json()).filter(&so)).await
     }
@@ -214,7 +214,7 @@ impl Rig {
         self.until(&path, |server| server["tools"] == 5).await;
     }
 
-    /// Writes another configuration, and has it applied.
+    /// Writes another configuration, and applies it.
     pub(crate) async fn reconfigure(&self, config: &Value) {
         let mut config = config.clone();
         if config.get("memory").is_none() {
@@ -224,7 +224,7 @@ impl Rig {
         self.reload().await;
     }
 
-    /// Has the configuration file applied as it is.
+    /// Applies the configuration file as it is.
     pub(crate) async fn reload(&self) {
         let answer = self.ask("POST", "/api/v1/config/reload", None).await;
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -239,7 +239,7 @@ impl Rig {
         self.home.config_file()
     }
 
-    /// Ends the gateway and everything it started.
+    /// Stops the gateway and everything it started.
     pub(crate) async fn stop(self) {
         timeout(PATIENCE, self.gateway.stop()).await.unwrap();
     }
@@ -266,7 +266,7 @@ async fn send(
     let _ = stream.write_all(body.as_bytes()).await;
 }
 
-/// An answer, read to its end.
+/// A response, read to its end.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -281,7 +281,7 @@ impl Answer {
         let read = async {
             let (status, headers) = head(&mut reader).await;
             let mut body = Vec::new();
-            // A server that refuses what it has not read to its end breaks off after its answer.
+            // A server that refuses a request before its end disconnects after the response.
             let _ = reader.read_to_end(&mut body).await;
             Self {
                 status,
@@ -296,7 +296,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Checks that this is a problem with this status, and returns what it says.
+    /// Checks that this is a problem with this status, and returns its detail.
     #[track_caller]
     pub(crate) fn problem(&self, status: u16) -> String {
         assert_eq!(self.status, status, "{self:?}");
@@ -329,11 +329,10 @@ pub(crate) async fn head(reader: &mut (impl AsyncBufReadExt + Unpin)) -> (u16, S
 /// A stream of events.
 pub(crate) struct Events {
     reader: BufReader<TcpStream>,
-    /// These are events of the gateway, and not of MCP, a log or a call.
+    /// These are events of the gateway, not of MCP, a log or a call.
     is_described: bool,
 }
 
-/// One event.
 #[derive(Debug, Default)]
 pub(crate) struct Event {
     pub(crate) kind: String,
@@ -342,7 +341,7 @@ pub(crate) struct Event {
 }
 
 impl Events {
-    /// The next event, or `None` at the end.
+    /// The next event; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         timeout(PATIENCE, self.read()).await.unwrap()
     }
@@ -354,7 +353,7 @@ impl Events {
             if self.reader.read_line(&mut line).await.unwrap() == 0 {
                 return None;
             }
-            // Lines that frame the chunks of the body say nothing.
+            // Lines that frame the chunks of the body are skipped.
             let line = line.trim_end_matches(['\r', '\n']);
             match line.split_once(": ") {
                 Some(("event", kind)) => kind.clone_into(&mut event.kind),

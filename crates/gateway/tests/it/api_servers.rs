@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::api_rig::{Rig, fixture, fixture_as};
 
 #[tokio::test]
-async fn a_server_is_shown_with_what_it_says_of_itself() {
+async fn server_is_shown_with_its_own_description() {
     let rig = Rig::with(json!({ "a": fixture(), "b": { "command": "x", "enabled": false } })).await;
     rig.until_known("a").await;
     let list = rig.get("/api/v1/servers").await.json();
@@ -36,7 +36,7 @@ async fn a_server_is_shown_with_what_it_says_of_itself() {
 }
 
 #[tokio::test]
-async fn an_unknown_server_is_not_found_and_the_nearest_is_named() {
+async fn unknown_server_gets_a_suggestion() {
     let rig = Rig::with(json!({ "files": { "command": "x", "enabled": false } })).await;
     for (verb, path) in [
         ("GET", "/api/v1/servers/fils"),
@@ -59,7 +59,7 @@ async fn an_unknown_server_is_not_found_and_the_nearest_is_named() {
 }
 
 #[tokio::test]
-async fn hint_is_apart_from_any_detail() {
+async fn hint_is_separate_from_the_detail() {
     let rig = Rig::with(json!({ "files; x": { "command": "x", "enabled": false } })).await;
     let problem = rig.get("/api/v1/servers/fils;%20x").await.json();
     assert_eq!(problem["detail"], "there is no server \"fils; x\"");
@@ -78,9 +78,9 @@ async fn hint_is_apart_from_any_detail() {
     rig.stop().await;
 }
 
-/// The settings that a person decides with, and is not shown, are not the caller's to set.
+/// These settings stand for a decision of the user, who is not shown them, so a caller cannot set them.
 #[tokio::test]
-async fn server_added_over_http_decides_nothing_itself() {
+async fn server_added_over_http_cannot_approve_itself() {
     let rig = Rig::with(json!({})).await;
     let mut server = fixture();
     for (key, value) in [
@@ -102,7 +102,7 @@ async fn server_added_over_http_decides_nothing_itself() {
 }
 
 #[tokio::test]
-async fn a_server_is_added_switched_and_removed_in_the_file_too() {
+async fn changes_of_servers_are_written_to_the_file() {
     let rig = Rig::with(json!({})).await;
     let new = json!({ "name": "a b", "server": fixture() });
     let answer = rig.post("/api/v1/servers", &new).await;
@@ -114,7 +114,7 @@ async fn a_server_is_added_switched_and_removed_in_the_file_too() {
             .contains("location: /api/v1/servers/a%20b\r\n"),
         "{answer:?}"
     );
-    // A server that is added over TCP is not started before a person agrees, and its tools are not shown.
+    // A server added over TCP is not started before the user approves it, and its tools are not shown.
     let mut entry = fixture();
     entry["trust"] = "ask".into();
     entry["hold"] = true.into();
@@ -185,7 +185,7 @@ async fn a_server_is_added_switched_and_removed_in_the_file_too() {
 }
 
 #[tokio::test]
-async fn an_entry_that_is_wrong_is_not_added() {
+async fn invalid_entry_is_not_added() {
     let rig = Rig::with(json!({})).await;
     let before = std::fs::read_to_string(rig.config_file()).unwrap();
     for (new, said) in [
@@ -205,7 +205,7 @@ async fn an_entry_that_is_wrong_is_not_added() {
 }
 
 #[tokio::test]
-async fn changes_at_the_same_time_do_not_undo_each_other() {
+async fn concurrent_changes_do_not_undo_each_other() {
     let rig = Rig::with(json!({})).await;
     let off = json!({ "command": "x", "enabled": false });
     let add = |name: &str| {
@@ -221,14 +221,14 @@ async fn changes_at_the_same_time_do_not_undo_each_other() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_broken_is_not_changed() {
+async fn broken_file_is_not_changed() {
     let rig = Rig::with(json!({ "a": { "command": "x", "enabled": false } })).await;
     std::fs::write(rig.config_file(), "{\"mcpServers\": }").unwrap();
     let new = json!({ "name": "b", "server": fixture() });
     let answer = rig.post("/api/v1/servers", &new).await;
     assert!(answer.problem(409).contains("mended"));
     assert_eq!(answer.json()["problems"][0]["line"], 1);
-    // It is JSON, but no configuration.
+    // It is JSON, but not a configuration.
     std::fs::write(rig.config_file(), "{\"mcpServers\": {}, \"lisen\": \"x\"}").unwrap();
     let answer = rig.post("/api/v1/servers", &new).await;
     assert!(answer.problem(409).contains("did you mean \"listen\"?"));
@@ -241,7 +241,7 @@ async fn a_file_that_is_broken_is_not_changed() {
 }
 
 #[tokio::test]
-async fn a_restart_forgets_failures_and_starts_anew() {
+async fn restart_clears_failures_and_starts_the_server() {
     let rig = Rig::with(json!({ "a": fixture(), "broken": fixture_as("broken") })).await;
     rig.until_known("a").await;
     let since = rig.get("/api/v1/servers/a").await.json()["since"].clone();

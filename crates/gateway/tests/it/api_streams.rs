@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::api_rig::{Rig, fixture};
 
 #[tokio::test]
-async fn events_are_told_as_they_happen_until_the_gateway_stops() {
+async fn events_are_streamed_until_the_gateway_stops() {
     let rig = Rig::with(json!({})).await;
     let mut all = rig.follow("/api/v1/events").await;
     let mut states = rig.follow("/api/v1/events?kind=server.state").await;
@@ -48,10 +48,10 @@ async fn events_are_told_as_they_happen_until_the_gateway_stops() {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_too_slow_is_told_what_it_missed() {
+async fn a_reader_that_is_too_slow_is_notified() {
     let rig = Rig::with(json!({})).await;
     let mut events = rig.follow("/api/v1/events").await;
-    // More than fits into every buffer on the way to a reader that does not read.
+    // More than fits into all buffers on the way to a reader that does not read.
     let problem = "x".repeat(10_000);
     for _ in 0..6_000 {
         rig.gateway.refuse_config(&problem);
@@ -70,7 +70,7 @@ async fn a_reader_that_is_too_slow_is_told_what_it_missed() {
 }
 
 #[tokio::test]
-async fn the_last_lines_of_a_log_are_shown() {
+async fn last_lines_of_a_log_are_shown() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     for k in 0..3 {
         assert_eq!(rig.call("a:log", json!({ "k": k })).await.status, 200);
@@ -103,7 +103,7 @@ async fn the_last_lines_of_a_log_are_shown() {
 }
 
 #[tokio::test]
-async fn a_server_that_wrote_nothing_has_an_empty_log() {
+async fn silent_server_has_an_empty_log() {
     let rig = Rig::with(json!({ "a": { "command": "x", "enabled": false } })).await;
     let list = rig.get("/api/v1/servers/a/logs").await.json();
     assert_eq!(list, json!({ "lines": [] }));
@@ -111,7 +111,7 @@ async fn a_server_that_wrote_nothing_has_an_empty_log() {
 }
 
 #[tokio::test]
-async fn a_log_is_followed_also_when_it_is_put_aside() {
+async fn log_is_followed_across_rotation() {
     let rig = Rig::with(json!({ "a": { "command": "x", "enabled": false } })).await;
     let log = rig.home.log_of("a");
     fs::create_dir_all(log.parent().unwrap()).unwrap();
@@ -125,14 +125,15 @@ async fn a_log_is_followed_also_when_it_is_put_aside() {
     };
     assert_eq!(next().await, "two");
     assert_eq!(next().await, "three");
-    // Added to, as logs are: a file that is written anew is empty for a moment, and so another one.
+    // The line is appended, as in real logs: a rewritten file is empty for a moment, and counts as another
+    // one.
     let mut added = fs::OpenOptions::new().append(true).open(&log).unwrap();
     added.write_all(b"four\n").unwrap();
     assert_eq!(next().await, "four");
     fs::rename(&log, format!("{}.1", log.display())).unwrap();
     fs::write(&log, "five\n").unwrap();
     assert_eq!(next().await, "five");
-    // A stream about a server that is gone ends.
+    // A stream about a server that was removed ends.
     let answer = rig.ask("DELETE", "/api/v1/servers/a", None).await;
     assert_eq!(answer.status, 204);
     assert!(lines.next().await.is_none());

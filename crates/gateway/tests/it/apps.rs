@@ -13,13 +13,13 @@ use crate::{
 const PAGE: &str = "ui://clock/app.html";
 const EXPOSED: &str = "ui://apps/ui://clock/app.html";
 
-/// What a client says that shows apps.
+/// The capabilities of a client that shows apps.
 fn shows_apps() -> Value {
     let page = json!({ "mimeTypes": ["text/html;profile=mcp-app"] });
     json!({ "extensions": { "io.modelcontextprotocol/ui": page } })
 }
 
-/// A server like those that are built on `@modelcontextprotocol/ext-apps`.
+/// A server like those built with `@modelcontextprotocol/ext-apps`.
 fn clock() -> Stage {
     let mut shown = tool("get_time", "Shows the hour of the day on a clock.");
     shown["_meta"] = json!({ "ui": { "resourceUri": PAGE }, "ui/resourceUri": PAGE });
@@ -37,7 +37,7 @@ fn clock() -> Stage {
 }
 
 #[tokio::test]
-async fn page_of_a_tool_can_be_read_in_merged_views() {
+async fn merged_views_can_read_pages_of_tools() {
     let stage = clock();
     let rig = Rig::with(json!({ "apps": stage.entry() })).await;
     rig.until_tools("apps", 3).await;
@@ -64,7 +64,7 @@ async fn page_of_a_tool_can_be_read_in_merged_views() {
     }
     let asked = stage.until_asked("resources/read").await;
     assert!(asked.contains(PAGE) && !asked.contains(EXPOSED), "{asked}");
-    // At its own address everything is as it is.
+    // At its own address everything is verbatim.
     let mut own = Pipe::open_able(&rig, server("apps"), LEGACY, shows_apps()).await;
     let tools = own.result("tools/list", json!({})).await;
     assert_eq!(tools["tools"][0]["_meta"]["ui"]["resourceUri"], PAGE);
@@ -72,7 +72,7 @@ async fn page_of_a_tool_can_be_read_in_merged_views() {
 }
 
 #[tokio::test]
-async fn pins_are_of_what_the_server_sent() {
+async fn pins_use_the_definitions_as_sent() {
     let stage = clock();
     let rig = Rig::with(json!({ "apps": stage.entry() })).await;
     rig.until_tools("apps", 3).await;
@@ -86,7 +86,7 @@ async fn pins_are_of_what_the_server_sent() {
 }
 
 #[tokio::test]
-async fn tools_for_apps_alone_stay_out_of_search() {
+async fn tools_for_apps_only_stay_out_of_search() {
     let stage = clock();
     let rig = Rig::with(json!({ "apps": stage.entry() })).await;
     rig.until_tools("apps", 3).await;
@@ -105,13 +105,13 @@ async fn tools_for_apps_alone_stay_out_of_search() {
 }
 
 #[tokio::test]
-async fn clients_without_apps_are_not_shown_their_tools() {
+async fn app_tools_are_hidden_from_other_clients() {
     let stage = clock();
     let rig = Rig::with(json!({ "apps": stage.entry() })).await;
     rig.until_tools("apps", 3).await;
     for revision in [LEGACY, MODERN] {
         for (view, name) in [(direct(), "apps__refresh"), (server("apps"), "refresh")] {
-            // The server alone is shown as it is.
+            // The server's own view shows everything as it is.
             let is_alone = name == "refresh";
             for (capabilities, is_shown) in [(shows_apps(), true), (json!({}), is_alone)] {
                 let mut pipe = Pipe::open_able(&rig, view.clone(), revision, capabilities).await;
@@ -128,7 +128,7 @@ async fn clients_without_apps_are_not_shown_their_tools() {
 }
 
 #[tokio::test]
-async fn app_calls_the_tools_of_its_server_by_their_own_names() {
+async fn app_calls_tools_by_unprefixed_names() {
     let stage = clock();
     let other = Stage::new(&[tool("refresh", "Another."), tool("lone", "Lonely.")]);
     let rig = Rig::with(json!({ "apps": stage.entry(), "other": other.entry() })).await;
@@ -141,7 +141,7 @@ async fn app_calls_the_tools_of_its_server_by_their_own_names() {
                 let called = pipe.call(name, json!({})).await;
                 assert_eq!(text_of(&called), format!("{name} was called"));
             }
-            // One that is for models alone, and one of a server without apps.
+            // A tool for models alone, and one of a server without apps.
             for name in ["speak", "lone"] {
                 let refused = pipe.ask("tools/call", json!({ "name": name })).await.json;
                 assert_eq!(refused["error"]["code"], -32602, "{name}: {refused}");
@@ -159,7 +159,7 @@ async fn app_calls_the_tools_of_its_server_by_their_own_names() {
 }
 
 #[tokio::test]
-async fn own_name_reaches_nobody_where_it_could_be_of_two_servers() {
+async fn ambiguous_unprefixed_name_reaches_no_server() {
     let (one, two) = (clock(), clock());
     two.set_tools(&[{
         let mut shown = tool("get_date", "Shows the date.");
@@ -179,7 +179,7 @@ async fn own_name_reaches_nobody_where_it_could_be_of_two_servers() {
 }
 
 #[tokio::test]
-async fn rules_for_the_full_name_hold_for_the_own_name() {
+async fn rules_apply_to_unprefixed_names_too() {
     let stage = clock();
     let rig = Rig::configured(json!({
         "mcpServers": { "apps": stage.entry() },

@@ -1,4 +1,4 @@
-//! Memory that one client or one server can take: bounded in bytes.
+//! Limits in bytes for the memory that one client or server can take.
 
 use std::{
     collections::BTreeSet,
@@ -64,16 +64,16 @@ async fn long_log_message_is_dropped_for_sessions() {
     rig.stop().await;
 }
 
-/// Sessions that are left open watch on for an hour.
+/// Subscriptions of abandoned sessions last for an hour.
 #[tokio::test]
-async fn strangers_leave_room_to_watch_resources() {
+async fn clients_without_token_leave_room_for_subscriptions() {
     let stage = Stage::new(&[tool("t", "Does.")]);
     stage.set_answer("resources/subscribe", r#""result":{}"#);
     let entry = stage.entry_with(&json!({ "trust": "always" }));
     let config = json!({ "mcpServers": { "s": entry }, "auth": { "mcp": "none" } });
     let rig = Rig::configured(config).await;
     rig.until_tools("s", 1).await;
-    // All the same, so that the server is asked once.
+    // All the same URI, so that the server receives one request.
     let uri = json!({ "uri": format!("stage://{}", "a".repeat(MIB - 100)) });
     let mut refused = None;
     for _ in 0..8 {
@@ -88,9 +88,9 @@ async fn strangers_leave_room_to_watch_resources() {
     rig.stop().await;
 }
 
-/// Clients that are asked something and do not come back leave their calls waiting.
+/// Clients that are asked something and do not come back leave suspended calls.
 #[tokio::test]
-async fn strangers_leave_room_for_calls_that_wait() {
+async fn clients_without_token_leave_room_for_suspended_calls() {
     let stage = Stage::new(&[tool("fail", "Fails.")]);
     let config = json!({ "mcpServers": { "s": stage.entry() }, "auth": { "mcp": "none" } });
     let rig = Rig::configured(config).await;
@@ -147,7 +147,7 @@ async fn elicitation_complete_goes_to_the_asked_session() {
     rig.stop().await;
 }
 
-/// Only the server that wants an address opened says when that has been done.
+/// Only the server that requested the opening of an address may report its completion.
 #[tokio::test]
 async fn elicitation_complete_of_another_server_is_dropped() {
     let (asking, other) = (
@@ -175,7 +175,7 @@ async fn elicitation_complete_of_another_server_is_dropped() {
     let message = json!({ "level": "error", "data": "after" });
     other.tell_with("notifications/message", message).await;
     client.until_told("notifications/message").await;
-    // Readers differ in which of two they take.
+    // Parsers differ in which of two members they use.
     let twice = json!({ "elicitationId": "e1", "ElicitationId": "e2", "by": "twice" });
     asking.tell_with(complete, twice).await;
     asking.tell_with(complete, said("asking")).await;
@@ -193,7 +193,7 @@ async fn send_batch(rig: &Rig, session: &str, batch: &[Value]) -> crate::api_rig
 }
 
 #[tokio::test]
-async fn batch_over_http_has_a_most_messages() {
+async fn batch_over_http_is_limited_in_messages() {
     let rig = Rig::with(json!({})).await;
     let web = Web::open(&rig, "/mcp", "2025-03-26").await;
     let session = web.session.as_deref().unwrap();
@@ -208,7 +208,7 @@ async fn batch_over_http_has_a_most_messages() {
 }
 
 #[tokio::test]
-async fn batch_answers_have_a_most_bytes() {
+async fn batch_responses_are_limited_in_bytes() {
     let stage = Stage::new(&[tool("t", "Does.")]);
     stage.set_result("t", &long_result(MIB));
     let rig = staged(&stage).await;
@@ -259,7 +259,7 @@ async fn unread_pipe_is_read_no_further() {
         let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
         format!("{call}\n")
     };
-    // The answer is longer than what may wait to be written, and its beginning shows that it does.
+    // The response exceeds the write buffer, and its beginning shows that the gateway has started to write.
     writer.write_all(call(0, "").as_bytes()).await.unwrap();
     let beginning = timeout(PATIENCE, lines.fill_buf()).await.unwrap().unwrap();
     assert!(!beginning.is_empty());
@@ -274,7 +274,7 @@ async fn unread_pipe_is_read_no_further() {
         }
         writer
     });
-    // Until nothing is taken any more.
+    // Until the gateway takes no more input.
     let mut before = usize::MAX;
     let settling = async {
         while before != sent.load(Relaxed) || before == 0 {
@@ -302,7 +302,7 @@ async fn unread_pipe_is_read_no_further() {
 }
 
 #[tokio::test]
-async fn long_introduction_is_refused() {
+async fn oversized_capabilities_are_refused() {
     let stage = Stage::new(&[tool("t", "Does.")]);
     let rig = staged(&stage).await;
     let long = json!({ "experimental": { "x": "y".repeat(70 * 1024) } });
@@ -332,7 +332,7 @@ async fn long_introduction_is_refused() {
 
 /// A header with many parts has many secrets.
 #[tokio::test]
-async fn secrets_of_one_server_displace_none_of_another() {
+async fn secrets_of_one_server_evict_no_others() {
     let stage = Stage::new(&[tool("t", "Does something.")]);
     let token = "token-of-the-first-8Kd2";
     let first = stage.entry_with(&json!({ "env": { "API_TOKEN": token } }));

@@ -1,4 +1,4 @@
-//! The console's door: its files, links that open once, and sessions.
+//! Access to the console: its files, one-time links, and sessions.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::api_rig::{Answer, Rig, TOKEN};
 const SIGN_IN: &str = "/api/v1/console/sign-in";
 const JSON: &str = "Content-Type: application/json\r\n";
 
-/// A fresh key, out of its link.
+/// A fresh key, taken from its link.
 async fn key(rig: &Rig) -> String {
     let answer = rig.ask("POST", "/api/v1/console/link", None).await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -17,7 +17,7 @@ async fn key(rig: &Rig) -> String {
     key.to_owned()
 }
 
-/// These headers, and the address of the console if they name none.
+/// These headers, with the console's host if they name none.
 fn to_console(rig: &Rig, headers: &str) -> String {
     if headers.contains("Host: ") {
         return headers.to_owned();
@@ -37,7 +37,7 @@ async fn session(rig: &Rig) -> String {
     answer.json()["token"].as_str().unwrap().to_owned()
 }
 
-/// Asks with a session, and further headers.
+/// Sends a request with a session and additional headers.
 async fn ask(rig: &Rig, method: &str, path: &str, session: &str, headers: &str) -> Answer {
     let headers = to_console(rig, headers);
     let headers = format!("Authorization: Bearer {session}\r\n{headers}");
@@ -45,7 +45,7 @@ async fn ask(rig: &Rig, method: &str, path: &str, session: &str, headers: &str) 
 }
 
 #[tokio::test]
-async fn a_link_opens_once() {
+async fn link_opens_once() {
     let rig = Rig::with(json!({})).await;
     let key = key(&rig).await;
     let answer = sign_in(&rig, JSON, &key).await;
@@ -64,7 +64,7 @@ async fn a_link_opens_once() {
 }
 
 #[tokio::test]
-async fn a_link_comes_over_the_socket_too_and_not_to_strangers() {
+async fn link_requires_the_socket_or_the_token() {
     let rig = Rig::with(json!({})).await;
     let answer = rig.ask_socket("POST", "/api/v1/console/link").await;
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -74,7 +74,7 @@ async fn a_link_comes_over_the_socket_too_and_not_to_strangers() {
 }
 
 #[tokio::test]
-async fn wrong_keys_open_nothing_and_lock_nobody_out() {
+async fn wrong_keys_open_nothing_and_cause_no_lockout() {
     let rig = Rig::with(json!({})).await;
     let good = key(&rig).await;
     let short = &good[..31];
@@ -96,11 +96,11 @@ async fn wrong_keys_open_nothing_and_lock_nobody_out() {
 }
 
 #[tokio::test]
-async fn what_a_foreign_page_can_send_gets_nothing() {
+async fn requests_from_foreign_pages_are_refused() {
     let rig = Rig::with(json!({})).await;
     let key = key(&rig).await;
     let host = rig.console.clone();
-    // A page of another port may say that it is JSON; the browser says where it comes from.
+    // A page from another port may claim to be JSON, but the browser adds its origin.
     for origin in [
         "http://localhost:3000",
         "http://127.0.0.1:3000",
@@ -113,7 +113,7 @@ async fn what_a_foreign_page_can_send_gets_nothing() {
         let headers = format!("{JSON}Host: {host}\r\nOrigin: {origin}\r\n");
         sign_in(&rig, &headers, &key).await.problem(403);
     }
-    // A form needs nobody's leave to be sent.
+    // Browsers send forms across origins without a preflight request.
     for kind in [
         "application/x-www-form-urlencoded",
         "text/plain",
@@ -127,14 +127,14 @@ async fn what_a_foreign_page_can_send_gets_nothing() {
     sign_in(&rig, &format!("{JSON}Host: example.com\r\n"), &key)
         .await
         .problem(403);
-    // Nothing of that has used it up.
+    // None of these attempts has used up the key.
     let own = format!("{JSON}Host: {host}\r\nOrigin: http://{host}\r\n");
     assert_eq!(sign_in(&rig, &own, &key).await.status, 200);
     rig.stop().await;
 }
 
 #[tokio::test]
-async fn key_and_session_are_good_at_the_name_of_the_run_only() {
+async fn key_and_session_require_the_current_name() {
     let rig = Rig::with(json!({})).await;
     let (session, key) = (session(&rig).await, key(&rig).await);
     let (id, _) = session.split_once('.').unwrap();
@@ -163,7 +163,7 @@ async fn key_and_session_are_good_at_the_name_of_the_run_only() {
         }
     }
     assert_eq!(sign_in(&rig, JSON, &key).await.status, 200);
-    // The token is good under every name of this machine.
+    // The token is valid under every name of this machine.
     for host in [format!("127.0.0.1:{port}"), rig.console.clone()] {
         let headers = format!("Host: {host}\r\n");
         let answer = ask(&rig, "GET", "/api/v1/status", TOKEN, &headers).await;
@@ -173,7 +173,7 @@ async fn key_and_session_are_good_at_the_name_of_the_run_only() {
 }
 
 #[tokio::test]
-async fn console_has_another_name_in_the_next_run() {
+async fn console_has_a_new_name_in_each_run() {
     let rig = Rig::with(json!({})).await;
     let before = rig.console.clone();
     let rig = rig.restarted(|_| {}).await;
@@ -186,7 +186,7 @@ async fn console_has_another_name_in_the_next_run() {
 }
 
 #[tokio::test]
-async fn a_session_is_for_the_page_of_this_very_port() {
+async fn session_is_bound_to_the_port() {
     let rig = Rig::with(json!({})).await;
     let session = session(&rig).await;
     let host = rig.console.clone();
@@ -197,7 +197,7 @@ async fn a_session_is_for_the_page_of_this_very_port() {
     let other = format!("Host: {host}\r\nOrigin: http://localhost:3000\r\n");
     let detail = ask(&rig, "GET", path, &session, &other).await.problem(403);
     assert!(detail.contains("own page"), "{detail}");
-    // With the token it is as it was: a program on this machine that serves a page may have it.
+    // The token still works: a program on this machine that serves a page may have it.
     let answer = ask(&rig, "GET", path, TOKEN, &other).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let asking = format!("{other}Access-Control-Request-Method: POST\r\n");
@@ -208,7 +208,7 @@ async fn a_session_is_for_the_page_of_this_very_port() {
 }
 
 #[tokio::test]
-async fn a_session_does_not_open_mcp() {
+async fn session_does_not_open_mcp() {
     let rig = Rig::with(json!({})).await;
     let session = session(&rig).await;
     for path in ["/mcp", "/mcp/direct", "/mcp/s/a", "/sse", "/sse/messages/x"] {
@@ -234,7 +234,7 @@ async fn session_ends_with_the_gateway() {
 }
 
 #[tokio::test]
-async fn session_ends_when_it_is_signed_out() {
+async fn session_ends_on_sign_out() {
     let rig = Rig::with(json!({})).await;
     let (one, two, three) = (
         session(&rig).await,
@@ -293,7 +293,7 @@ async fn signing_all_out_ends_links_too() {
     let link = ask(&rig, "POST", "/api/v1/console/link", &thief, "").await;
     let link = link.json()["url"].as_str().unwrap().to_owned();
     let (_, theirs) = link.split_once("/#sign-in=").unwrap();
-    // A session takes only the links along that it asked for.
+    // Signing out revokes only the links that this session created.
     ask(&rig, "POST", "/api/v1/console/sign-out", &thief, "").await;
     sign_in(&rig, JSON, theirs).await.problem(401);
     assert_eq!(sign_in(&rig, JSON, &owners).await.status, 200);
@@ -323,7 +323,7 @@ async fn gateway_proves_a_session_to_its_page() {
 }
 
 #[tokio::test]
-async fn the_page_is_open_and_can_be_asked_for_again() {
+async fn page_needs_no_token_and_can_be_revalidated() {
     let rig = Rig::with(json!({})).await;
     let page = rig.ask_with("GET", "/", "", "").await;
     assert_eq!(page.status, 200, "{page:?}");
@@ -364,7 +364,7 @@ async fn the_page_is_open_and_can_be_asked_for_again() {
 }
 
 #[tokio::test]
-async fn nothing_but_the_page_is_where_the_page_is() {
+async fn console_paths_serve_only_the_page() {
     let rig = Rig::with(json!({})).await;
     for path in [
         "/console/",

@@ -1,4 +1,4 @@
-//! Servers in containers, with an engine that writes down what it is told and runs a fixture instead.
+//! Servers in containers, with a fake engine that records its arguments and runs a fixture instead.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::api_rig::{Rig, program};
 
 #[tokio::test]
-async fn a_container_has_the_network_that_is_asked_for_and_none_unasked() {
+async fn container_has_only_the_requested_network() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, told) = (folder.path().join("engine"), folder.path().join("told"));
     let program = program();

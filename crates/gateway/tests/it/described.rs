@@ -1,6 +1,6 @@
-//! Answers and events compared with the description of the interface, field by field: what it does not name fails.
+//! Responses and events compared with the OpenAPI description, field by field: an undescribed field fails.
 //!
-//! The rig compares every answer and every event of every test.
+//! The rig compares every response and every event of every test.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::{
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(switchboard_rest::OPENAPI).unwrap());
 
-/// Compares an answer with its description. Addresses that are not described have none.
+/// Compares a response with its description. Undescribed addresses are skipped.
 #[track_caller]
 pub(crate) fn check_answer(method: &str, path: &str, answer: &Answer) {
     let Some((_, item)) = item(path) else {
@@ -84,7 +84,8 @@ fn check_as(name: &str, text: &str) {
     }
 }
 
-/// The path of the description that an address is for, as it stands there before any with a variable part.
+/// The path in the description that matches an address. An exact match takes precedence over one with
+/// variable parts.
 fn item(address: &str) -> Option<(&'static str, &'static Value)> {
     let address = address.split('?').next().unwrap_or_default();
     let paths = DOCUMENT["paths"].as_object().unwrap();
@@ -170,7 +171,7 @@ fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
 }
 
 #[tokio::test]
-async fn every_route_that_is_read_answers_as_described() {
+async fn every_get_route_answers_as_described() {
     let mut held = fixture();
     held["trust"] = "ask".into();
     let rig = Rig::configured(json!({
@@ -210,7 +211,7 @@ async fn every_route_that_is_read_answers_as_described() {
             "/api/v1/trust/{name}" => format!("?tool={tool}"),
             _ => String::new(),
         };
-        // Events never end; those of all other tests are compared.
+        // The stream of events never ends; other tests compare its events.
         if item.get("get").is_none() || path == "/api/v1/events" {
             continue;
         }
@@ -230,7 +231,7 @@ async fn every_route_that_is_read_answers_as_described() {
 }
 
 #[test]
-fn field_that_is_not_described_fails() {
+fn undescribed_field_fails() {
     let server = json!({ "$ref": "#/components/schemas/FailedList" });
     let fits = |value: Value| check(&server, &value, "");
     assert_eq!(fits(json!({ "list": "tools/list", "reason": "x" })), Ok(()));

@@ -1,4 +1,4 @@
-//! Servers of both eras: each client is spoken for in its own.
+//! Servers of both eras: each client is served in its own.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn stage() -> Stage {
     ])
 }
 
-/// A gateway with this server, which is up in the newer era: nobody has called yet.
+/// A gateway with this server, which runs in the newer era and has not been called.
 async fn rig(entry: Value) -> Rig {
     rig_with(json!({ "mcpServers": { "s": entry } })).await
 }
@@ -29,7 +29,7 @@ async fn rig_with(config: Value) -> Rig {
     rig
 }
 
-/// A gateway with this server, which is known and does not run: it is stopped whenever nobody uses it.
+/// A gateway with this server, which has been listed and does not run: it is stopped whenever it is idle.
 async fn idle_rig(mut entry: Value) -> Rig {
     entry["start"] = json!("lazy");
     entry["idleStopSeconds"] = json!(1);
@@ -45,13 +45,13 @@ async fn until_idle(rig: &Rig) {
 
 const CHANGED: &str = "notifications/tools/list_changed";
 
-/// The first process, which is of the newer era, offers these tools from now on and says so.
+/// Makes the first process, which is of the newer era, offer these tools and announce the change.
 async fn change_first(stage: &Stage, tools: &[Value]) {
     stage.set_tools(tools);
     stage.tell_in("newer", CHANGED, json!({})).await;
 }
 
-/// The same of the second process.
+/// The same for the second process.
 async fn change_second(stage: &Stage, tools: &[Value]) {
     stage.set("older.tools.json", &Value::from(tools).to_string());
     stage.tell_in("older", CHANGED, json!({})).await;
@@ -69,7 +69,7 @@ async fn client_is_asked_in_its_own_era() {
     let mut older = Pipe::open(&rig, server("s")).await;
     let result = older.call("elicit", json!({})).await;
     assert!(text_of(&result).contains("Ada"), "{result}");
-    // The other one gets what such a server says in its era.
+    // The other client gets the response that such a server gives in its era.
     let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
     let refused = newer.refusal("elicit", json!({})).await;
     assert_eq!(refused, "not in 2026-07-28");
@@ -95,14 +95,14 @@ async fn first_call_opens_its_own_era() {
     let result = older.call("elicit", json!({})).await;
     assert!(text_of(&result).contains("Ada"), "{result}");
     assert_eq!(stage.asked_in("newer").len(), before);
-    // A client of the other era brings the other process.
+    // A client of the other era causes the start of the other process.
     let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
     newer.call("echo", json!({})).await;
     assert_eq!(calls_in(&stage, "newer"), 1);
 }
 
 #[tokio::test]
-async fn client_that_cannot_be_asked_brings_no_second_process() {
+async fn mute_client_starts_no_second_process() {
     let stage = stage();
     let approvals = json!({ "route": "client" });
     let servers = json!({ "s": stage.entry_of_both() });
@@ -116,7 +116,7 @@ async fn client_that_cannot_be_asked_brings_no_second_process() {
         (0, 2)
     );
     assert!(!stage.is_up_in("older"));
-    // One that can be asked brings it, for itself alone.
+    // A client that can be asked causes its start, for itself alone.
     let mut able = Pipe::open(&rig, server("s")).await;
     able.call("elicit", json!({})).await;
     older.call("echo", json!({})).await;
@@ -127,7 +127,7 @@ async fn client_that_cannot_be_asked_brings_no_second_process() {
 }
 
 #[tokio::test]
-async fn server_of_one_era_is_tried_once_and_translated() {
+async fn single_era_server_is_tried_once_and_translated() {
     let stage = stage();
     let rig = rig(stage.modern_entry()).await;
     let mut older = Pipe::open(&rig, server("s")).await;
@@ -141,7 +141,7 @@ async fn server_of_one_era_is_tried_once_and_translated() {
 }
 
 #[tokio::test]
-async fn refused_era_is_not_tried_in_the_next_life() {
+async fn refused_era_is_remembered_across_restarts() {
     let stage = stage();
     let rig = idle_rig(stage.modern_entry()).await;
     let mut older = Pipe::open(&rig, server("s")).await;
@@ -154,7 +154,7 @@ async fn refused_era_is_not_tried_in_the_next_life() {
         let asked = asked.iter();
         asked.filter(|line| line.starts_with(method)).count()
     };
-    // The first call asks in its own era; one start is for the lists.
+    // The first call uses its own era; one start is for the lists.
     assert_eq!(
         (count("initialize "), count("server/discover ")),
         (1, 4),
@@ -163,7 +163,7 @@ async fn refused_era_is_not_tried_in_the_next_life() {
 }
 
 #[tokio::test]
-async fn server_that_leaves_when_it_is_initialised_serves_older_clients() {
+async fn server_that_exits_on_initialize_serves_older_clients() {
     let stage = stage();
     stage.set("older.leaves", "");
     let rig = idle_rig(stage.entry_of_both()).await;
@@ -175,7 +175,7 @@ async fn server_that_leaves_when_it_is_initialised_serves_older_clients() {
 }
 
 #[tokio::test]
-async fn tools_of_the_second_process_alone_are_listed_besides() {
+async fn additional_tools_of_second_process_are_listed() {
     let stage = stage();
     let rig = rig(stage.entry_of_both()).await;
     let other = [tool("elicit", "Asks."), tool("extra", "Says.")];
@@ -183,14 +183,14 @@ async fn tools_of_the_second_process_alone_are_listed_besides() {
     let mut older = Pipe::open(&rig, server("s")).await;
     older.call("elicit", json!({})).await;
     rig.until_tools("s", 4).await;
-    // Who is shown them can call them.
+    // A client that sees the tools can call them.
     let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;
     newer.call("extra", json!({})).await;
     assert_eq!(
         (calls_in(&stage, "older"), calls_in(&stage, "newer")),
         (2, 0)
     );
-    // The first process does not have them, whatever becomes of the second.
+    // The first process does not have them, regardless of the second.
     stage.set("older.tools.json", "7");
     stage.tell_in("older", CHANGED, json!({})).await;
     until("it is refused", async || {
@@ -202,7 +202,7 @@ async fn tools_of_the_second_process_alone_are_listed_besides() {
 }
 
 #[tokio::test]
-async fn what_the_second_process_defines_otherwise_is_called_on_the_first() {
+async fn differing_tool_is_called_on_the_first_process() {
     let stage = Stage::new(&[
         tool("elicit", "Asks."),
         tool("echo", "Says."),
@@ -219,7 +219,7 @@ async fn what_the_second_process_defines_otherwise_is_called_on_the_first() {
         (calls_in(&stage, "older"), calls_in(&stage, "newer")),
         (0, 2)
     );
-    // The order of members makes no other definition.
+    // The order of members does not make a different definition.
     older.call("elicit", json!({})).await;
     assert_eq!(calls_in(&stage, "older"), 1);
     let held = rig.trust("s").await;
@@ -227,7 +227,7 @@ async fn what_the_second_process_defines_otherwise_is_called_on_the_first() {
 }
 
 #[tokio::test]
-async fn list_of_the_second_process_lifts_no_hold() {
+async fn list_of_second_process_lifts_no_hold() {
     let stage = stage();
     let rig = rig(stage.entry_of_both()).await;
     let approved = [tool("elicit", "Asks."), tool("echo", "Says.")];
@@ -244,7 +244,7 @@ async fn list_of_the_second_process_lifts_no_hold() {
 }
 
 #[tokio::test]
-async fn new_tool_of_the_second_process_is_judged_and_stays_listed() {
+async fn new_tool_of_second_process_is_checked() {
     let stage = stage();
     let mut entry = stage.entry_of_both();
     entry["trust"] = json!("ask");
@@ -259,13 +259,13 @@ async fn new_tool_of_the_second_process_is_judged_and_stays_listed() {
     let refused = older.refusal("extra", json!({})).await;
     assert!(refused.contains("approve"), "{refused}");
     rig.until_held("s", "extra").await;
-    // It does not vanish when the first process lists again.
+    // It does not vanish when the first process is listed again.
     change_first(&stage, &[tool("elicit", "Asks.")]).await;
     rig.until_tools("s", 1).await;
     rig.until_held("s", "extra").await;
     rig.post("/api/v1/trust/s/approve", &json!({})).await;
     older.call("extra", json!({})).await;
-    // It changes, and goes, with the process that has it.
+    // It changes and vanishes with its process.
     let other = [tool("elicit", "Asks."), tool("extra", "Says more.")];
     change_second(&stage, &other).await;
     let held = rig.until_held("s", "extra").await;
@@ -278,7 +278,7 @@ async fn new_tool_of_the_second_process_is_judged_and_stays_listed() {
 }
 
 #[tokio::test]
-async fn list_of_the_second_process_that_fails_leaves_calls_to_the_first() {
+async fn calls_use_first_process_if_second_fails() {
     let stage = stage();
     let rig = rig(stage.entry_of_both()).await;
     stage.set("older.tools.json", "7");
@@ -291,7 +291,7 @@ async fn list_of_the_second_process_that_fails_leaves_calls_to_the_first() {
 }
 
 #[tokio::test]
-async fn second_process_tells_of_watched_resources() {
+async fn second_process_reports_subscribed_resources() {
     let stage = stage();
     stage.set_resources(&json!([{ "uri": "file:///a", "name": "a" }]));
     let rig = rig(stage.entry_of_both()).await;
@@ -324,7 +324,7 @@ async fn second_process_ends_with_the_server() {
 }
 
 #[tokio::test]
-async fn second_process_that_dies_is_started_again() {
+async fn second_process_is_restarted_after_a_crash() {
     let stage = stage();
     let rig = rig(stage.entry_of_both()).await;
     let mut older = Pipe::open(&rig, server("s")).await;
@@ -336,7 +336,7 @@ async fn second_process_that_dies_is_started_again() {
 }
 
 #[tokio::test]
-async fn revision_settles_the_era() {
+async fn revision_determines_the_era() {
     let stage = stage();
     let mut entry = stage.entry_of_both();
     entry["revision"] = json!("2025-06-18");
@@ -363,7 +363,7 @@ async fn revision_settles_the_era() {
 }
 
 #[tokio::test]
-async fn question_out_of_turn_is_answered_at_once() {
+async fn unexpected_question_is_answered_at_once() {
     let stage = stage();
     let rig = rig(stage.modern_entry()).await;
     let mut newer = Pipe::open_as(&rig, server("s"), MODERN).await;

@@ -1,4 +1,4 @@
-//! Events: what was missed is told again, and those who do not read are in nobody's way.
+//! Events: missed events are sent again, and clients that do not read delay no others.
 
 use std::time::{Duration, Instant};
 
@@ -13,14 +13,14 @@ use crate::api_rig::{Event, PATIENCE, Rig, TOKEN, fixture};
 
 const EVENTS: &str = "/api/v1/events";
 
-/// Tells so many events, which say a word and the numbers from this one.
+/// Emits `count` events with consecutive numbers from `from`.
 fn tell(rig: &Rig, from: usize, count: usize) {
     for number in from..from + count {
         rig.gateway.refuse_config(&number.to_string());
     }
 }
 
-/// The number that an event says, and its id.
+/// The number in an event, and its id.
 fn number(event: &Event) -> (usize, u64) {
     assert_eq!(event.kind, "config.refused", "{event:?}");
     let data: Value = serde_json::from_str(&event.data).unwrap();
@@ -29,7 +29,7 @@ fn number(event: &Event) -> (usize, u64) {
 }
 
 #[tokio::test]
-async fn who_comes_back_is_told_what_was_missed_and_then_what_happens() {
+async fn returning_client_gets_missed_events_first() {
     let rig = Rig::with(json!({})).await;
     let mut first = rig.follow(EVENTS).await;
     tell(&rig, 0, 5);
@@ -47,7 +47,7 @@ async fn who_comes_back_is_told_what_was_missed_and_then_what_happens() {
     for (path, headers, from) in [
         (&*since, "", 3),
         (EVENTS, &*newer, 5),
-        // What the reader says now is newer than what stands in its address.
+        // The header is newer than the parameter in the address.
         (&*since, &*newer, 5),
     ] {
         let mut again = rig.follow_with(path, headers).await;
@@ -64,7 +64,7 @@ async fn who_comes_back_is_told_what_was_missed_and_then_what_happens() {
 }
 
 #[tokio::test]
-async fn who_was_away_too_long_is_told_to_read_everything_again() {
+async fn lagged_event_follows_a_long_absence() {
     let rig = Rig::with(json!({})).await;
     let mut first = rig.follow(EVENTS).await;
     tell(&rig, 0, 1);
@@ -79,7 +79,7 @@ async fn who_was_away_too_long_is_told_to_read_everything_again() {
         let data: Value = serde_json::from_str(&event.data).unwrap();
         tell(&rig, 0, 1);
         let (_, after) = number(&events.next().await.unwrap());
-        // Whoever breaks off now comes back with what it was told.
+        // A client that disconnects now resumes after this event.
         assert_eq!(event.id, (after - 1).to_string());
         data["missed"].clone()
     };
@@ -93,7 +93,7 @@ async fn who_was_away_too_long_is_told_to_read_everything_again() {
 }
 
 #[tokio::test]
-async fn ids_grow_over_a_restart() {
+async fn ids_increase_across_a_restart() {
     let rig = Rig::with(json!({})).await;
     let mut events = rig.follow(EVENTS).await;
     tell(&rig, 0, 1);
@@ -113,7 +113,7 @@ async fn ids_grow_over_a_restart() {
 }
 
 #[tokio::test]
-async fn kinds_are_chosen_by_their_beginnings() {
+async fn kinds_are_selected_by_prefix() {
     let rig = Rig::with(json!({})).await;
     let mut chosen = rig.follow(&format!("{EVENTS}?kind=nothing,config.")).await;
     let mut one = rig.follow(&format!("{EVENTS}?kind=config.applied")).await;
@@ -126,7 +126,7 @@ async fn kinds_are_chosen_by_their_beginnings() {
 }
 
 #[tokio::test]
-async fn calls_are_told_once_a_second_and_only_if_there_were_any() {
+async fn call_totals_are_sent_at_most_every_second() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     rig.until_known("a").await;
     let mut events = rig.follow(&format!("{EVENTS}?kind=calls")).await;
@@ -152,13 +152,13 @@ async fn calls_are_told_once_a_second_and_only_if_there_were_any() {
     assert!(told <= started.elapsed().as_secs(), "{told}");
     let newest = rig.get("/api/v1/activity?limit=1").await.json();
     assert_eq!(newest["activity"][0]["id"], last);
-    // Nothing more is said of it.
+    // No further event follows.
     let quiet = timeout(Duration::from_millis(1_500), events.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
     rig.stop().await;
 }
 
-/// Opens a stream of events that nobody reads, with as little room on the way as there can be.
+/// Opens a stream of events that is never read, with the smallest possible buffers.
 async fn stalled(port: u16) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4 * 1024).unwrap();
@@ -167,13 +167,13 @@ async fn stalled(port: u16) -> TcpStream {
         "GET {EVENTS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
     );
     stream.write_all(ask.as_bytes()).await.unwrap();
-    // It is served when it has been answered.
+    // The gateway serves it once it has responded.
     stream.readable().await.unwrap();
     stream
 }
 
 #[tokio::test]
-async fn who_does_not_read_is_cut_off() {
+async fn client_that_does_not_read_is_disconnected() {
     let rig = Rig::with(json!({})).await;
     let mut stream = stalled(rig.port).await;
     let problem = "x".repeat(100_000);
@@ -181,23 +181,23 @@ async fn who_does_not_read_is_cut_off() {
         rig.gateway.refuse_config(&problem);
         tokio::task::yield_now().await;
     }
-    // Let what can be sent be sent, and then half a minute pass.
+    // Lets everything be sent that can be, and then half a minute pass.
     sleep(Duration::from_millis(100)).await;
     tokio::time::pause();
     sleep(Duration::from_secs(31)).await;
     tokio::time::resume();
     let rest = async {
         let mut chunk = vec![0; 64 * 1024];
-        // At its end there is nothing, or an error.
+        // The end is an empty read, or an error.
         while stream.read(&mut chunk).await.is_ok_and(|read| read > 0) {}
     };
     timeout(PATIENCE, rest).await.unwrap();
     rig.stop().await;
 }
 
-/// A thousand readers that do not read must not be felt by one that does.
+/// A thousand clients that do not read must not affect one that does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_who_do_not_read_delay_nobody() {
+async fn a_thousand_stalled_readers_delay_no_others() {
     const STALLED: usize = 1_000;
     const TOLD: usize = 1_000;
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile);
@@ -215,7 +215,7 @@ async fn a_thousand_who_do_not_read_delay_nobody() {
     for _ in 0..STALLED {
         idle.push(stalled(rig.port).await);
     }
-    // More than fits between the gateway and any of them.
+    // More than fits into the buffers to any of them.
     let filling = "x".repeat(512 * 1024);
     for _ in 0..4 {
         rig.gateway.refuse_config(&filling);
@@ -237,7 +237,7 @@ async fn a_thousand_who_do_not_read_delay_nobody() {
         tick.tick().await;
         rig.gateway.refuse_config(&format!("{number}{padding}"));
     }
-    // Were the others waited for, nothing would come at all.
+    // If the gateway waited for the others, no event would arrive.
     timeout(PATIENCE, reading).await.unwrap().unwrap();
     drop(idle);
     rig.stop().await;

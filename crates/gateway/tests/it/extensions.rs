@@ -1,4 +1,4 @@
-//! What the gateway does not know, between a server and the clients at its own address.
+//! Unknown methods and notifications, between a server and the clients at its own address.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn stage_with(more: &Value) -> Stage {
     stage
 }
 
-/// The same of 2026-07-28.
+/// The same for 2026-07-28.
 fn modern_stage_with(more: &Value) -> Stage {
     let capabilities = with_lists(more);
     let stage = Stage::new(&[tool("paint", "Paints.")]);
@@ -61,7 +61,7 @@ fn asked_for(stage: &Stage, method: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn request_of_an_extension_reaches_its_server_in_every_revision() {
+async fn extension_request_is_forwarded_in_every_revision() {
     let (older, newer) = (stage_with(&declared()), modern_stage_with(&declared()));
     let rig = Rig::with(json!({ "o": older.entry(), "n": newer.modern_entry() })).await;
     for (name, stage) in [("o", &older), ("n", &newer)] {
@@ -90,7 +90,7 @@ async fn request_of_an_extension_reaches_its_server_in_every_revision() {
 }
 
 #[tokio::test]
-async fn error_of_an_extension_is_handed_on() {
+async fn error_of_an_extension_is_forwarded() {
     let stage = stage_with(&json!({ "experimental": { "x": {} } }));
     let error = r#""error":{"code":-32077,"message":"not today","data":{"a":1.0}}"#;
     stage.set_answer("x/do", error);
@@ -116,7 +116,7 @@ async fn silent_extension_times_out_like_a_call() {
 }
 
 #[tokio::test]
-async fn nothing_unknown_passes_elsewhere() {
+async fn unknown_methods_are_refused_at_other_addresses() {
     let (plain, with) = (stage_with(&json!({})), stage_with(&declared()));
     let rig = Rig::with(json!({ "p": plain.entry(), "w": with.entry() })).await;
     for name in ["p", "w"] {
@@ -137,7 +137,7 @@ async fn nothing_unknown_passes_elsewhere() {
 }
 
 #[tokio::test]
-async fn tools_that_are_chosen_bound_extensions_too() {
+async fn tool_filter_applies_to_extensions_too() {
     let stage = stage_with(&declared());
     let mut entry = stage.entry_with(&json!({ "tools": { "allow": ["paint"] } }));
     let rig = Rig::with(json!({ "s": entry.clone() })).await;
@@ -164,9 +164,9 @@ async fn tools_that_are_chosen_bound_extensions_too() {
     rig.stop().await;
 }
 
-/// Names of the protocol have rules of their own, however a server reads them.
+/// Methods of the protocol have their own rules, in every spelling that a server may accept.
 #[tokio::test]
-async fn known_methods_are_never_handed_on_raw() {
+async fn known_methods_are_never_forwarded_raw() {
     let stage = stage_with(&declared());
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 1).await;
@@ -195,7 +195,7 @@ async fn known_methods_are_never_handed_on_raw() {
 }
 
 #[tokio::test]
-async fn rules_hold_for_what_extensions_lead_to() {
+async fn rules_apply_to_targets_of_extensions() {
     let stage = stage_with(&declared());
     for method in ["skills/get", "skills/put", "x/read", "x/run"] {
         stage.set_answer(method, r#""result":{}"#);
@@ -246,7 +246,7 @@ async fn rules_hold_for_what_extensions_lead_to() {
 }
 
 #[tokio::test]
-async fn held_items_cannot_be_reached_by_extensions() {
+async fn held_items_are_unreachable_by_extensions() {
     let stage = stage_with(&declared());
     stage.set_answer("x/run", r#""result":{}"#);
     let entry = stage.entry_with(&json!({ "tools": { "deny": ["paint"] } }));
@@ -270,7 +270,7 @@ async fn held_items_cannot_be_reached_by_extensions() {
 }
 
 #[tokio::test]
-async fn notifications_of_servers_reach_their_own_clients_alone() {
+async fn server_notifications_reach_their_own_clients_only() {
     let (one, other) = (stage_with(&declared()), stage_with(&declared()));
     let rig = Rig::with(json!({ "s": one.entry(), "t": other.entry() })).await;
     for name in ["s", "t"] {
@@ -301,7 +301,7 @@ async fn notifications_of_servers_reach_their_own_clients_alone() {
 }
 
 #[tokio::test]
-async fn notifications_of_clients_reach_their_server_in_order() {
+async fn client_notifications_reach_their_server_in_order() {
     let (older, newer) = (stage_with(&declared()), modern_stage_with(&declared()));
     let rig = Rig::with(json!({ "o": older.entry(), "n": newer.modern_entry() })).await;
     for (name, stage) in [("o", &older), ("n", &newer)] {
@@ -332,7 +332,7 @@ async fn notifications_of_clients_reach_their_server_in_order() {
 }
 
 #[tokio::test]
-async fn server_asks_its_own_client_what_an_extension_asks() {
+async fn extension_request_of_a_server_reaches_its_client() {
     let stage = stage_with(&declared());
     stage.set_tools(&[tool("wait", "Waits.")]);
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
@@ -357,7 +357,7 @@ async fn server_asks_its_own_client_what_an_extension_asks() {
 }
 
 #[tokio::test]
-async fn client_without_extensions_is_not_asked_what_they_ask() {
+async fn client_without_extensions_gets_no_extension_requests() {
     let stage = stage_with(&declared());
     stage.set_tools(&[tool("wait", "Waits.")]);
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
@@ -383,7 +383,7 @@ async fn client_without_extensions_is_not_asked_what_they_ask() {
 }
 
 #[tokio::test]
-async fn extensions_are_told_to_both_sides() {
+async fn extensions_are_advertised_to_both_sides() {
     let (older, newer) = (stage_with(&declared()), modern_stage_with(&declared()));
     let rig = Rig::with(json!({ "o": older.entry(), "n": newer.modern_entry() })).await;
     for (name, stage) in [("o", &older), ("n", &newer)] {
@@ -402,7 +402,7 @@ async fn extensions_are_told_to_both_sides() {
         let opening = stage.until_asked(opening).await;
         assert!(opening.contains("io.modelcontextprotocol/ui"), "{opening}");
     }
-    // With each call, one of 2026-07-28 hears what its client said, and not what others said.
+    // With each call, a server of 2026-07-28 gets the extensions of that client, and not of others.
     for call in newer.calls_of("paint") {
         let said = &call["_meta"]["io.modelcontextprotocol/clientCapabilities"]["extensions"];
         assert_eq!(*said, declared()["extensions"], "{call}");
@@ -411,7 +411,7 @@ async fn extensions_are_told_to_both_sides() {
 }
 
 #[tokio::test]
-async fn older_call_does_not_take_extensions_from_a_server_of_both_eras() {
+async fn older_call_does_not_remove_extensions() {
     let stage = modern_stage_with(&declared());
     let mut entry = stage.entry_of_both();
     entry["start"] = json!("lazy");

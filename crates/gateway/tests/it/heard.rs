@@ -1,4 +1,4 @@
-//! What the program says in its log, for tests that want to know.
+//! Captures the program's log for tests.
 
 use std::{
     fmt::{Debug, Write},
@@ -15,13 +15,13 @@ static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 struct Ears;
 
-/// Listens from now on, to the whole process.
+/// Starts to capture the log of the whole process.
 pub(crate) fn listen() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| tracing::subscriber::set_global_default(Ears).unwrap());
 }
 
-/// Whether a warning, or worse, was said that has all these words.
+/// Tests if a warning or an error was logged that contains all these words.
 pub(crate) fn warned(words: &[&str]) -> bool {
     let heard = HEARD.lock().unwrap();
     let mut lines = heard.iter();

@@ -1,4 +1,4 @@
-//! The name that a server has at its own address, and that of the gateway everywhere else.
+//! The server's name at its own address, and the gateway's name everywhere else.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn named(result: &Value) -> &Value {
     &result["_meta"][SERVER_INFO]["name"]
 }
 
-/// A server of 2026-07-28 that says its name with every result, as the SDKs have it.
+/// A server of 2026-07-28 that sends its name with every result, as the SDKs do.
 fn modern_stage() -> Stage {
     let stage = Stage::new(&[tool("paint", "Paints.")]);
     stage.set_resources(&json!([{ "uri": "file:///a", "name": "a" }]));
@@ -67,7 +67,7 @@ async fn server_has_one_name_at_its_own_address() {
 }
 
 #[tokio::test]
-async fn metadata_of_the_opening_answer_is_handed_on() {
+async fn metadata_of_the_handshake_is_forwarded() {
     let stage = modern_stage();
     let mut rig = Rig::with(json!({ "m": stage.modern_entry() })).await;
     rig.until_tools("m", 1).await;
@@ -80,14 +80,14 @@ async fn metadata_of_the_opening_answer_is_handed_on() {
         }
         let merged = Pipe::open_as(&rig, direct(), MODERN).await;
         assert_eq!(merged.greeting["_meta"].as_object().unwrap().len(), 1);
-        // The next one knows it from the snapshot.
+        // The next run knows it from the snapshot.
         rig = rig.restarted(|_| {}).await;
     }
     rig.stop().await;
 }
 
 #[tokio::test]
-async fn views_of_all_servers_have_the_name_of_the_gateway() {
+async fn combined_views_have_the_name_of_the_gateway() {
     let stage = modern_stage();
     let rig = Rig::with(json!({ "m": stage.modern_entry() })).await;
     rig.until_tools("m", 1).await;
@@ -104,7 +104,7 @@ async fn views_of_all_servers_have_the_name_of_the_gateway() {
     rig.stop().await;
 }
 
-/// A picture in the name of a server would come with each result.
+/// An icon in the server's info would be sent with each result.
 #[tokio::test]
 async fn older_clients_get_no_members_of_newer_results() {
     let stage = modern_stage();

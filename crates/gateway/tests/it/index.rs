@@ -1,4 +1,4 @@
-//! The search index and the models behind it, from the start of the gateway to its end.
+//! The search index and its models, from the start of the gateway to its end.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ fn part<'a>(status: &'a Value, name: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn the_first_search_after_the_start_waits_for_the_index_and_is_answered() {
+async fn first_search_waits_for_the_index() {
     let stage = Stage::new(&many_tools(500));
     let config = json!({
         "waitTimeoutMs": 60_000,
@@ -31,7 +31,7 @@ async fn the_first_search_after_the_start_waits_for_the_index_and_is_answered() 
     rig.until_tools("s", 500).await;
     for revision in [LEGACY, MODERN] {
         let rig = Rig::configured(json!({ "mcpServers": {} })).await;
-        // There is nothing to find yet but the gateway's own, and that is an answer.
+        // Only the gateway's own tools can be found yet, and that is an answer.
         let mut pipe = Pipe::open_as(&rig, search(), revision).await;
         let found = pipe
             .call("retrieve_tools", json!({ "query": "paint" }))
@@ -42,7 +42,7 @@ async fn the_first_search_after_the_start_waits_for_the_index_and_is_answered() 
     let rig = rig.restarted(|_| {}).await;
     let status = rig.get("/api/v1/status").await.json();
     assert_eq!(part(&status, "search")["state"], "ready", "{status}");
-    // Hundreds of tools from the snapshot, and nobody has searched before.
+    // Hundreds of tools from the snapshot, and no search before.
     let mut pipe = Pipe::open(&rig, search()).await;
     let found = pipe.retrieve("number123").await;
     assert_eq!(found[0], "s:tool_123", "{found:?}");
@@ -50,7 +50,7 @@ async fn the_first_search_after_the_start_waits_for_the_index_and_is_answered() 
 }
 
 #[tokio::test]
-async fn an_index_that_takes_too_long_says_so_and_is_ready_later() {
+async fn slow_index_is_reported_and_becomes_ready_later() {
     let stage = Stage::new(&many_tools(2_000));
     let config = json!({ "waitTimeoutMs": 1, "mcpServers": { "s": stage.entry() } });
     let rig = Rig::configured(config).await;
@@ -79,7 +79,7 @@ async fn an_index_that_takes_too_long_says_so_and_is_ready_later() {
 }
 
 #[tokio::test]
-async fn searches_are_answered_while_thousands_of_tools_are_taken_in() {
+async fn searches_are_answered_while_tools_are_indexed() {
     let few = Stage::new(&[tool("paint", "Paints a wall.")]);
     let many = Stage::new(&[tool("say", "Says it.")]);
     let rig = Rig::with(json!({ "few": few.entry(), "many": many.entry() })).await;
@@ -101,9 +101,9 @@ async fn searches_are_answered_while_thousands_of_tools_are_taken_in() {
 }
 
 #[tokio::test]
-async fn a_search_while_the_gateway_stops_is_answered_or_says_so() {
+async fn search_during_shutdown_is_answered() {
     let stage = Stage::new(&[tool("paint", "Paints a wall.")]);
-    // One that does not leave when it is asked to keeps the gateway from being done at once.
+    // A server that ignores the request to exit delays the end of the gateway.
     let stubborn = json!({
         "command": "sh",
         "args": ["-c", "trap '' TERM; while :; do sleep 1; done"],
@@ -151,21 +151,21 @@ async fn a_search_while_the_gateway_stops_is_answered_or_says_so() {
 }
 
 #[tokio::test]
-async fn a_search_that_waits_for_the_index_ends_with_the_gateway() {
+async fn waiting_search_ends_with_the_gateway() {
     let stage = Stage::new(&many_tools(5_000));
     let config = json!({ "waitTimeoutMs": FOREVER_MS, "mcpServers": { "s": stage.entry() } });
     let rig = Rig::configured(config).await;
     rig.until_tools("s", 5_000).await;
     let question = rig.get("/api/v1/search?q=number77");
     let stop = async {
-        // The question is in when the index is being made, or has been.
+        // The search has arrived once the index is being built, or has been.
         let begun = |status: &Value| part(status, "search")["note"].is_null();
         rig.until("/api/v1/status", begun).await;
         rig.gateway.stop().await;
     };
     let both = async { tokio::join!(question, stop) };
     let (answer, ()) = tokio::time::timeout(PATIENCE, both).await.unwrap();
-    // Whatever comes first, it is an answer: what was found, that it is stopping, or an end.
+    // Any of these is an answer: results, "stopping", or the end.
     if answer.status != 200 {
         let detail = answer.problem(503);
         assert!(detail.contains("stopping"), "{detail}");
@@ -173,7 +173,7 @@ async fn a_search_that_waits_for_the_index_ends_with_the_gateway() {
 }
 
 #[tokio::test]
-async fn how_tools_are_found_by_meaning_can_be_changed_while_the_gateway_runs() {
+async fn embeddings_can_be_changed_at_run_time() {
     let stage = Stage::new(&[
         tool("paint", "Paints a wall."),
         tool("cook", "Cooks a meal."),
@@ -214,7 +214,7 @@ async fn how_tools_are_found_by_meaning_can_be_changed_while_the_gateway_runs() 
     rig.stop().await;
 }
 
-/// Waits until the models say what is wrong with them, while searches go on.
+/// Waits until the models report this problem, while searches keep working.
 async fn assert_says(embeddings: &str, said: &str) {
     let stage = Stage::new(&[tool("paint", "Paints a wall.")]);
     let config = json!({
@@ -238,14 +238,14 @@ async fn assert_says(embeddings: &str, said: &str) {
         "{part}"
     );
     assert_eq!(pipe.retrieve("paint a wall").await[0], "s:paint");
-    // It is no reason to call the whole gateway unready.
+    // It does not make the whole gateway unready.
     rig.until("/readyz", |readiness| readiness["ready"] == true)
         .await;
     rig.stop().await;
 }
 
 #[tokio::test]
-async fn a_folder_that_is_no_model_is_told_of_and_searches_go_on() {
+async fn invalid_model_is_reported_and_searches_continue() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     assert_says(path, path).await;
@@ -261,7 +261,7 @@ async fn a_folder_that_is_no_model_is_told_of_and_searches_go_on() {
     assert_says(path, path).await;
 }
 
-/// Serves the files of a folder, or nothing, until it is dropped. Gives the address.
+/// Serves the files of a directory, or nothing, until the test ends. Returns the address.
 async fn serve_files(folder: Option<PathBuf>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/a/model", listener.local_addr().unwrap());
@@ -300,15 +300,15 @@ async fn serve_files(folder: Option<PathBuf>) -> String {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_be_fetched_is_told_of_and_searches_go_on() {
+async fn unavailable_model_is_reported_and_searches_continue() {
     let address = serve_files(None).await;
     assert_says(&address, "404").await;
-    // Nobody there.
+    // No server listens there.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/model", listener.local_addr().unwrap());
     drop(listener);
     assert_says(&address, &address).await;
-    // Files that are no model.
+    // Files that are not a model.
     let folder = tempfile::tempdir().unwrap();
     for name in ["config.json", "tokenizer.json", "model.safetensors"] {
         std::fs::write(folder.path().join(name), "{}").unwrap();
@@ -318,7 +318,7 @@ async fn a_model_that_cannot_be_fetched_is_told_of_and_searches_go_on() {
 }
 
 #[tokio::test]
-async fn a_model_is_fetched_in_the_background_and_used() {
+async fn model_is_fetched_in_the_background() {
     let Some(model) = switchboard_test_support::tools::model() else {
         return;
     };
@@ -334,7 +334,7 @@ async fn a_model_is_fetched_in_the_background_and_used() {
     let rig = Rig::configured(config).await;
     rig.until_tools("s", 2).await;
     let mut pipe = Pipe::open(&rig, search()).await;
-    // Nobody waits for it.
+    // Searches do not wait for it.
     assert_eq!(pipe.retrieve("paint a wall").await[0], "s:paint");
     let used = |status: &Value| {
         let part = part(status, "embeddings");
@@ -346,7 +346,7 @@ async fn a_model_is_fetched_in_the_background_and_used() {
     assert_eq!(pipe.retrieve("prepare some food").await[0], "s:cook");
     let found = rig.get("/api/v1/search?q=prepare+some+food").await.json();
     assert_eq!(found["byMeaning"], true);
-    // It is there at the next start, whoever serves it.
+    // It is available after a restart, regardless of the server.
     let rig = rig.restarted(|_| {}).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     pipe.retrieve("prepare some food").await;
@@ -355,7 +355,7 @@ async fn a_model_is_fetched_in_the_background_and_used() {
 }
 
 #[tokio::test]
-async fn another_model_is_tried_at_once_after_one_could_not_be_fetched() {
+async fn other_model_is_tried_at_once_after_failure() {
     let stage = Stage::new(&[tool("paint", "Paints a wall.")]);
     let config = |embeddings: &str| json!({ "search": { "embeddings": embeddings }, "mcpServers": { "s": stage.entry() } });
     let address = serve_files(None).await;
@@ -374,7 +374,7 @@ async fn another_model_is_tried_at_once_after_one_could_not_be_fetched() {
     let folder = tempfile::tempdir().unwrap();
     let name = folder.path().to_str().unwrap();
     rig.reconfigure(&config(name)).await;
-    // The next attempt to fetch the other is a minute off.
+    // The next attempt to fetch the other one is a minute away.
     rig.until("/api/v1/status", |status| says(status, name))
         .await;
     rig.stop().await;

@@ -1,4 +1,4 @@
-//! What searches teach: tools that were called after a question rank higher when it is asked again.
+//! Search feedback: tools called after a search rank higher in later searches like it.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::{
 
 const QUESTION: &str = "tidy the workshop";
 
-/// Tools that all fit a little, and one that fits best.
+/// Tools that all match a little, and one that matches best.
 fn tools() -> Vec<Value> {
     let mut tools = vec![tool("tidy", "Tidy the workshop: tidy workshop.")];
     tools.extend(["sweep", "mop", "dust"].map(|name| tool(name, "Something in the workshop.")));
@@ -33,7 +33,7 @@ fn rank(found: &[String], name: &str) -> usize {
     at.unwrap_or_else(|| panic!("{name} is not in {found:?}"))
 }
 
-/// How many lessons there are.
+/// The number of lessons.
 async fn learnt(rig: &Rig) -> u64 {
     let answer = rig.get("/api/v1/search?q=x").await.json();
     answer["learnt"].as_u64().unwrap()
@@ -43,7 +43,7 @@ async fn until_learnt(rig: &Rig) {
     until("something is learnt", async || learnt(rig).await > 0).await;
 }
 
-/// Waits until a tool ranks higher than it did: calls are learnt from one after the other.
+/// Waits until a tool ranks higher than before: calls are processed one after the other.
 async fn until_higher(pipe: &mut Pipe, called: &str, before: &[String]) {
     let pipe = tokio::sync::Mutex::new(pipe);
     let is_higher = async || {
@@ -53,7 +53,7 @@ async fn until_higher(pipe: &mut Pipe, called: &str, before: &[String]) {
     until("it ranks higher", is_higher).await;
 }
 
-/// Asks the question and calls a tool, several times.
+/// Searches and calls a tool, several times.
 async fn teach(pipe: &mut Pipe, name: &str) {
     for _ in 0..8 {
         pipe.retrieve(QUESTION).await;
@@ -61,7 +61,7 @@ async fn teach(pipe: &mut Pipe, name: &str) {
     }
 }
 
-/// The worst of those that are found.
+/// The tool that ranks lowest.
 async fn worst(pipe: &mut Pipe) -> String {
     let found = pipe.retrieve(QUESTION).await;
     let called = found.iter().rev().find(|name| *name != "s:refuse");
@@ -69,7 +69,7 @@ async fn worst(pipe: &mut Pipe) -> String {
 }
 
 #[tokio::test]
-async fn what_is_called_after_a_question_ranks_higher_when_it_is_asked_again() {
+async fn tool_called_after_a_search_ranks_higher() {
     let (_stage, rig) = staged(json!({})).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     let before = pipe.retrieve(QUESTION).await;
@@ -78,11 +78,11 @@ async fn what_is_called_after_a_question_ranks_higher_when_it_is_asked_again() {
     teach(&mut pipe, &called).await;
     until_learnt(&rig).await;
     until_higher(&mut pipe, &called, &before).await;
-    // It is known to everybody, and in other words.
+    // Other clients benefit too, and so do similar queries.
     let mut other = Pipe::open(&rig, search()).await;
     let now = other.retrieve("tidying the workshop").await;
     assert!(rank(&now, &called) < rank(&before, &called), "{now:?}");
-    // And says why.
+    // And the explanation shows it.
     let path = "/api/v1/search?q=tidy+the+workshop&explain=true";
     let found = rig.get(path).await.json();
     let found = found["tools"].as_array().unwrap().clone();
@@ -96,12 +96,12 @@ async fn what_is_called_after_a_question_ranks_higher_when_it_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_client_that_keeps_no_session_teaches_as_well() {
+async fn feedback_works_without_a_session() {
     let (_stage, rig) = staged(json!({})).await;
     for revision in [LEGACY, MODERN] {
         let answer = rig.ask("DELETE", "/api/v1/search/learnt", None).await;
         assert_eq!(answer.status, 204, "{answer:?}");
-        // Every request comes over a connection of its own, as behind a pool of them.
+        // Every request uses its own connection, as with a pool.
         let web = Web::open(&rig, "/mcp/search", revision).await;
         let found = web
             .call("retrieve_tools", json!({ "query": QUESTION }))
@@ -115,7 +115,7 @@ async fn a_client_that_keeps_no_session_teaches_as_well() {
 }
 
 #[tokio::test]
-async fn calls_that_fail_teach_nothing_and_neither_do_those_that_nobody_asked_about() {
+async fn failed_and_unrelated_calls_teach_nothing() {
     let (stage, rig) = staged(json!({})).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     stage.set_result("mop", r#"{"content":[],"isError":true}"#);
@@ -128,10 +128,10 @@ async fn calls_that_fail_teach_nothing_and_neither_do_those_that_nobody_asked_ab
         pipe.refusal("call_tool", json!({ "name": "s:nothing" }))
             .await;
     }
-    // Nobody of this client has asked anything.
+    // This client has not searched.
     let mut other = Pipe::open(&rig, search()).await;
     other.call_found("s:dust", json!({})).await;
-    // And this is one by which it is seen that the others would have been learnt by now.
+    // This call shows that the others would have been learnt by now.
     pipe.call_found("s:sweep", json!({})).await;
     until_learnt(&rig).await;
     let path = "/api/v1/search?q=tidy+the+workshop&explain=true";
@@ -144,7 +144,7 @@ async fn calls_that_fail_teach_nothing_and_neither_do_those_that_nobody_asked_ab
 }
 
 #[tokio::test]
-async fn nothing_is_learnt_where_that_is_not_wanted() {
+async fn nothing_is_learnt_if_disabled() {
     let (_stage, rig) = staged(json!({ "search": { "learn": false } })).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     let before = pipe.retrieve(QUESTION).await;
@@ -157,7 +157,7 @@ async fn nothing_is_learnt_where_that_is_not_wanted() {
 }
 
 #[tokio::test]
-async fn what_was_learnt_before_counts_no_more_once_it_is_not_wanted() {
+async fn disabling_feedback_ignores_earlier_lessons() {
     let (stage, rig) = staged(json!({})).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     let before = pipe.retrieve(QUESTION).await;
@@ -175,7 +175,7 @@ async fn what_was_learnt_before_counts_no_more_once_it_is_not_wanted() {
 }
 
 #[tokio::test]
-async fn what_was_learnt_can_be_forgotten() {
+async fn lessons_can_be_deleted() {
     let (_stage, rig) = staged(json!({})).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     let before = pipe.retrieve(QUESTION).await;
@@ -187,7 +187,7 @@ async fn what_was_learnt_can_be_forgotten() {
     assert_eq!((answer.status, &*answer.body), (204, ""), "{answer:?}");
     assert_eq!(learnt(&rig).await, 0);
     assert_eq!(pipe.retrieve(QUESTION).await, before);
-    // Twice is the same as once.
+    // Deletion is idempotent.
     let answer = rig.ask("DELETE", "/api/v1/search/learnt", None).await;
     assert_eq!(answer.status, 204, "{answer:?}");
     let rig = rig.restarted(|_| {}).await;
@@ -197,7 +197,7 @@ async fn what_was_learnt_can_be_forgotten() {
 }
 
 #[tokio::test]
-async fn what_was_learnt_survives_a_restart_and_a_damaged_file_costs_nothing_else() {
+async fn lessons_survive_restarts_and_damage_is_reported() {
     let (_stage, rig) = staged(json!({})).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     let before = pipe.retrieve(QUESTION).await;
@@ -208,7 +208,7 @@ async fn what_was_learnt_survives_a_restart_and_a_damaged_file_costs_nothing_els
     let count = learnt(&rig).await;
     let rig = rig.restarted(|_| {}).await;
     let mut pipe = Pipe::open(&rig, search()).await;
-    // The very first question knows it, too.
+    // The very first search uses it, too.
     let first = pipe.retrieve(QUESTION).await;
     assert!(rank(&first, &called) < rank(&before, &called), "{first:?}");
     assert_eq!(learnt(&rig).await, count);

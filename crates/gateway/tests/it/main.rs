@@ -1,4 +1,4 @@
-//! The gateway from the outside: real doors, real servers.
+//! The gateway from the outside: real sockets, real servers.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -41,14 +41,14 @@ pub(crate) fn server(name: &str) -> View {
     View::Server(name.into())
 }
 
-/// A message as it came.
+/// A message as received.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
     pub(crate) text: String,
     pub(crate) json: Value,
 }
 
-/// The result in an answer, byte for byte.
+/// The result in a response, verbatim.
 pub(crate) fn result_text(answer: &str) -> &str {
     #[derive(Deserialize)]
     struct Whole<'a> {
@@ -100,7 +100,7 @@ fn dressed(revision: &str, capabilities: &Value, mut params: Value) -> Value {
     params
 }
 
-/// What every client of these tests can do.
+/// The capabilities of a client, unless a test sets others.
 fn capabilities() -> Value {
     json!({ "elicitation": {}, "sampling": {}, "roots": {} })
 }
@@ -111,15 +111,15 @@ pub(crate) struct Pipe {
     capabilities: Value,
     reader: BufReader<Box<dyn AsyncRead + Unpin + Send>>,
     writer: Box<dyn AsyncWrite + Unpin + Send>,
-    /// What came while something else was waited for.
+    /// Messages that arrived while another one was awaited.
     aside: Vec<Said>,
     next: u64,
-    /// What was said in answer to `initialize` or `server/discover`.
+    /// The result of `initialize` or `server/discover`.
     pub(crate) greeting: Value,
 }
 
 impl Pipe {
-    /// Opens a conversation of 2025-06-18.
+    /// Opens a session of 2025-06-18.
     pub(crate) async fn open(rig: &Rig, view: View) -> Self {
         Self::open_as(rig, view, LEGACY).await
     }
@@ -128,7 +128,7 @@ impl Pipe {
         Self::open_able(rig, view, revision, capabilities()).await
     }
 
-    /// A client that can do this, and nothing else.
+    /// A client with these capabilities and no others.
     pub(crate) async fn open_able(
         rig: &Rig,
         view: View,
@@ -142,7 +142,7 @@ impl Pipe {
         Self::over_able(ours, revision, capabilities).await
     }
 
-    /// Opens a conversation over a stream that is a pipe already.
+    /// Opens a session over an existing stream.
     pub(crate) async fn over(
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         revision: &'static str,
@@ -191,7 +191,7 @@ impl Pipe {
         self.write(&message).await;
     }
 
-    /// Sends a request, and gives its id.
+    /// Sends a request, and returns its id.
     pub(crate) async fn send(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = json!(self.next);
@@ -201,7 +201,7 @@ impl Pipe {
         id
     }
 
-    /// Sends a line as it is.
+    /// Sends a line verbatim.
     pub(crate) async fn send_text(&mut self, line: &str) {
         let line = format!("{line}\n");
         self.writer.write_all(line.as_bytes()).await.unwrap();
@@ -246,7 +246,7 @@ impl Pipe {
         }
     }
 
-    /// The next line, whatever it is.
+    /// The next message of any kind.
     pub(crate) async fn next_line(&mut self) -> Value {
         self.read().await.json
     }
@@ -264,29 +264,29 @@ impl Pipe {
         }
     }
 
-    /// Waits for the answer to a request.
+    /// Waits for the response to a request.
     pub(crate) async fn finish(&mut self, id: &Value) -> Said {
         self.until(|said| said["id"] == *id && said.get("method").is_none())
             .await
     }
 
-    /// Waits for a notification, and gives its parameters.
+    /// Waits for a notification, and returns its parameters.
     pub(crate) async fn until_told(&mut self, method: &str) -> Value {
         let said = self.until(|said| said["method"] == method).await;
         said.json["params"].clone()
     }
 
-    /// What was said besides answers so far.
+    /// Messages besides responses so far.
     pub(crate) fn told(&self) -> Vec<&Value> {
         self.aside.iter().map(|said| &said.json).collect()
     }
 
-    /// Forgets what was said besides answers so far.
+    /// Discards messages besides responses so far.
     pub(crate) fn forget(&mut self) {
         self.aside.clear();
     }
 
-    /// The whole answer to a request, after all rounds of questions.
+    /// The final response to a request, after all rounds of questions.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Said {
         let mut asked = params.clone();
         loop {
@@ -315,13 +315,13 @@ impl Pipe {
         result.unwrap_or_else(|| panic!("{method}: {answer:?}"))
     }
 
-    /// The result of a tool, whatever it says.
+    /// The result of a tool, which may be an error.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         self.result("tools/call", params).await
     }
 
-    /// What a call that fails is told, as an error or as a result.
+    /// The message of a call that fails, as an error or as a result.
     pub(crate) async fn refusal(&mut self, tool: &str, arguments: Value) -> String {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.ask("tools/call", params).await.json;
@@ -355,7 +355,7 @@ impl Pipe {
     }
 }
 
-/// What a call that fails is told, as an error or as a result.
+/// The message of a call that fails, as an error or as a result.
 pub(crate) fn refusal_of(answer: &Value) -> String {
     if let Some(message) = answer["error"]["message"].as_str() {
         return message.to_owned();
@@ -375,7 +375,7 @@ fn kind_answer(method: &str) -> Value {
     }
 }
 
-/// A client over HTTP. Each request has a connection of its own.
+/// A client over HTTP. Each request uses its own connection.
 pub(crate) struct Web<'a> {
     rig: &'a Rig,
     path: String,
@@ -390,7 +390,7 @@ impl<'a> Web<'a> {
         Self::open_with(rig, path, revision, true).await
     }
 
-    /// A client that shows no token.
+    /// A client without a token.
     pub(crate) async fn anyone(rig: &'a Rig, path: &str) -> Self {
         Self::open_with(rig, path, LEGACY, false).await
     }
@@ -399,7 +399,7 @@ impl<'a> Web<'a> {
         Self::open_able(rig, path, revision, token, capabilities()).await
     }
 
-    /// A client that can do this, and nothing else.
+    /// A client with these capabilities and no others.
     pub(crate) async fn open_able(
         rig: &'a Rig,
         path: &str,
@@ -456,7 +456,7 @@ impl<'a> Web<'a> {
             .await
     }
 
-    /// The whole answer to a request, byte for byte.
+    /// The complete response to a request, verbatim.
     pub(crate) async fn ask(&self, method: &str, params: Value) -> Said {
         let answer = self.post(method, params).await;
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -473,7 +473,7 @@ impl<'a> Web<'a> {
         Said { text, json }
     }
 
-    /// Asks, whatever comes of it.
+    /// Sends a request, and returns the HTTP response.
     pub(crate) async fn ask_whatever(&self, method: &str, params: Value) -> Answer {
         self.post(method, params).await
     }

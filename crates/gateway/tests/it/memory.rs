@@ -1,4 +1,4 @@
-//! The built-in memory behind the gateway: in every view, for every revision, and when something is wrong.
+//! The built-in memory behind the gateway: in every view, for every revision, and after failures.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ async fn called(client: &mut Pipe, tool: &str, arguments: Value) -> Value {
     client.finish(&call).await.json
 }
 
-/// What a tool gives.
+/// The structured result of a tool.
 async fn given(client: &mut Pipe, tool: &str, arguments: Value) -> Value {
     let answer = called(client, tool, arguments).await;
     let result = &answer["result"];
@@ -28,7 +28,7 @@ async fn given(client: &mut Pipe, tool: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test]
-async fn two_agents_share_it_whatever_they_speak_and_see() {
+async fn agents_share_memory_across_revisions_and_views() {
     let rig = Rig::configured(remembering()).await;
     let mut first = Pipe::open_as(&rig, direct(), LEGACY).await;
     let stored = json!({ "content": "The release is cut on Thursdays", "namespace": "team" });
@@ -53,10 +53,10 @@ async fn two_agents_share_it_whatever_they_speak_and_see() {
 }
 
 #[tokio::test]
-async fn its_tools_are_listed_at_once_and_do_not_make_a_menu_of_few() {
+async fn memory_tools_alone_do_not_trigger_the_menu() {
     let rig = Rig::configured(remembering()).await;
     let mut client = Pipe::open_as(&rig, configured(), LEGACY).await;
-    // Its own two, and the five of the memory.
+    // The gateway's own two tools, and five of the memory.
     assert_eq!(client.tools().await.len(), 7);
     let status = rig.get("/api/v1/status").await.json();
     // All that can be called, listed or not.
@@ -79,7 +79,7 @@ const COMPACT: [&str; 5] = [
     "memory__delete_memory",
 ];
 
-/// The tools of the memory among those of all servers.
+/// The tools of the memory in the list of all servers.
 async fn of_memory(client: &mut Pipe) -> Vec<Value> {
     let list = client.result("tools/list", json!({})).await;
     let tools = list["tools"].as_array().unwrap().iter();
@@ -106,7 +106,7 @@ async fn merged_views_list_a_compact_set_of_tools() {
 }
 
 #[tokio::test]
-async fn tools_that_are_not_listed_are_found_and_called() {
+async fn unlisted_tools_are_found_and_called() {
     let mut config = remembering();
     let rule = json!({ "action": "deny", "server": "memory", "tool": "export_memory" });
     config["approvals"]["rules"] = json!([rule]);
@@ -136,7 +136,7 @@ async fn tools_that_are_not_listed_are_found_and_called() {
 }
 
 #[tokio::test]
-async fn setting_lists_all_tools_and_clients_are_told() {
+async fn setting_lists_all_tools_and_notifies_clients() {
     let rig = Rig::configured(remembering()).await;
     let mut client = Pipe::open_as(&rig, direct(), LEGACY).await;
     assert_eq!(of_memory(&mut client).await.len(), 5);
@@ -157,7 +157,7 @@ async fn setting_lists_all_tools_and_clients_are_told() {
 }
 
 #[tokio::test]
-async fn a_server_of_that_name_takes_its_place_and_it_can_be_switched_off() {
+async fn memory_can_be_replaced_or_disabled() {
     let mut config = remembering();
     config["mcpServers"] = json!({ "memory": crate::api_rig::fixture() });
     let rig = Rig::configured(config).await;
@@ -175,7 +175,7 @@ async fn a_server_of_that_name_takes_its_place_and_it_can_be_switched_off() {
 }
 
 #[tokio::test]
-async fn a_person_is_asked_before_everything_is_forgotten() {
+async fn deleting_all_memories_requires_approval() {
     let rig = Rig::configured(remembering()).await;
     for revision in [LEGACY, MODERN] {
         let mut client = Pipe::open_able(&rig, server("memory"), revision, json!({})).await;
@@ -219,7 +219,7 @@ async fn a_person_is_asked_before_everything_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_told_of_mended_and_then_forgotten() {
+async fn damaged_file_is_reported_and_can_be_repaired() {
     let rig = Rig::configured(remembering()).await;
     let stored = json!({ "content": "What must not be lost", "user_id": "ada" });
     assert_eq!(rig.call("memory:store_memory", stored).await.status, 200);

@@ -1,4 +1,4 @@
-//! Results that are too long: cut, and read on until nothing is missing.
+//! Results that are too long: truncated, and readable to the end.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::{
 const READ: &str = "read_result";
 const READ_EXPOSED: &str = "switchboard__read_result";
 
-/// A text in which no two places are alike.
+/// A text in which every position differs from the others.
 fn long_text(bytes: usize) -> String {
     let lines = (0..).map(|n| format!("Line {n} says something — like every line.\n"));
     let mut text = String::new();
@@ -49,7 +49,7 @@ async fn staged(settings: &Value, mut config: Value) -> (Stage, Rig) {
     (stage, rig)
 }
 
-/// The id and the offset that a cut result, or a page of it, says to read on with.
+/// The id and offset with which to continue after a truncated result, or after a page of it.
 fn next(result: &Value, tool: &str) -> Option<(String, u64)> {
     let blocks = result["content"].as_array().unwrap();
     let note = blocks.last()?["text"].as_str()?;
@@ -59,7 +59,7 @@ fn next(result: &Value, tool: &str) -> Option<(String, u64)> {
     Some((id, call["offset"].as_u64().unwrap()))
 }
 
-/// All blocks of a kept result, read from its beginning page by page.
+/// All blocks of a kept result, read page by page.
 async fn read_all(pipe: &mut Pipe, tool: &str, id: &str, limit: Option<u64>) -> Vec<Value> {
     let mut blocks = Vec::new();
     let mut offset = 0;
@@ -89,7 +89,7 @@ fn joined(blocks: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn a_long_text_is_cut_and_nothing_is_lost() {
+async fn long_text_is_truncated_without_loss() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     let text = long_text(300_000);
     stage.set_result("long", &text_result(&text));
@@ -99,7 +99,7 @@ async fn a_long_text_is_cut_and_nothing_is_lost() {
         assert_eq!(cut.get("isError"), None, "{cut}");
         assert!(cut.to_string().len() < 70_000, "{}", cut.to_string().len());
         let (id, offset) = next(&cut, READ).unwrap_or_else(|| panic!("{}", text_of(&cut)));
-        // What is shown is the beginning, and the handle goes on from there.
+        // The beginning is shown, and the handle continues from there.
         let shown = cut["content"][0]["text"].as_str().unwrap();
         assert!(text.starts_with(shown));
         assert_eq!(shown.len() as u64, offset);
@@ -107,7 +107,7 @@ async fn a_long_text_is_cut_and_nothing_is_lost() {
         let small = read_all(&mut pipe, READ, &id, Some(5_000)).await;
         assert_eq!(joined(&small), text);
         assert!(small.len() > 50, "{}", small.len());
-        // Anywhere, also in the middle of a character, and beyond the end.
+        // At any offset: also in the middle of a character, and beyond the end.
         for offset in [1, 33, 34, 35, 150_000] {
             let asked = json!({ "id": id, "offset": offset, "limit": 100 });
             let page = pipe.call(READ, asked).await;
@@ -140,7 +140,7 @@ async fn what_fits_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_list_is_cut_between_its_elements_and_stays_a_list() {
+async fn list_is_truncated_between_its_elements() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     let rows: Vec<Value> = (0..5_000)
         .map(|n| json!({ "n": n, "says": format!("row {n} — \"quoted\"") }))
@@ -161,7 +161,7 @@ async fn a_list_is_cut_between_its_elements_and_stays_a_list() {
 }
 
 #[tokio::test]
-async fn structured_content_can_be_read_to_its_end() {
+async fn structured_content_is_readable_to_its_end() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     let rows: Vec<Value> = (0..6_000).map(|n| json!({ "n": n, "t": "row" })).collect();
     let structure = json!({ "rows": rows });
@@ -181,7 +181,7 @@ async fn structured_content_can_be_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn an_image_that_is_too_large_is_told_of_and_can_be_had() {
+async fn oversized_image_is_announced_and_can_be_read() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     let image = json!({
         "type": "image",
@@ -205,7 +205,7 @@ async fn an_image_that_is_too_large_is_told_of_and_can_be_had() {
 }
 
 #[tokio::test]
-async fn the_budget_is_the_calls_the_servers_or_the_configurations() {
+async fn budget_comes_from_call_server_or_configuration() {
     let text = long_text(30_000);
     let all = json!({ "results": { "maxBytes": 20_000, "maxTokens": 100_000 } });
     let own = json!({ "maxResultBytes": 5_000 });
@@ -213,7 +213,7 @@ async fn the_budget_is_the_calls_the_servers_or_the_configurations() {
         (json!({}), all.clone(), None, 20_000),
         (own.clone(), all.clone(), None, 5_000),
         (own.clone(), all.clone(), Some(2_000), 2_000),
-        // What a call may ask for is less, never more.
+        // A call may request less, never more.
         (own, all.clone(), Some(25_000), 5_000),
         (json!({ "maxResultBytes": 100_000 }), all, None, 100_000),
         (
@@ -248,7 +248,7 @@ async fn the_budget_is_the_calls_the_servers_or_the_configurations() {
 }
 
 #[tokio::test]
-async fn the_budget_can_be_changed_while_the_gateway_runs() {
+async fn budget_can_be_changed_at_run_time() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     stage.set_result("long", &text_result(&long_text(30_000)));
     let mut pipe = Pipe::open(&rig, search()).await;
@@ -265,7 +265,7 @@ async fn the_budget_can_be_changed_while_the_gateway_runs() {
 }
 
 #[tokio::test]
-async fn the_direct_view_cuts_too_and_keeps_what_a_schema_promises() {
+async fn direct_view_truncates_and_honours_output_schemas() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     let text = long_text(100_000);
     stage.set_result("long", &text_result(&text));
@@ -298,7 +298,7 @@ async fn the_direct_view_cuts_too_and_keeps_what_a_schema_promises() {
 }
 
 #[tokio::test]
-async fn a_servers_own_view_and_rest_cut_nothing() {
+async fn own_view_and_rest_truncate_nothing() {
     let (stage, rig) = staged(&json!({ "maxResultBytes": 1_024 }), json!({})).await;
     let whole = text_result(&long_text(200_000));
     stage.set_result("long", &whole);
@@ -311,7 +311,7 @@ async fn a_servers_own_view_and_rest_cut_nothing() {
 }
 
 #[tokio::test]
-async fn nobody_reads_the_results_of_somebody_else() {
+async fn results_are_private_to_their_principal() {
     let config = json!({ "auth": { "mcp": "none" }, "results": { "maxBytes": 1_024 } });
     let (stage, rig) = staged(&json!({}), config).await;
     stage.set_result("long", &text_result(&long_text(10_000)));
@@ -335,9 +335,9 @@ async fn nobody_reads_the_results_of_somebody_else() {
     rig.stop().await;
 }
 
-/// Without a disk the room is that of memory, which is filled soon.
+/// Without a disk, results are kept in memory, which fills soon.
 #[tokio::test]
-async fn strangers_push_out_no_result_of_the_owner() {
+async fn results_without_token_evict_none_of_owner() {
     let config = json!({ "auth": { "mcp": "none" }, "results": { "maxBytes": 1_024 } });
     let (stage, rig) = staged(&json!({}), config).await;
     std::fs::write(rig.home.results(), "").unwrap();
@@ -359,7 +359,7 @@ async fn strangers_push_out_no_result_of_the_owner() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_says_what_to_do() {
+async fn unreadable_result_has_a_hint() {
     let config = json!({ "results": { "maxBytes": 1_024, "keepSeconds": 1 } });
     let (stage, rig) = staged(&json!({}), config).await;
     stage.set_result("long", &text_result(&long_text(10_000)));
@@ -398,7 +398,7 @@ async fn what_cannot_be_read_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_result_can_be_read_on_after_a_restart() {
+async fn result_is_readable_after_a_restart() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     let text = long_text(200_000);
     stage.set_result("long", &text_result(&text));
@@ -418,10 +418,10 @@ async fn a_result_can_be_read_on_after_a_restart() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_not_cut() {
+async fn result_that_cannot_be_kept_is_whole() {
     let config = json!({ "results": { "maxBytes": 1_024 } });
     let (stage, rig) = staged(&json!({}), config).await;
-    // A file where the folder should be, and more than is kept in memory alone.
+    // A file in place of the directory, and more than is kept in memory alone.
     std::fs::write(rig.home.results(), "").unwrap();
     let whole = text_result(&long_text(10_000_000));
     stage.set_result("long", &whole);
@@ -432,7 +432,7 @@ async fn what_cannot_be_kept_is_not_cut() {
     rig.stop().await;
 }
 
-/// Has every further call of the server denied.
+/// Denies every further call to the server.
 async fn deny_all(stage: &Stage, rig: &Rig) {
     rig.reconfigure(&json!({
         "mcpServers": { "s": stage.entry_with(&json!({})) },
@@ -441,9 +441,9 @@ async fn deny_all(stage: &Stage, rig: &Rig) {
     .await;
 }
 
-/// Rules are about calls: what an earlier one gave is the client's.
+/// Rules are about calls: the client keeps the result of an earlier one.
 #[tokio::test]
-async fn a_result_outlives_the_rule_that_denies_its_tool() {
+async fn result_outlives_a_rule_denying_its_tool() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     let text = long_text(100_000);
     stage.set_result("long", &text_result(&text));
@@ -459,7 +459,7 @@ async fn a_result_outlives_the_rule_that_denies_its_tool() {
 }
 
 #[tokio::test]
-async fn a_task_outlives_the_rule_that_denies_its_tool() {
+async fn task_outlives_a_rule_denying_its_tool() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     stage.set_result("long", r#"{"task":{"taskId":"t1","status":"working"}}"#);
     let mut pipe = Pipe::open_as(&rig, server("s"), LEGACY).await;
@@ -493,9 +493,9 @@ async fn with_a_task(config: Value) -> (Stage, Rig) {
     (stage, rig)
 }
 
-/// Tokens for progress are the gateway's own: a client's could be that of another client's call.
+/// The gateway uses its own progress tokens: one of a client could equal that of another client's call.
 #[tokio::test]
-async fn token_for_progress_of_a_task_stays_here() {
+async fn progress_token_of_a_task_is_not_forwarded() {
     let (stage, rig) = with_a_task(json!({})).await;
     for revision in [LEGACY, MODERN] {
         let mut pipe = Pipe::open_as(&rig, direct(), revision).await;
@@ -515,9 +515,9 @@ async fn token_for_progress_of_a_task_stays_here() {
     rig.stop().await;
 }
 
-/// Some servers ignore letter case, and would report to the token of another call.
+/// Some servers ignore case, and would report progress for another call.
 #[tokio::test]
-async fn token_for_progress_in_another_spelling_is_refused() {
+async fn progress_token_in_another_spelling_is_refused() {
     let (stage, rig) = staged(&json!({}), json!({})).await;
     for revision in [LEGACY, MODERN] {
         let mut pipe = Pipe::open_as(&rig, server("s"), revision).await;
@@ -542,9 +542,9 @@ async fn token_for_progress_in_another_spelling_is_refused() {
     rig.stop().await;
 }
 
-/// A question to a model may have links in the results of tools.
+/// A sampling request may contain links in results of tools.
 #[tokio::test]
-async fn links_in_questions_lead_to_their_server() {
+async fn links_in_questions_refer_to_their_server() {
     let link = json!({ "type": "resource_link", "uri": "switchboard://memory/memory://digest", "name": "Report" });
     let content = json!({ "type": "tool_result", "toolUseId": "1", "content": [link] });
     let message = json!({ "role": "user", "content": [content] });
@@ -589,9 +589,9 @@ async fn links_in_questions_lead_to_their_server() {
     }
 }
 
-/// A link in a result is one of the server that gave the result, in whichever way it comes.
+/// A link in a result refers to the server of the result, no matter how the result is delivered.
 #[tokio::test]
-async fn links_in_results_of_tasks_lead_to_their_server() {
+async fn links_in_task_results_refer_to_their_server() {
     let (stage, rig) = with_a_task(json!({})).await;
     let link = r#"{"content":[{"type":"resource_link","uri":"switchboard://memory/memory://digest","name":"Report"}]}"#;
     stage.set_answer("tasks/result", &format!(r#""result":{link}"#));

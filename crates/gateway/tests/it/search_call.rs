@@ -1,4 +1,4 @@
-//! `call_tool`: the tool's own result, unchanged, and everything that passes on the way to it.
+//! `call_tool`: the tool's own result, unchanged, and everything else that happens during the call.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ async fn staged() -> (Stage, Rig) {
 }
 
 #[tokio::test]
-async fn a_result_is_byte_for_byte_what_the_server_sent() {
+async fn result_is_verbatim_from_the_server() {
     let (stage, rig) = staged().await;
     for result in [
         r#"{"content":[{"type":"text","text":"\u0061\/b"}],  "structuredContent":{"n": 1.10,"n2":1e2},"y":1.50}"#,
@@ -62,7 +62,7 @@ async fn a_result_is_byte_for_byte_what_the_server_sent() {
                 let call = json!({ "name": "call_tool", "arguments": arguments });
                 let found = menu.ask("tools/call", call).await;
                 let found = result_text(&found.text);
-                // Links lead to where they are read in this view, which has a name of its own.
+                // In this view, links point to the gateway's URIs, and the server info is the gateway's.
                 let exposed = |result: &str| {
                     let result = result.replace(r#""uri":""#, r#""uri":"switchboard://s/"#);
                     result.replace(r#"{"name":"stage","version":"1"}"#, &gateway_info())
@@ -77,14 +77,14 @@ async fn a_result_is_byte_for_byte_what_the_server_sent() {
     rig.stop().await;
 }
 
-/// What the gateway calls itself.
+/// The gateway's own server info.
 fn gateway_info() -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(r#"{{"name":"switchboard","title":"Switchboard","version":"{version}"}}"#)
 }
 
 #[tokio::test]
-async fn arguments_reach_the_server_as_they_are_and_may_be_left_out() {
+async fn arguments_are_verbatim_and_optional() {
     let rig = Rig::with(json!({ "a": fixture() })).await;
     rig.until_known("a").await;
     let mut pipe = Pipe::open(&rig, search()).await;
@@ -97,7 +97,7 @@ async fn arguments_reach_the_server_as_they_are_and_may_be_left_out() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_server_is_handed_on() {
+async fn server_error_is_forwarded() {
     let (_stage, rig) = staged().await;
     for revision in [LEGACY, MODERN] {
         let mut menu = Pipe::open_as(&rig, search(), revision).await;
@@ -113,7 +113,7 @@ async fn an_error_of_the_server_is_handed_on() {
 }
 
 #[tokio::test]
-async fn reports_and_questions_of_a_call_go_through_in_both_eras() {
+async fn progress_and_questions_pass_in_both_eras() {
     let stage = Stage::new(&tools());
     for entry in [stage.entry(), stage.modern_entry()] {
         let is_modern = entry["args"][2] == "modern";
@@ -152,7 +152,7 @@ async fn reports_and_questions_of_a_call_go_through_in_both_eras() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_withdrawn_is_withdrawn_at_the_server() {
+async fn cancelled_call_is_cancelled_at_the_server() {
     for revision in [LEGACY, MODERN] {
         let (stage, rig) = staged().await;
         let mut pipe = Pipe::open_as(&rig, search(), revision).await;
@@ -166,7 +166,7 @@ async fn a_call_that_is_withdrawn_is_withdrawn_at_the_server() {
         .await;
         let said = stage.until_asked("notifications/cancelled").await;
         assert!(said.contains("enough"), "{said}");
-        // And the pipe goes on.
+        // And the pipe still works.
         let called = pipe.call_found("s:odd", json!({})).await;
         assert_eq!(text_of(&called), "odd was called");
         rig.stop().await;
@@ -212,7 +212,7 @@ async fn wrong_arguments_never_reach_the_server() {
 }
 
 #[tokio::test]
-async fn arguments_of_another_type_are_passed_on_as_they_are_meant() {
+async fn arguments_are_coerced_to_the_schema_types() {
     let (stage, rig) = staged().await;
     for revision in [LEGACY, MODERN] {
         let mut pipe = Pipe::open_as(&rig, search(), revision).await;
@@ -235,9 +235,9 @@ async fn arguments_of_another_type_are_passed_on_as_they_are_meant() {
     rig.stop().await;
 }
 
-/// A server may know a parameter by a second name.
+/// A server may accept a parameter under a second name.
 #[tokio::test]
-async fn members_that_a_schema_does_not_name_are_left_to_the_server() {
+async fn unknown_members_are_left_to_the_server() {
     let (stage, rig) = staged().await;
     let mut pipe = Pipe::open(&rig, search()).await;
     for arguments in [
@@ -247,13 +247,13 @@ async fn members_that_a_schema_does_not_name_are_left_to_the_server() {
         let called = pipe.call_found("s:order", arguments.clone()).await;
         let content = called["content"].as_array().unwrap();
         assert_eq!(content[0]["text"], "order was called");
-        // Also of a call that succeeds: what the server does not know it may have left out.
+        // Also for a call that succeeds: the server may have ignored an unknown member.
         let told = content[1]["text"].as_str().unwrap();
         assert!(told.contains("is not known"), "{told}");
         let sent = &stage.calls_of("order").pop().unwrap()["arguments"];
         assert_eq!(*sent, arguments);
     }
-    // A slip is none.
+    // A misspelt name is refused, not left to the server.
     let calls = stage.calls_of("order").len();
     let refused = pipe.call_found("s:order", json!({ "waht": "tea" })).await;
     let told = refused["content"][0]["text"].as_str().unwrap();
@@ -262,9 +262,9 @@ async fn members_that_a_schema_does_not_name_are_left_to_the_server() {
     rig.stop().await;
 }
 
-/// A rule about a part of an object is not escaped by writing the object as a text.
+/// A rule about a member of an object cannot be evaded by sending the object as a string.
 #[tokio::test]
-async fn rules_judge_the_arguments_that_are_sent() {
+async fn rules_apply_to_the_coerced_arguments() {
     let stage = Stage::new(&tools());
     let rule = json!({
         "action": "deny", "server": "s", "tool": "order", "arguments": { "$.to.street": "Secret*" },
@@ -289,7 +289,7 @@ async fn rules_judge_the_arguments_that_are_sent() {
 }
 
 #[tokio::test]
-async fn a_schema_that_cannot_be_used_is_left_to_the_server() {
+async fn unusable_schema_is_left_to_the_server() {
     let schemas = [
         json!({ "type": "object", "properties": { "a": { "$ref": "https://example.com/s.json" } } }),
         json!({ "type": "object", "properties": { "a": { "type": "wood" } } }),
@@ -315,7 +315,7 @@ async fn a_schema_that_cannot_be_used_is_left_to_the_server() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_not_there_is_named_with_the_nearest_one() {
+async fn unknown_tool_gets_a_suggestion() {
     let (stage, rig) = staged().await;
     let mut pipe = Pipe::open(&rig, search()).await;
     for name in ["s:ordr", "s__ordr"] {
@@ -329,14 +329,14 @@ async fn a_tool_that_is_not_there_is_named_with_the_nearest_one() {
         assert!(text.contains("There is no tool"), "{text}");
     }
     assert_eq!(stage.calls(), 0);
-    // A colon may be in the name of a tool.
+    // The name of a tool may contain a colon.
     let called = pipe.call_found("s:a:b", json!({})).await;
     assert_eq!(text_of(&called), "a:b was called");
     rig.stop().await;
 }
 
 #[tokio::test]
-async fn a_name_that_is_far_too_long_is_refused() {
+async fn oversized_name_is_refused() {
     let (stage, rig) = staged().await;
     let mut pipe = Pipe::open(&rig, search()).await;
     for name in [
@@ -355,7 +355,7 @@ async fn a_name_that_is_far_too_long_is_refused() {
 }
 
 #[tokio::test]
-async fn the_gateways_own_tools_can_be_called_over_the_menu_too() {
+async fn menu_can_call_the_gateways_own_tools() {
     let (_stage, rig) = staged().await;
     for revision in [LEGACY, MODERN] {
         let mut pipe = Pipe::open_as(&rig, search(), revision).await;
@@ -373,7 +373,7 @@ async fn the_gateways_own_tools_can_be_called_over_the_menu_too() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_up_is_started_or_told_of() {
+async fn stopped_server_is_started_or_reported() {
     let stage = Stage::new(&tools());
     let rig = Rig::configured(json!({
         "waitTimeoutMs": 20_000,
@@ -381,7 +381,7 @@ async fn a_server_that_is_not_up_is_started_or_told_of() {
     }))
     .await;
     let mut pipe = Pipe::open(&rig, search()).await;
-    // At once: nobody has seen it yet.
+    // At once: the server has never been listed.
     let called = pipe.call_found("s:odd", json!({})).await;
     assert_eq!(text_of(&called), "odd was called");
     let params = json!({ "name": "call_tool", "arguments": { "name": "gone:x" } });

@@ -1,4 +1,4 @@
-//! The search view while servers change: what appears is found, what changes is held, what vanishes is gone.
+//! The search view while servers change: new tools are found, changed ones are held, removed ones are gone.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn what_changes_is_seen_by_a_search() {
+async fn search_follows_changes_of_tools() {
     let before = || vec![tool("say", "Says what it is told to say.")];
     let stages: Vec<Stage> = (0..5).map(|_| Stage::new(&before())).collect();
     let servers = stages.iter().enumerate();
@@ -20,7 +20,7 @@ async fn what_changes_is_seen_by_a_search() {
         let server = format!("s{n}");
         rig.until_tools(&server, 1).await;
         let painter = format!("{server}:paint");
-        // Only of this server, so that those of the others are not in the way.
+        // Only tools of this server, so that others are not in the results.
         let asked = json!({ "query": "paint a wall", "server": server });
         let pipe = tokio::sync::Mutex::new(&mut pipe);
         let is_found = async || {
@@ -60,7 +60,7 @@ async fn what_changes_is_seen_by_a_search() {
 }
 
 #[tokio::test]
-async fn a_server_that_comes_or_goes_is_found_or_gone() {
+async fn search_follows_added_and_removed_servers() {
     let (one, two) = (
         Stage::new(&[tool("paint", "Paints a wall.")]),
         Stage::new(&[tool("cook", "Cooks a meal.")]),
@@ -90,7 +90,7 @@ async fn a_server_that_comes_or_goes_is_found_or_gone() {
 }
 
 #[tokio::test]
-async fn tools_that_the_configuration_denies_are_not_found_and_not_called() {
+async fn denied_tools_are_neither_found_nor_called() {
     let stage = Stage::new(&[
         tool("paint", "Paints a wall."),
         tool("burn", "Burns a wall."),

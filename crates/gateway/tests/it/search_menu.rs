@@ -1,4 +1,4 @@
-//! The menu of the search view: what is on it, where it is shown, and when.
+//! The menu of the search view: its contents, where it is shown, and when.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,7 +19,7 @@ const MENU: [&str; 5] = [
     "read_result",
     "get_status",
 ];
-/// The whole list of the menu costs no agent more than this, in every conversation.
+/// The most bytes that the complete menu may cost an agent, in every session.
 const MENU_BYTES: usize = 6 * 1024;
 
 #[track_caller]
@@ -31,7 +31,7 @@ fn assert_menu(names: &[String]) {
     assert_eq!(names, menu);
 }
 
-/// A server with three tools, in a gateway with this beside it in its configuration.
+/// A gateway with a server of three tools, and this configuration.
 async fn few(stage: &Stage, mut config: Value) -> Rig {
     config["mcpServers"] = json!({ "few": stage.entry() });
     let rig = Rig::configured(config).await;
@@ -48,7 +48,7 @@ fn three() -> Stage {
 }
 
 #[tokio::test]
-async fn the_menu_has_five_tools_and_costs_little_in_every_revision() {
+async fn menu_is_small_in_every_revision() {
     let stage = three();
     let rig = few(&stage, json!({})).await;
     for revision in REVISIONS {
@@ -72,7 +72,7 @@ async fn nothing_on_the_menu_changes_the_gateway() {
     let list = web.result("tools/list", json!({})).await;
     for tool in list["tools"].as_array().unwrap() {
         let reads = &tool["annotations"]["readOnlyHint"];
-        // What is called may do anything, but to the gateway.
+        // A called tool may do anything, but cannot change the gateway.
         let expected = tool["name"] != "call_tool";
         assert_eq!(reads.as_bool().unwrap_or(false), expected, "{tool}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");
@@ -81,7 +81,7 @@ async fn nothing_on_the_menu_changes_the_gateway() {
 }
 
 #[tokio::test]
-async fn what_a_model_is_told_of_the_menu_names_the_servers_and_stays_short() {
+async fn instructions_name_the_servers_and_are_short() {
     let stage = three();
     stage.set_instructions("Always be very careful with paint.");
     let rig = few(&stage, json!({})).await;
@@ -90,7 +90,7 @@ async fn what_a_model_is_told_of_the_menu_names_the_servers_and_stays_short() {
     assert!(said.contains("retrieve_tools"), "{said}");
     assert!(said.contains("few"), "{said}");
     assert!(said.len() <= 1_100, "{}", said.len());
-    // What a server says comes with the description of its tools.
+    // Instructions of a server come with the descriptions of its tools.
     assert!(!said.contains("careful"), "{said}");
     let mut pipe = pipe;
     let described = pipe.call("describe_tool", json!({ "name": "few:paint" }));
@@ -103,7 +103,7 @@ async fn what_a_model_is_told_of_the_menu_names_the_servers_and_stays_short() {
 }
 
 #[tokio::test]
-async fn definitions_that_clients_reject_are_mended_among_others() {
+async fn rejected_definitions_are_mended_in_combined_views() {
     let sent =
         json!({ "name": "branch", "description": null, "inputSchema": { "properties": {} } });
     let stage = Stage::new(&[sent.clone(), tool("paint", "Paints a wall.")]);
@@ -120,7 +120,7 @@ async fn definitions_that_clients_reject_are_mended_among_others() {
     let described = pipe.call("describe_tool", json!({ "name": "git:branch" }));
     let described = described.await;
     assert_eq!(described["structuredContent"]["inputSchema"], shown);
-    // Alone it is as it was sent.
+    // In the server's own view it is verbatim.
     let alone = Web::open(&rig, "/mcp/s/git", LEGACY).await;
     let list = alone.result("tools/list", json!({})).await;
     assert_eq!(list["tools"][0], sent);
@@ -130,7 +130,7 @@ async fn definitions_that_clients_reject_are_mended_among_others() {
 }
 
 #[tokio::test]
-async fn the_configured_view_is_the_one_that_is_shown() {
+async fn configured_view_is_shown() {
     let stage = three();
     for (view, is_menu) in [("search", true), ("direct", false), ("auto", false)] {
         let rig = few(&stage, json!({ "view": view })).await;
@@ -144,7 +144,7 @@ async fn the_configured_view_is_the_one_that_is_shown() {
             assert!(names.contains(&"few__paint".to_owned()), "{names:?}");
             assert!(!names.contains(&"call_tool".to_owned()), "{names:?}");
         }
-        // The other two addresses do not care.
+        // The other two addresses are not affected.
         assert_menu(&Pipe::open(&rig, search()).await.tools().await);
         let names = Pipe::open(&rig, direct()).await.tools().await;
         assert!(names.contains(&"few__paint".to_owned()), "{names:?}");
@@ -153,7 +153,7 @@ async fn the_configured_view_is_the_one_that_is_shown() {
 }
 
 #[tokio::test]
-async fn many_tools_are_behind_the_menu_and_so_are_long_ones() {
+async fn many_or_long_tools_trigger_the_menu() {
     let few = Stage::new(&many_tools(30));
     let many = Stage::new(&many_tools(41));
     let paragraph = "A sentence that an agent need not carry around. ".repeat(70);
@@ -166,7 +166,7 @@ async fn many_tools_are_behind_the_menu_and_so_are_long_ones() {
         if is_menu {
             assert_menu(&names);
         } else {
-            // The gateway's own are among them.
+            // Including the gateway's own.
             assert_eq!(names.len(), count + 2);
         }
         rig.stop().await;
@@ -174,7 +174,7 @@ async fn many_tools_are_behind_the_menu_and_so_are_long_ones() {
 }
 
 #[tokio::test]
-async fn the_view_turns_into_the_menu_and_back_and_clients_are_told() {
+async fn switching_to_the_menu_notifies_clients() {
     let stage = three();
     let rig = few(&stage, json!({})).await;
     for revision in [LEGACY, MODERN] {
@@ -186,7 +186,7 @@ async fn the_view_turns_into_the_menu_and_back_and_clients_are_told() {
                 .await;
         }
         assert_eq!(pipe.tools().await.len(), 5);
-        // The menu is served before it is shown.
+        // The menu works before it is shown.
         assert_eq!(pipe.retrieve("paint a wall").await[0], "few:paint");
         let called = pipe.call_found("few:paint", json!({})).await;
         assert_eq!(text_of(&called), "paint was called");
@@ -202,7 +202,7 @@ async fn the_view_turns_into_the_menu_and_back_and_clients_are_told() {
                 break;
             }
         }
-        // What an agent has in its context still works.
+        // Tools in an agent's context still work.
         let called = pipe.call("few__cook", json!({})).await;
         assert_eq!(text_of(&called), "cook was called");
         let called = pipe.call("many__tool_7", json!({})).await;
@@ -222,7 +222,7 @@ async fn the_view_turns_into_the_menu_and_back_and_clients_are_told() {
 }
 
 #[tokio::test]
-async fn a_client_is_told_when_the_configuration_wants_another_view() {
+async fn configured_change_of_view_notifies_clients() {
     let stage = three();
     let rig = few(&stage, json!({ "view": "direct" })).await;
     let mut pipe = Pipe::open(&rig, configured()).await;
@@ -235,7 +235,7 @@ async fn a_client_is_told_when_the_configuration_wants_another_view() {
 }
 
 #[tokio::test]
-async fn changes_behind_the_menu_are_no_news_to_those_who_see_only_the_menu() {
+async fn hidden_changes_do_not_notify_menu_clients() {
     let stage = three();
     let rig = few(&stage, json!({})).await;
     let mut pipe = Pipe::open(&rig, search()).await;
@@ -250,7 +250,7 @@ async fn changes_behind_the_menu_are_no_news_to_those_who_see_only_the_menu() {
 }
 
 #[tokio::test]
-async fn older_clients_find_the_menu_over_their_own_transport() {
+async fn menu_works_over_http_with_sse() {
     let stage = three();
     let rig = few(&stage, json!({})).await;
     let mut events = rig.follow("/sse/search").await;
@@ -287,7 +287,7 @@ async fn older_clients_find_the_menu_over_their_own_transport() {
 }
 
 #[tokio::test]
-async fn a_pipe_over_the_socket_can_be_one_to_the_menu() {
+async fn pipe_over_the_socket_supports_the_menu() {
     let stage = three();
     let rig = few(&stage, json!({})).await;
     let mut stream = rig.knock().await;

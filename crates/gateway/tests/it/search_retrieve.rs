@@ -1,4 +1,4 @@
-//! `retrieve_tools` and `describe_tool`: small answers to any question.
+//! `retrieve_tools` and `describe_tool`: small answers to any query.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use crate::{
     stage_rig::{Stage, tool},
 };
 
-/// The answer that an agent gets for every question, unless it asks for more.
+/// The most bytes of an answer, unless the agent requests more.
 const ANSWER_BYTES: usize = 1_536;
 
 /// A gateway with one server that has these tools.
 async fn with_tools(tools: &[Value]) -> (Stage, Rig) {
     let stage = Stage::new(tools);
-    // Long definitions take their time in a program that is not optimised.
+    // Long definitions take time in a program that is not optimised.
     let config = json!({ "waitTimeoutMs": 30_000, "mcpServers": { "s": stage.entry() } });
     let rig = Rig::configured(config).await;
     rig.until_tools("s", tools.len()).await;
@@ -54,7 +54,7 @@ fn usual() -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_question_finds_the_tool_and_shows_how_to_call_it() {
+async fn query_finds_the_tool_and_its_parameters() {
     let (_stage, rig) = with_tools(&usual()).await;
     for revision in [LEGACY, MODERN] {
         let mut pipe = Pipe::open_as(&rig, search(), revision).await;
@@ -81,7 +81,7 @@ async fn a_question_finds_the_tool_and_shows_how_to_call_it() {
 }
 
 #[tokio::test]
-async fn the_answer_is_small_in_every_revision() {
+async fn answer_is_small_in_every_revision() {
     let (_stage, rig) = with_tools(&usual()).await;
     for revision in REVISIONS {
         let web = Web::open(&rig, "/mcp/search", revision).await;
@@ -96,7 +96,7 @@ async fn the_answer_is_small_in_every_revision() {
 }
 
 #[tokio::test]
-async fn the_answer_is_small_whatever_servers_write() {
+async fn answer_is_small_for_any_definitions() {
     let word = "gardening ".repeat(2_000);
     let properties: serde_json::Map<String, Value> = (0..200)
         .map(|n| {
@@ -151,7 +151,7 @@ async fn the_answer_is_small_whatever_servers_write() {
 }
 
 #[tokio::test]
-async fn a_question_can_be_narrowed() {
+async fn query_can_be_filtered() {
     let (_stage, rig) = with_tools(&usual()).await;
     let other = Stage::new(&[tool("create_issue", "Creates an issue in a tracker.")]);
     let path = rig.config_file().to_owned();
@@ -185,7 +185,7 @@ async fn a_question_can_be_narrowed() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told_by_name_with_the_right_shape() {
+async fn wrong_arguments_are_named_with_their_shape() {
     let (_stage, rig) = with_tools(&usual()).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     for (tool, arguments, field) in [
@@ -259,7 +259,7 @@ async fn wrong_arguments_are_told_by_name_with_the_right_shape() {
 }
 
 #[tokio::test]
-async fn nothing_found_says_so_and_what_to_do() {
+async fn empty_result_has_a_hint() {
     let (_stage, rig) = with_tools(&[]).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     let asked = json!({ "query": "water the plants", "server": "s" });
@@ -273,7 +273,7 @@ async fn nothing_found_says_so_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn questions_in_other_scripts_find_what_is_written_in_them() {
+async fn queries_in_other_scripts_find_matching_tools() {
     let (_stage, rig) = with_tools(&usual()).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     for (query, best) in [
@@ -289,7 +289,7 @@ async fn questions_in_other_scripts_find_what_is_written_in_them() {
 }
 
 #[tokio::test]
-async fn any_question_is_answered_sensibly_and_soon() {
+async fn any_query_gets_a_sensible_answer() {
     let (_stage, rig) = with_tools(&usual()).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     pipe.retrieve("warm up").await;
@@ -323,14 +323,14 @@ async fn any_question_is_answered_sensibly_and_soon() {
         assert!(names_of(&found).len() <= 5, "{shown:?}: {found}");
         assert!(!text_of(&found).is_empty(), "{shown:?}: {found}");
     }
-    // What matters in a long question is still found.
+    // The relevant words of a long query still count.
     let query = format!("send a mail to somebody, {}", "please ".repeat(10_000));
     assert_eq!(pipe.retrieve(&query).await[0], "s:send_mail");
     rig.stop().await;
 }
 
 #[tokio::test]
-async fn nothing_raw_of_what_a_terminal_obeys_reaches_an_answer() {
+async fn answers_contain_no_raw_control_characters() {
     let stage = Stage::new(&[json!({
         "name": "paint",
         "description": "Paints\u{1b}[2J a wall\u{7}\u{9b}31m with\u{8} colour.",
@@ -343,7 +343,7 @@ async fn nothing_raw_of_what_a_terminal_obeys_reaches_an_answer() {
     let rig = Rig::with(json!({ "s": entry })).await;
     rig.until_tools("s", 1).await;
     let mut pipe = Pipe::open(&rig, search()).await;
-    // JSON spells these out, and whole definitions are JSON; the summaries have no others either.
+    // JSON escapes these characters, and full definitions are JSON; the summaries must not have them either.
     let obeyed = |c: char| c < ' ' && c != '\n';
     for arguments in [
         json!({ "query": "paint a wall" }),
@@ -356,7 +356,7 @@ async fn nothing_raw_of_what_a_terminal_obeys_reaches_an_answer() {
         if arguments.get("detail").is_none() {
             let structure = found["structuredContent"]["tools"][0].as_object().unwrap();
             for (name, value) in structure {
-                // Also none of those that JSON does not spell out.
+                // Also no control characters that JSON does not escape.
                 let text = value.as_str().unwrap_or_default();
                 assert!(!text.chars().any(char::is_control), "{name}: {text:?}");
             }
@@ -371,7 +371,7 @@ async fn nothing_raw_of_what_a_terminal_obeys_reaches_an_answer() {
 }
 
 #[tokio::test]
-async fn a_description_is_the_whole_definition_by_either_name() {
+async fn description_has_the_whole_definition() {
     let (_stage, rig) = with_tools(&usual()).await;
     let mut pipe = Pipe::open(&rig, search()).await;
     for name in ["s:create_issue", "s__create_issue"] {

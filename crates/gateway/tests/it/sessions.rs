@@ -1,4 +1,4 @@
-//! Sessions of older revisions over HTTP: when they end.
+//! The lifetime of sessions of older revisions over HTTP.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ async fn asked(web: &Web<'_>) -> u16 {
 }
 
 #[tokio::test]
-async fn idle_session_is_gone_and_one_with_a_stream_stays() {
+async fn idle_session_expires_unless_it_streams() {
     let rig = rig().await;
     let idle = Web::open(&rig, "/mcp", LEGACY).await;
     let listening = Web::open(&rig, "/mcp", LEGACY).await;
@@ -51,7 +51,7 @@ async fn idle_session_is_gone_and_one_with_a_stream_stays() {
 }
 
 #[tokio::test]
-async fn session_whose_call_waits_for_a_person_stays() {
+async fn session_with_a_pending_approval_stays() {
     let rig = rig().await;
     rig.until_known("a").await;
     let idle = Web::open(&rig, "/mcp/direct", LEGACY).await;
@@ -62,7 +62,7 @@ async fn session_whose_call_waits_for_a_person_stays() {
     };
     let person = async {
         let request = rig.one_waiting().await;
-        // The other session has been idle for as long by then.
+        // The other session has been idle for the same time by then.
         until_clients(&rig, 1).await;
         rig.decided(&request["id"], "approve", json!({})).await;
     };

@@ -1,4 +1,4 @@
-//! A server that plays what a test wants, while it runs.
+//! A server whose behaviour a test controls while it runs.
 
 use std::{fs, path::PathBuf};
 
@@ -12,17 +12,17 @@ use crate::{
     mcp_rig::LIST_CHANGED,
 };
 
-/// A server that plays what is in its folder.
+/// A server that reads its behaviour from a directory.
 pub(crate) struct Stage {
     folder: TempDir,
 }
 
-/// A tool that takes nothing in particular.
+/// A tool with an unconstrained schema.
 pub(crate) fn tool(name: &str, description: &str) -> Value {
     json!({ "name": name, "description": description, "inputSchema": { "type": "object" } })
 }
 
-/// As many tools as wanted, each with a word of its own.
+/// `count` tools, each with a unique word.
 pub(crate) fn many_tools(count: usize) -> Vec<Value> {
     (0..count)
         .map(|n| tool(&format!("tool_{n}"), &format!("Does the work number{n}.")))
@@ -51,7 +51,7 @@ impl Stage {
         json!({ "command": program(), "args": ["stage", folder], "start": "eager" })
     }
 
-    /// The same, with settings of its own.
+    /// The same, with additional settings.
     pub(crate) fn entry_with(&self, settings: &Value) -> Value {
         let mut entry = self.entry();
         for (name, value) in settings.as_object().unwrap() {
@@ -72,12 +72,12 @@ impl Stage {
         self.entry_with(&json!({ "args": ["stage", folder, "both"] }))
     }
 
-    /// One that is started when it is used.
+    /// The same, started on first use.
     pub(crate) fn lazy_entry(&self) -> Value {
         self.entry_with(&json!({ "start": "lazy" }))
     }
 
-    /// What it offers from now on. Nobody is told.
+    /// Sets the tools that it offers from now on, without a notification.
     pub(crate) fn set_tools(&self, tools: &[Value]) {
         self.set("tools.json", &Value::from(tools).to_string());
     }
@@ -98,7 +98,7 @@ impl Stage {
         self.set("resourceTemplates.json", &templates.to_string());
     }
 
-    /// Has it not answer when it is asked for this list (`tools`), until it is let.
+    /// Makes it hold its response to requests for this list (`tools`), until it is released.
     pub(crate) fn hold_list(&self, what: &str) {
         self.set(&format!("{what}.hold"), "");
     }
@@ -112,7 +112,7 @@ impl Stage {
         fs::remove_file(self.path(name)).unwrap();
     }
 
-    /// Has it answer with an error when it is asked for this list.
+    /// Makes it respond with an error to requests for this list.
     pub(crate) fn fail_list(&self, what: &str) {
         self.set(&format!("{what}.fail"), "");
     }
@@ -125,24 +125,25 @@ impl Stage {
         self.set("instructions.txt", text);
     }
 
-    /// What it says of itself, byte for byte.
+    /// Sets its server info, verbatim.
     pub(crate) fn set_info(&self, info: &str) {
         self.set("info.json", info);
     }
 
-    /// What a tool answers, byte for byte. It has to be on one line.
+    /// Sets the result of a tool, verbatim. It has to be on one line.
     pub(crate) fn set_result(&self, tool: &str, result: &str) {
         self.set(&format!("results/{tool}.json"), result);
     }
 
-    /// A question that a tool asks and does not wait for: its answer goes out in one write with it.
+    /// Sets a question that a tool asks without waiting for the answer: the question and the result of the
+    /// call go out in one write.
     pub(crate) fn set_unawaited(&self, tool: &str, id: &str, params: &Value) {
         let method = "elicitation/create";
         let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.set(&format!("results/{tool}.before"), &line.to_string());
     }
 
-    /// The `"result":…` or `"error":…` with which it answers a method, byte for byte.
+    /// Sets the `"result":…` or `"error":…` with which it responds to a method, verbatim.
     pub(crate) fn set_answer(&self, method: &str, answer: &str) {
         let file = format!("answers/{}.json", method.replace('/', "."));
         self.set(&file, answer);
@@ -150,18 +151,18 @@ impl Stage {
 
     /// Writes a file for it.
     pub(crate) fn set(&self, name: &str, text: &str) {
-        // The server never finds half of it.
+        // The server never reads a partial file.
         let new = self.path("new");
         fs::write(&new, text).unwrap();
         fs::rename(new, self.path(name)).unwrap();
     }
 
-    /// Has the server tell that its tools have changed.
+    /// Makes the server announce that its tools have changed.
     pub(crate) async fn tell_changed(&self) {
         self.tell(LIST_CHANGED).await;
     }
 
-    /// Has the server send a notification.
+    /// Makes the server send a notification.
     pub(crate) async fn tell(&self, method: &str) {
         self.tell_with(method, json!({})).await;
     }
@@ -172,7 +173,7 @@ impl Stage {
             .await;
     }
 
-    /// Has the server send a request.
+    /// Makes the server send a request.
     pub(crate) async fn request(&self, id: u64, method: &str) {
         self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method }))
             .await;
@@ -208,13 +209,13 @@ impl Stage {
         calls.filter(|params| params["name"] == tool).collect()
     }
 
-    /// Offers these tools from now on, and says so.
+    /// Offers these tools from now on, and announces the change.
     pub(crate) async fn change_tools(&self, tools: &[Value]) {
         self.set_tools(tools);
         self.tell_changed().await;
     }
 
-    /// What it was asked so far.
+    /// The requests that it has received.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked_in("asked")
     }
@@ -225,7 +226,7 @@ impl Stage {
         log.lines().map(str::to_owned).collect()
     }
 
-    /// Whether its process in this era is there.
+    /// Tests if its process in this era is running.
     pub(crate) fn is_up_in(&self, era: &str) -> bool {
         let control = self.path(&format!("{era}.control"));
         std::os::unix::net::UnixStream::connect(control).is_ok()
@@ -238,7 +239,7 @@ impl Stage {
         control.write_all(b"die\n").await.unwrap();
     }
 
-    /// Has its process in this era tell something.
+    /// Makes its process in this era send a notification.
     pub(crate) async fn tell_in(&self, era: &str, method: &str, params: Value) {
         let control = self.path(&format!("{era}.control"));
         let mut control = UnixStream::connect(control).await.unwrap();
@@ -247,14 +248,14 @@ impl Stage {
         control.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// How often a tool of it was called.
+    /// The number of calls to its tools.
     pub(crate) fn calls(&self) -> usize {
         let asked = self.asked();
         let calls = asked.iter().filter(|line| line.starts_with("tools/call "));
         calls.count()
     }
 
-    /// Waits until it was asked something.
+    /// Waits until it receives a message that contains this text.
     pub(crate) async fn until_asked(&self, what: &str) -> String {
         let find = async || self.asked().into_iter().find(|line| line.contains(what));
         until_async(what, find).await
@@ -262,19 +263,19 @@ impl Stage {
 }
 
 impl Rig {
-    /// Waits until so many tools of a server are shown.
+    /// Waits until `count` tools of a server are shown.
     pub(crate) async fn until_tools(&self, server: &str, count: usize) {
         let path = format!("/api/v1/servers/{server}");
         self.until(&path, |server| server["tools"] == count).await;
     }
 
-    /// How far a server is trusted.
+    /// The trust status of a server.
     pub(crate) async fn trust(&self, server: &str) -> Value {
         let path = format!("/api/v1/trust?server={server}");
         self.get(&path).await.json()["servers"][0].clone()
     }
 
-    /// Waits until something of a server is held back, and gives it.
+    /// Waits until an item of a server is held back, and returns it.
     pub(crate) async fn until_held(&self, server: &str, tool: &str) -> Value {
         let path = format!("/api/v1/trust?server={server}");
         let held = |trust: &Value| {

@@ -1,4 +1,4 @@
-//! Questions on the streams of a server over HTTP: each belongs to the call on whose stream it comes.
+//! Questions on the streams of a server over HTTP: each belongs to the call on whose stream it arrives.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -29,10 +29,10 @@ struct Bank {
     state: Arc<watch::Sender<Bench>>,
 }
 
-/// What has been said to the server, and what it may do.
+/// The messages that the server has received, and its permissions to proceed.
 #[derive(Default)]
 struct Bench {
-    /// Answers to its questions, by their ids.
+    /// Answers to its questions, by id.
     answers: HashMap<String, Value>,
     asked: Vec<Value>,
     released: Vec<&'static str>,
@@ -71,7 +71,7 @@ impl Bank {
         until(&self.state, |bench| bench.answers.get(question).cloned()).await
     }
 
-    /// Waits until the server was asked this of a tool, a task or a resource.
+    /// Waits until the server receives this method for a tool, a task or a resource.
     async fn until_asked(&self, method: &str, of: &str) {
         until(&self.state, |bench| {
             let params = |asked: &Value| asked["params"].to_string();
@@ -209,9 +209,9 @@ fn question(id: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params })
 }
 
-/// A server asks before it has said which task a call has become.
+/// A server asks before it has named the task that a call has become.
 #[tokio::test]
-async fn question_before_a_task_is_its_clients() {
+async fn question_before_a_task_reaches_its_client() {
     let bank = Bank::open().await;
     let rig = bank.rig(json!({})).await;
     let stranger = Web::anyone(&rig, "/mcp/s/bank").await;
@@ -236,9 +236,9 @@ async fn question_before_a_task_is_its_clients() {
     rig.stop().await;
 }
 
-/// Rules name the tool that asks, and not one that is called at the same time.
+/// Rules match the tool that asks, not one that is called at the same time.
 #[tokio::test]
-async fn question_before_a_task_is_ruled_by_its_tool() {
+async fn question_before_a_task_matches_its_tool() {
     let bank = Bank::open().await;
     let rules = json!({ "rules": ["deny elicitation bank:pay*"] });
     let rig = bank.rig(json!({ "approvals": rules })).await;
@@ -250,7 +250,7 @@ async fn question_before_a_task_is_ruled_by_its_tool() {
     client.finish(&pay).await;
     let answer = bank.answer("q-pay").await;
     assert_eq!(answer["error"]["code"], -1, "{answer}");
-    // The rules of a user are not for servers to read.
+    // Servers must not see the user's rules.
     let said = answer["error"]["message"].as_str().unwrap();
     assert!(!said.contains("pay*") && !said.contains("deny "), "{said}");
     bank.release("slow");
@@ -258,9 +258,9 @@ async fn question_before_a_task_is_ruled_by_its_tool() {
     rig.stop().await;
 }
 
-/// A stream that has had its answer is of no call, and its question not for the call of another client.
+/// A stream that has had its response belongs to no call, and its question must not reach another client.
 #[tokio::test]
-async fn late_question_is_put_to_no_other_client() {
+async fn late_question_reaches_no_other_client() {
     let bank = Bank::open().await;
     let route = json!({ "route": "client" });
     let rig = bank.rig(json!({ "approvals": route })).await;
@@ -281,7 +281,7 @@ async fn late_question_is_put_to_no_other_client() {
 }
 
 #[tokio::test]
-async fn question_of_a_subscription_is_put_to_no_other_client() {
+async fn subscription_question_reaches_no_other_client() {
     let bank = Bank::open().await;
     let route = json!({ "route": "client" });
     let rig = bank.rig(json!({ "approvals": route })).await;
@@ -303,7 +303,7 @@ async fn question_of_a_subscription_is_put_to_no_other_client() {
 
 /// It may be the question of any client.
 #[tokio::test]
-async fn rules_about_clients_hold_for_late_questions() {
+async fn rules_about_clients_apply_to_late_questions() {
     let bank = Bank::open().await;
     let rules = json!({ "rules": ["allow elicitation bank", "deny elicitation bank @cursor*"] });
     let rig = bank.rig(json!({ "approvals": rules })).await;
@@ -324,7 +324,7 @@ async fn task_whose_client_left_early_is_cancelled() {
     bank.until_asked("tools/call", "pay").await;
     let cancelled = json!({ "requestId": pay });
     client.tell("notifications/cancelled", cancelled).await;
-    // It has no effect on a task, and is not said of one.
+    // The cancellation has no effect on a task, and is not sent for one.
     bank.state
         .send_modify(|bench| drop(bench.answers.insert("q-pay".into(), json!({}))));
     bank.release("pay");

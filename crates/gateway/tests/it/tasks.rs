@@ -1,4 +1,4 @@
-//! Tasks: whose they are, and who answers what they ask.
+//! Tasks: their owners, and the answers to their questions.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     stage_rig::{Stage, tool},
 };
 
-/// A server of 2025-11-25 on a pipe. Its tools are never answered, but `job`, which is a task.
+/// A server of 2025-11-25 on a pipe. Its tools never answer, except `job`, which is a task.
 async fn staged(mut config: Value) -> (Stage, Rig) {
     let task = |name| {
         let mut tool = tool(name, "Works.");
@@ -41,18 +41,18 @@ fn question(meta: &Value) -> Value {
     json!({ "message": "Who?", "requestedSchema": schema, "_meta": meta })
 }
 
-/// Asks a question that does not say for which call it is, and waits until it has come in.
+/// Sends a question that does not name its call, and waits until it has arrived.
 async fn ask_of_nobody(stage: &Stage) {
     let asked = question(&json!({}));
     stage.request_with(900, "elicitation/create", asked).await;
-    // What comes after it is answered.
+    // The response to a later request shows that.
     stage.request(901, "ping").await;
     stage.until_asked("901").await;
 }
 
-/// While a task is created, its call counts as one of those that a question can be for.
+/// While a task is being created, its call is one of those to which a question can belong.
 #[tokio::test]
-async fn question_before_a_task_is_not_another_clients() {
+async fn question_before_a_task_reaches_no_other_client() {
     let (stage, rig) = staged(json!({})).await;
     let mut other = Pipe::open(&rig, server("s")).await;
     let wait = other.send_call("wait", json!({})).await;
@@ -61,7 +61,7 @@ async fn question_before_a_task_is_not_another_clients() {
     stage.until_asked(r#""name":"wait""#).await;
     stage.until_asked(r#""name":"wait_task""#).await;
     ask_of_nobody(&stage).await;
-    // It could have been for the call that ends here without an answer: a person is asked.
+    // It could belong to the call that ends here without a response: the user is asked.
     let cancelled = json!({ "requestId": wait });
     other.tell("notifications/cancelled", cancelled).await;
     let waiting = tokio::select! {
@@ -72,9 +72,9 @@ async fn question_before_a_task_is_not_another_clients() {
     rig.stop().await;
 }
 
-/// The call of one principal may end while its question waits: then it is not the other's.
+/// If the call of one principal ends while its question is waiting, the other one must not get it.
 #[tokio::test]
-async fn question_of_a_withdrawn_call_is_not_a_strangers() {
+async fn question_of_cancelled_call_reaches_no_other_principal() {
     let (stage, rig) = staged(json!({})).await;
     let stranger = Web::anyone(&rig, "/mcp/s/s").await;
     let mut owner = Pipe::open(&rig, server("s")).await;
@@ -101,9 +101,9 @@ async fn question_of_a_withdrawn_call_is_not_a_strangers() {
     rig.stop().await;
 }
 
-/// A question says to which task it belongs.
+/// A question names its task.
 #[tokio::test]
-async fn question_of_a_task_is_its_clients() {
+async fn question_of_a_task_reaches_its_client() {
     let (stage, rig) = staged(json!({})).await;
     stage.set_answer("tasks/result", "");
     let mut client = Pipe::open(&rig, server("s")).await;
@@ -118,7 +118,7 @@ async fn question_of_a_task_is_its_clients() {
             .request_with(id, "elicitation/create", question(&meta))
             .await;
     }
-    // Nobody is asked for a task of which nothing is known.
+    // A question about an unknown task goes to the user.
     let waiting = rig.one_waiting().await;
     assert_eq!(waiting["kind"], "elicitation", "{waiting}");
     let answer = tokio::select! {
@@ -158,7 +158,7 @@ async fn tasks_of_another_principal_are_not_listed() {
     rig.stop().await;
 }
 
-/// A server of 2026-07-28 whose task `t1` asks a person.
+/// A server of 2026-07-28 whose task `t1` asks a question.
 async fn asking_task(config: Value) -> (Stage, Rig, Pipe, Value) {
     let stage = Stage::new(&[tool("job", "Works."), tool("elicit", "Asks.")]);
     stage.set_result(
@@ -189,7 +189,7 @@ fn answered(mut params: Value) -> Value {
     params
 }
 
-/// Settings that leave what servers ask to a person.
+/// Settings that send questions of servers to the user.
 fn by_a_person() -> [Value; 2] {
     [
         json!({ "approvals": { "route": "human" } }),
@@ -198,7 +198,7 @@ fn by_a_person() -> [Value; 2] {
 }
 
 #[tokio::test]
-async fn client_does_not_answer_for_a_person_in_tasks() {
+async fn client_cannot_answer_tasks_for_the_user() {
     for config in by_a_person() {
         let (stage, rig, mut client, task) = asking_task(config).await;
         let task = json!({ "taskId": task });
@@ -219,7 +219,7 @@ async fn client_does_not_answer_for_a_person_in_tasks() {
 }
 
 #[tokio::test]
-async fn client_answers_the_task_where_it_may() {
+async fn client_answers_the_task_if_allowed() {
     for rules in [json!([]), json!(["deny sampling *", "allow elicitation s"])] {
         let config = json!({ "approvals": { "rules": rules } });
         let (stage, rig, mut client, task) = asking_task(config).await;
@@ -233,9 +233,9 @@ async fn client_answers_the_task_where_it_may() {
     }
 }
 
-/// A client may know what it will be asked, and answers before that.
+/// A client may predict the question, and answer it in advance.
 #[tokio::test]
-async fn answers_in_advance_do_not_replace_a_person() {
+async fn answers_in_advance_do_not_replace_approval() {
     for config in by_a_person() {
         let (stage, rig, mut client, _) = asking_task(config).await;
         for state in [None, Some("s1")] {
@@ -255,7 +255,7 @@ async fn answers_in_advance_do_not_replace_a_person() {
     }
 }
 
-/// What a client is asked under rules, it can answer.
+/// A client can answer questions that the rules let through.
 #[tokio::test]
 async fn client_answers_what_a_rule_allows() {
     let config = json!({ "approvals": { "rules": ["allow elicitation s", "ask sampling *"] } });
@@ -265,9 +265,9 @@ async fn client_answers_what_a_rule_allows() {
     rig.stop().await;
 }
 
-/// What asks for input is not the same for every reader, whatever it says of itself.
+/// A result that asks for input differs between readers, even if it says that it is cacheable.
 #[tokio::test]
-async fn read_that_asks_is_not_kept() {
+async fn read_that_asks_is_not_cached() {
     let (stage, rig, mut client, _) = asking_task(json!({})).await;
     stage.set_answer(
         "resources/read",
@@ -284,9 +284,9 @@ async fn read_that_asks_is_not_kept() {
     rig.stop().await;
 }
 
-/// The same as the error of a call is judged by rules.
+/// Rules apply to it as to the error of a call.
 #[tokio::test]
-async fn task_that_failed_asks_for_no_address() {
+async fn failed_task_requests_no_address() {
     let (stage, rig, mut client, task) = asking_task(json!({})).await;
     for code in ["-32042", "-32042.0", "\"-32042\""] {
         stage.set_answer(
@@ -311,9 +311,9 @@ async fn task_that_failed_asks_for_no_address() {
     rig.stop().await;
 }
 
-/// A task may have failed, or be done, by the time that it is created.
+/// A task may have failed, or be done, by the time it is created.
 #[tokio::test]
-async fn task_that_fails_at_once_asks_for_no_address() {
+async fn immediately_failed_task_requests_no_address() {
     let error = |code: &str| {
         format!(
             r#"{{"code":{code},"message":"m","data":{{"elicitations":[{{"mode":"url","elicitationId":"e","url":"https://evil.example/"}}]}}}}"#
@@ -353,9 +353,10 @@ async fn task_that_fails_at_once_asks_for_no_address() {
     }
 }
 
-/// What a task asks in its result nothing judges, whichever answer has the result.
+/// Rules do not see questions in the result of a task, whichever response has the result, so they are
+/// removed.
 #[tokio::test]
-async fn task_that_is_done_at_once_asks_nothing() {
+async fn immediately_finished_task_asks_nothing() {
     let rules = json!({ "approvals": { "rules": ["deny elicitation *"] } });
     let (stage, rig, mut client, _) = asking_task(rules).await;
     stage.set_result(
@@ -368,9 +369,9 @@ async fn task_that_is_done_at_once_asks_nothing() {
     rig.stop().await;
 }
 
-/// The client knows the task by another name than its server.
+/// The client knows the task by another id than the server.
 #[tokio::test]
-async fn question_of_a_task_names_it_as_its_client_does() {
+async fn question_uses_the_clients_id_of_task() {
     let (stage, rig) = staged(json!({})).await;
     stage.set_answer("tasks/result", "");
     let mut client = Pipe::open_as(&rig, server("s"), "2025-11-25").await;
@@ -398,9 +399,9 @@ async fn question_of_a_task_names_it_as_its_client_does() {
     rig.stop().await;
 }
 
-/// A person opens an address, and the client comes back once.
+/// The user opens an address, and the client comes back once.
 #[tokio::test]
-async fn state_of_an_opened_address_is_used_once_at_any_server() {
+async fn state_of_an_opened_address_works_once() {
     let stage = Stage::new(&[tool("fail", "Fails.")]);
     let approvals = json!({ "route": "client", "notify": "off" });
     let config = json!({ "mcpServers": { "s": stage.modern_entry() }, "approvals": approvals });

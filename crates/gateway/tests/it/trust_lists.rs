@@ -1,4 +1,4 @@
-//! Lists that come late, or not at all: nothing is called by what was known before.
+//! Lists that arrive late, or not at all: no call relies on outdated definitions.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn call(tool: &str) -> Value {
     json!({ "name": tool, "arguments": {} })
 }
 
-/// A gateway whose calls wait so long for a server, with the server known and at rest.
+/// A gateway whose calls wait for a server up to `wait`; the server has been listed and is stopped.
 async fn rested(stage: &Stage, wait: Duration, then: impl FnOnce()) -> Rig {
     let mut entry = stage.lazy_entry();
     entry["initTimeoutMs"] = json!(4_000);
@@ -40,7 +40,7 @@ async fn rested(stage: &Stage, wait: Duration, then: impl FnOnce()) -> Rig {
 }
 
 #[tokio::test]
-async fn a_late_list_is_waited_for() {
+async fn call_waits_for_a_late_list() {
     let stage = Stage::new(&good());
     let rig = rested(&stage, Duration::from_secs(20), || {
         stage.set_tools(&changed());
@@ -62,7 +62,7 @@ async fn a_late_list_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_list_that_never_comes_fails_the_call() {
+async fn missing_list_fails_the_call() {
     let stage = Stage::new(&good());
     let rig = rested(&stage, Duration::from_millis(300), || {
         stage.hold_list("tools");
@@ -81,7 +81,7 @@ async fn a_list_that_never_comes_fails_the_call() {
 }
 
 #[tokio::test]
-async fn a_list_that_fails_fails_the_call() {
+async fn failed_list_fails_the_call() {
     let stage = Stage::new(&good());
     let rig = rested(&stage, Duration::from_secs(20), || stage.fail_list("tools")).await;
     let mut pipe = Pipe::open(&rig, direct()).await;
@@ -91,7 +91,7 @@ async fn a_list_that_fails_fails_the_call() {
     assert!(said.contains("its list cannot be read"), "{said}");
     assert!(!said.contains("the list is broken"), "{said}");
     assert_eq!(stage.calls(), 0, "{:?}", stage.asked());
-    // It is asked again, and then all is well.
+    // The list is requested again, and calls work.
     stage.mend_list("tools");
     until("it is asked again", async || {
         let answer = pipe.ask("tools/call", call("s__paint")).await.json;
@@ -102,7 +102,7 @@ async fn a_list_that_fails_fails_the_call() {
 }
 
 #[tokio::test]
-async fn other_lists_do_not_hold_up_a_tool() {
+async fn other_lists_do_not_delay_a_tool() {
     let stage = Stage::new(&good());
     let rig = rested(&stage, Duration::from_secs(20), || {
         stage.fail_list("prompts");
@@ -116,7 +116,7 @@ async fn other_lists_do_not_hold_up_a_tool() {
 }
 
 #[tokio::test]
-async fn a_trusted_server_is_called_without_its_list() {
+async fn trusted_server_is_called_without_its_list() {
     let stage = Stage::new(&good());
     let entry = stage.entry_with(&json!({ "start": "lazy", "trust": "always" }));
     let rig = Rig::with(json!({ "s": entry })).await;
@@ -131,7 +131,7 @@ async fn a_trusted_server_is_called_without_its_list() {
 }
 
 #[tokio::test]
-async fn a_call_after_a_change_waits_for_the_new_list() {
+async fn call_after_a_change_awaits_new_list() {
     let stage = Stage::new(&good());
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 2).await;
@@ -158,7 +158,7 @@ async fn a_call_after_a_change_waits_for_the_new_list() {
 }
 
 #[tokio::test]
-async fn tools_that_are_not_listed_are_not_called() {
+async fn unlisted_tools_are_not_called() {
     let stage = Stage::new(&good());
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 2).await;
@@ -175,7 +175,7 @@ async fn tools_that_are_not_listed_are_not_called() {
     rig.stop().await;
 }
 
-/// A gateway whose server, known and at rest, offers prompts and resources, too.
+/// A gateway whose server, listed and stopped, offers prompts and resources, too.
 async fn offering(stage: &Stage, wait: Duration, then: impl FnOnce()) -> Rig {
     stage.set_prompts(&json!([{ "name": "greet" }]));
     stage.set_resources(&json!([{ "uri": "file:///a", "name": "a" }]));
@@ -184,14 +184,14 @@ async fn offering(stage: &Stage, wait: Duration, then: impl FnOnce()) -> Rig {
 }
 
 #[tokio::test]
-async fn a_list_that_hangs_holds_up_no_other() {
+async fn hanging_list_delays_no_other() {
     let stage = Stage::new(&good());
     let rig = offering(&stage, Duration::from_secs(3), || stage.hold_list("tools")).await;
     let mut pipe = Pipe::open(&rig, server("s")).await;
     pipe.result("resources/read", json!({ "uri": "file:///a" }))
         .await;
     pipe.result("prompts/get", json!({ "name": "greet" })).await;
-    // Also of those that change meanwhile.
+    // Also for lists that change meanwhile.
     stage.set_prompts(&json!([{ "name": "part" }]));
     stage.tell("notifications/prompts/list_changed").await;
     let part = json!({ "name": "part" });
@@ -205,7 +205,7 @@ async fn a_list_that_hangs_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn broken_templates_do_not_hold_up_listed_resources() {
+async fn broken_templates_do_not_delay_listed_resources() {
     let stage = Stage::new(&good());
     let rig = offering(&stage, Duration::from_secs(20), || {
         stage.fail_list("resourceTemplates");
@@ -214,7 +214,7 @@ async fn broken_templates_do_not_hold_up_listed_resources() {
     let mut pipe = Pipe::open(&rig, server("s")).await;
     pipe.result("resources/read", json!({ "uri": "file:///a" }))
         .await;
-    // Of any other URI it is not known whether it is of a template that is held back.
+    // Any other URI may match a template that is held back.
     for uri in ["row:///1", "file:///b"] {
         let params = json!({ "uri": uri });
         let answer = pipe.ask("resources/read", params).await.json;
@@ -224,7 +224,7 @@ async fn broken_templates_do_not_hold_up_listed_resources() {
 }
 
 #[tokio::test]
-async fn list_that_fails_is_shown_and_told_once() {
+async fn failed_list_is_reported_once() {
     let stage = Stage::new(&good());
     stage.set_prompts(&json!([{ "name": "greet" }]));
     stage.fail_list("tools");
@@ -244,12 +244,12 @@ async fn list_that_fails_is_shown_and_told_once() {
     };
     let status = rig.get("/api/v1/status").await.json();
     assert!(part(&status).contains("tools/list failed"), "{status}");
-    // What a server says is for people.
+    // The server's own message is for people only.
     let mut pipe = Pipe::open(&rig, search()).await;
     let told = pipe.call("get_status", json!({})).await.to_string();
     assert!(told.contains("tools/list"), "{told}");
     assert!(!told.contains("the list is broken"), "{told}");
-    // Nobody can say that there is no such tool.
+    // It is unknown if there is such a tool.
     let mut pipe = Pipe::open(&rig, direct()).await;
     let call = json!({ "name": "s__paint", "arguments": {} });
     let answer = pipe.ask("tools/call", call).await.json;
@@ -257,7 +257,7 @@ async fn list_that_fails_is_shown_and_told_once() {
     let call = json!({ "name": "s:paint" });
     let detail = rig.post("/api/v1/tools/call", &call).await.problem(503);
     assert!(detail.contains("its list cannot be read"), "{detail}");
-    // It is asked for again, and nobody hears of it again.
+    // The list is requested again, and the failure is not reported again.
     let times = || {
         let asked = stage.asked();
         asked
@@ -274,9 +274,9 @@ async fn list_that_fails_is_shown_and_told_once() {
     rig.stop().await;
 }
 
-/// That a list could not be had is no knowledge that it is empty.
+/// A list that could not be fetched is not an empty list.
 #[tokio::test]
-async fn list_that_failed_is_asked_for_in_the_next_run() {
+async fn failed_list_is_requested_in_next_run() {
     let stage = Stage::new(&good());
     stage.fail_list("tools");
     let entry = stage.entry_with(&json!({ "start": "lazy" }));
@@ -289,7 +289,7 @@ async fn list_that_failed_is_asked_for_in_the_next_run() {
 }
 
 #[tokio::test]
-async fn definitions_that_are_not_as_they_should_be_are_offered_all_the_same() {
+async fn invalid_definitions_are_still_offered() {
     let stage = Stage::new(&[]);
     let bad = r#"{"name":"bad","description":42,"annotations":"nope"}"#;
     stage.set_tools_text(&format!("[{bad}]"));

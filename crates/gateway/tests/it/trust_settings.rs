@@ -1,4 +1,4 @@
-//! How far a server is trusted: by its settings, by its pins, and by decisions over REST.
+//! Trust in a server: its settings, its pins, and decisions over REST.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn full_stage() -> Stage {
 }
 
 #[tokio::test]
-async fn a_server_that_is_asked_about_shows_nothing_before_it_is_approved() {
+async fn unapproved_server_shows_nothing() {
     let stage = full_stage();
     let entry = stage.entry_with(&json!({ "trust": "ask" }));
     let rig = Rig::with(json!({ "s": entry })).await;
@@ -95,7 +95,7 @@ async fn a_server_that_is_asked_about_shows_nothing_before_it_is_approved() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_asked_about_is_shown_once_it_is_approved() {
+async fn approved_server_is_shown() {
     let stage = full_stage();
     let entry = stage.entry_with(&json!({ "trust": "ask" }));
     let rig = Rig::with(json!({ "s": entry })).await;
@@ -112,7 +112,7 @@ async fn a_server_that_is_asked_about_is_shown_once_it_is_approved() {
     assert_eq!(text_of(&called), "paint was called");
     let said = Pipe::open(&rig, server("s")).await.greeting;
     assert_eq!(said["instructions"], "Be kind.");
-    // What is new later is asked about on its own.
+    // Later additions are asked about separately.
     let mut tools = good();
     tools.push(tool("burn", "Burns a house."));
     stage.change_tools(&tools).await;
@@ -128,7 +128,7 @@ async fn a_server_that_is_asked_about_is_shown_once_it_is_approved() {
 }
 
 #[tokio::test]
-async fn a_developers_own_server_is_never_held() {
+async fn developers_own_server_is_never_held() {
     let stage = full_stage();
     let entry = stage.entry_with(&json!({ "trust": "always" }));
     let rig = Rig::with(json!({ "s": entry })).await;
@@ -152,7 +152,7 @@ async fn a_developers_own_server_is_never_held() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_see_is_held_on_first_sight() {
+async fn invisible_text_is_held_at_first_sight() {
     let tags: String = "steal"
         .chars()
         .map(|c| char::from_u32(0xE0000 + c as u32).unwrap())
@@ -179,7 +179,7 @@ async fn what_nobody_can_see_is_held_on_first_sight() {
 }
 
 #[tokio::test]
-async fn a_name_that_comes_twice_is_the_first_one() {
+async fn first_of_two_equal_names_wins() {
     let stage = Stage::new(&[
         tool("paint", "Paints a wall."),
         tool("paint", "Paints a wall in another way."),
@@ -195,7 +195,7 @@ async fn a_name_that_comes_twice_is_the_first_one() {
     rig.stop().await;
 }
 
-/// A server with two approved tools, in a home whose pins are then made something else.
+/// A server with two approved tools, whose pins file is then replaced.
 async fn with_pins(stage: &Stage, entry: Value, pins: &[u8]) -> Rig {
     let rig = Rig::with(json!({ "s": entry })).await;
     rig.until_tools("s", 2).await;
@@ -210,7 +210,7 @@ async fn with_pins(stage: &Stage, entry: Value, pins: &[u8]) -> Rig {
 }
 
 #[tokio::test]
-async fn damaged_pins_hold_everything_and_says_so() {
+async fn damaged_pins_hold_everything_and_are_reported() {
     for damage in [&b""[..], b"{", b"\xff\xfe", b"{\"version\":99}", b"[]"] {
         let stage = full_stage();
         let rig = with_pins(&stage, stage.entry(), damage).await;
@@ -240,7 +240,7 @@ async fn damaged_pins_hold_everything_and_says_so() {
 }
 
 #[tokio::test]
-async fn damaged_pins_hold_everything_also_of_a_server_that_does_not_run() {
+async fn damaged_pins_hold_everything_of_stopped_server() {
     let stage = full_stage();
     let rig = with_pins(&stage, stage.lazy_entry(), b"{").await;
     let mut pipe = Pipe::open(&rig, direct()).await;
@@ -252,7 +252,7 @@ async fn damaged_pins_hold_everything_also_of_a_server_that_does_not_run() {
 }
 
 #[tokio::test]
-async fn pins_go_with_their_server() {
+async fn pins_are_removed_with_their_server() {
     let stage = Stage::new(&good());
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 2).await;
@@ -260,7 +260,7 @@ async fn pins_go_with_their_server() {
     assert!(pins.is_file());
     rig.reconfigure(&json!({ "mcpServers": {} })).await;
     switchboard_test_support::until_async("the pins are gone", async || !pins.exists()).await;
-    // It is new when it comes back, and so are its definitions.
+    // After its return, the server and its definitions are new.
     stage.set_tools(&[tool("paint", "Paints a house."), tool("cook", "Cooks.")]);
     rig.reconfigure(&json!({ "mcpServers": { "s": stage.entry() } }))
         .await;
@@ -270,7 +270,7 @@ async fn pins_go_with_their_server() {
 }
 
 #[tokio::test]
-async fn another_command_is_another_server_and_other_settings_are_not() {
+async fn only_the_command_identifies_a_server() {
     let stage = Stage::new(&good());
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 2).await;
@@ -285,7 +285,7 @@ async fn another_command_is_another_server_and_other_settings_are_not() {
         .await;
     rig.until_held("s", "paint").await;
     rig.until_tools("s", 1).await;
-    // Another one has never been seen.
+    // Another command is a server that was never seen.
     let entry = stage.modern_entry();
     rig.reconfigure(&json!({ "mcpServers": { "s": entry } }))
         .await;
@@ -298,7 +298,7 @@ async fn another_command_is_another_server_and_other_settings_are_not() {
 }
 
 #[tokio::test]
-async fn several_tools_are_approved_as_they_were_seen() {
+async fn several_tools_are_approved_as_seen() {
     let stage = Stage::new(&good());
     let mut entry = stage.entry();
     entry["trust"] = json!("ask");
@@ -314,7 +314,7 @@ async fn several_tools_are_approved_as_they_were_seen() {
     );
     let seen =
         |tool: &str, held: &Value| json!({ "tool": tool, "fingerprint": held["fingerprint"] });
-    // The second was seen otherwise.
+    // The approver saw another definition of the second one.
     let tools = json!([seen("paint", &first), seen("cook", &first)]);
     let path = "/api/v1/trust/s/approve";
     for more in ["tool", "start", "fingerprint"] {
@@ -332,7 +332,7 @@ async fn several_tools_are_approved_as_they_were_seen() {
     assert_eq!(answer["approved"], 1, "{answer}");
     assert_eq!(answer["held"][0]["tool"], "cook", "{answer}");
     let audit = rig.get("/api/v1/audit").await.json();
-    // What waits is asked about meanwhile, sooner or later.
+    // The request for the remaining one may be logged at any time.
     let entries = audit["entries"].as_array().unwrap().iter();
     let decided: Vec<_> = entries
         .filter(|entry| entry["what"] == "trust")
@@ -352,7 +352,7 @@ async fn several_tools_are_approved_as_they_were_seen() {
 }
 
 #[tokio::test]
-async fn decisions_that_come_too_late_or_concern_nothing_are_refused() {
+async fn stale_and_unfounded_decisions_are_refused() {
     let stage = Stage::new(&good());
     let rig = Rig::with(json!({ "s": stage.entry() })).await;
     rig.until_tools("s", 2).await;
@@ -368,7 +368,7 @@ async fn decisions_that_come_too_late_or_concern_nothing_are_refused() {
     .await;
     for verb in ["approve", "reject"] {
         let path = format!("/api/v1/trust/s/{verb}");
-        // What the person saw is not what is held any more.
+        // The held definition is no longer the one that the approver saw.
         let decided = json!({ "tool": "paint", "fingerprint": first["fingerprint"] });
         let detail = rig.post(&path, &decided).await.problem(409);
         assert!(
@@ -388,7 +388,7 @@ async fn decisions_that_come_too_late_or_concern_nothing_are_refused() {
             .await
             .problem(404);
     }
-    // To reject everything at once is no decision.
+    // Rejecting everything at once is not a valid decision.
     rig.post("/api/v1/trust/s/reject", &json!({}))
         .await
         .problem(400);
@@ -402,7 +402,7 @@ async fn decisions_that_come_too_late_or_concern_nothing_are_refused() {
         shown["approved"]["definition"]["description"],
         "Paints a wall."
     );
-    // Nothing was decided.
+    // No decision was made.
     rig.until_tools("s", 1).await;
     rig.until_held("s", "paint").await;
     rig.stop().await;

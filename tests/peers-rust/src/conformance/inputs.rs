@@ -142,7 +142,7 @@ pub(super) fn prompt(request: &GetPromptRequestParams) -> GetPromptResponse {
     }
 }
 
-/// An answer, if it is one: a client may send anything under the key.
+/// The answer with this key, if it is valid: a client may send anything.
 fn answer<'a>(answers: Option<&'a InputResponses>, key: &str) -> Option<&'a Value> {
     answers?.get(key).filter(|answer| answer.is_object())
 }

@@ -1,4 +1,4 @@
-//! The handler, and how it is served.
+//! The handler, and the ways to serve it.
 
 #![expect(
     deprecated,
@@ -99,7 +99,7 @@ impl ServerHandler for Conformance {
         })
     }
 
-    // The transport looks here for the headers that a tool wants.
+    // The transport calls this to find the headers that a tool requires.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         tools::all().into_iter().find(|tool| tool.name == name)
     }
@@ -122,7 +122,7 @@ impl ServerHandler for Conformance {
         match &*request.name {
             "test_trigger_tool_change" => {
                 for listener in self.listeners() {
-                    // Who has left hears nothing.
+                    // A client that has disconnected gets no notification.
                     let _ = listener.notify_tool_list_changed().await;
                 }
                 Ok(tools::text("told").into())

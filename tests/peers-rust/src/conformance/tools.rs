@@ -24,7 +24,7 @@ use crate::peer::read;
 pub(super) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
 
-/// The tools without arguments; those of `inputs` have none either.
+/// The tools without arguments, besides those of `inputs`.
 const PLAIN: [&str; 14] = [
     "test_audio_content",
     "test_elicitation_sep1034_defaults",

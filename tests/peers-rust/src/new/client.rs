@@ -99,7 +99,7 @@ impl Client for New {
     }
 
     async fn request(&self, method: &str, params: Value) -> Result<Value, String> {
-        // What may ask before it answers goes through that which answers.
+        // Requests in which the server may ask use the methods that answer questions.
         let answer = match method {
             "tools/call" => self
                 .running

@@ -1,6 +1,6 @@
 //! The server.
 
-// Sampling, roots and logging are on their way out of the protocol, and the SDK says so.
+// Sampling, roots and logging are deprecated in the protocol and in the SDK.
 #![expect(deprecated, reason = "they are here as long as others have them")]
 
 use std::sync::Arc;
@@ -26,13 +26,13 @@ use tokio::net::TcpListener;
 
 use crate::peer::{Caller, Listener, NoAnswer, Outcome, Peer, read, result};
 
-/// One client's view of the server, or one request's.
+/// The server as one client, or one request, sees it.
 #[derive(Clone, Default)]
 struct New {
     peer: Arc<Peer<Subscriber>>,
 }
 
-/// Whoever is told, and of which resource; of the tools if there is none.
+/// A subscriber of a resource; of the list of tools if there is none.
 #[derive(Clone)]
 enum Subscriber {
     Session(Connection<RoleServer>, Option<String>),
@@ -41,7 +41,7 @@ enum Subscriber {
 
 impl Listener for Subscriber {
     async fn tell(&self, notification: Value) {
-        // Who has left hears nothing.
+        // A client that has disconnected gets no notification.
         match self {
             Self::Session(connection, _) => {
                 let _ = connection.send_notification(read(notification)).await;
@@ -67,7 +67,7 @@ impl Listener for Subscriber {
     }
 }
 
-/// A call and what came with it.
+/// A call and its context.
 struct Call {
     context: RequestContext<RoleServer>,
     answer: Option<Value>,
@@ -224,7 +224,7 @@ impl ServerHandler for New {
         self.peer.listen(Subscriber::Session(context.peer, None));
     }
 
-    // The SDK acknowledges what this accepts, and only then calls `listen`.
+    // The SDK acknowledges the filter that this returns, and only then calls `listen`.
     fn accepted_subscription_filter(
         &self,
         wanted: &SubscriptionFilter,
@@ -242,7 +242,7 @@ impl ServerHandler for New {
     }
 }
 
-/// A result with what the newest revision wants in it; the SDK leaves it out for the older ones.
+/// A result with the members that the newest revision requires; the SDK removes them for the older ones.
 fn complete<T: serde::de::DeserializeOwned>(mut result: Value) -> T {
     result["resultType"] = "complete".into();
     result["ttlMs"] = 0.into();
@@ -265,7 +265,7 @@ pub async fn http() -> Result<(), String> {
     listen(Router::new().route_service("/mcp", service)).await
 }
 
-/// Serves on a free port, and tells which.
+/// Serves on a free port, and prints it.
 pub async fn listen(app: Router) -> Result<(), String> {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await

@@ -1,4 +1,4 @@
-//! rmcp 0.10, the last with HTTP+SSE: it speaks the handshake revisions, and leaves when it is asked anything
+//! rmcp 0.10, the last version with HTTP+SSE: it speaks the handshake revisions, and exits on any request
 //! before the handshake.
 
 pub mod client;

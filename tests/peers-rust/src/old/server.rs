@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 
 use crate::peer::{Caller, Listener, NoAnswer, Outcome, Peer, read, result};
 
-/// One client's view of the server.
+/// The server as one client sees it.
 #[derive(Clone, Default)]
 struct Old {
     peer: Arc<Peer<Subscriber>>,
@@ -27,13 +27,13 @@ struct Old {
 #[derive(Clone)]
 struct Subscriber {
     connection: Connection<RoleServer>,
-    /// The tools if there is none.
+    /// A resource; `None` for the list of tools.
     uri: Option<String>,
 }
 
 impl Listener for Subscriber {
     async fn tell(&self, notification: Value) {
-        // Who has left hears nothing.
+        // A client that has disconnected gets no notification.
         let _ = self.connection.send_notification(read(notification)).await;
     }
 
@@ -154,7 +154,7 @@ pub async fn http() -> Result<(), String> {
 }
 
 pub async fn sse() -> Result<(), String> {
-    // It listens by itself, but does not tell where.
+    // The SDK opens the listener itself, but does not report its port.
     let free = TcpListener::bind("127.0.0.1:0")
         .await
         .map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Calls and their replies: one for each, the right one, in time.
+//! Calls and their replies: exactly one for each, the right one, in time.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -23,12 +23,12 @@ pub(crate) struct Record {
     /// Replied to, or gone.
     pub(super) ended: bool,
     gone: bool,
-    /// The server has been told that nobody waits.
+    /// The server has received a cancellation.
     pub(super) cancelled: bool,
 }
 
 impl Record {
-    /// Whether it has not been replied to.
+    /// Tests if it has not been replied to.
     pub(crate) fn waits(&self) -> bool {
         !self.ended
     }
@@ -38,13 +38,13 @@ impl Record {
 pub(super) enum Stage {
     /// Not offered yet.
     Held,
-    /// Offered, and not taken yet.
+    /// Offered, but not accepted yet.
     Offered,
-    /// The transport has it.
+    /// Accepted by the transport.
     Accepted,
 }
 
-/// How a call must end now.
+/// The way in which a call must end now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Answered { serial: u32, error: bool },
@@ -66,19 +66,19 @@ const NO_CALL: u16 = u16::MAX;
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) records: Vec<Record>,
-    /// The place of a record, and one, by its id. [`NO_CALL`] for the id of something else.
+    /// For each id, the index of its record plus one; [`NO_CALL`] if it is not the id of a call.
     places: Vec<u16>,
     pub(super) due: Vec<(u64, Due)>,
     open: usize,
-    /// How many callers went away before their reply.
+    /// Number of callers that went away before their reply.
     pub(super) gone: u64,
-    /// Ids that the server knows and nobody waits for, with the end of their tombstones.
+    /// Ids that the server knows but no caller waits for, with the expiry of their tombstones.
     tombstones: VecDeque<(u64, Moment)>,
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        // Room for a schedule of the usual length, so that hardly anything has to grow.
+        // Room for a schedule of the usual length, to avoid most reallocations.
         Self {
             records: Vec::with_capacity(24),
             places: Vec::with_capacity(48),
@@ -102,7 +102,7 @@ impl Calls {
             .filter(|_| place != NO_CALL)
     }
 
-    /// Gives an id its place. What had it before, if anything did.
+    /// Assigns a place to an id. Returns its previous place.
     fn place(&mut self, id: u64, place: u16) -> u16 {
         // Ids are drawn one by one, so there is room for all of them.
         let index = usize::try_from(id).unwrap_or(usize::MAX - 1);
@@ -112,7 +112,7 @@ impl Calls {
         std::mem::replace(&mut self.places[index], place)
     }
 
-    /// An id is used for something that is no call. Whether it is used for the first time.
+    /// Uses an id for something other than a call. Returns `true` on its first use.
     pub(super) fn is_fresh(&mut self, id: u64) -> bool {
         self.place(id, NO_CALL) == 0
     }
@@ -125,7 +125,7 @@ impl Calls {
         self.due.iter().any(|(due, _)| *due == id)
     }
 
-    /// Whether an answer to it would be delivered.
+    /// Tests if a response to it would be delivered.
     pub(super) fn awaits_answer(&self, id: u64) -> bool {
         let waits = |call: &Record| !call.ended && call.stage == Stage::Accepted;
         self.get(id).is_some_and(waits) && !self.is_due(id)
@@ -137,7 +137,7 @@ impl Calls {
             .any(|(buried, end)| *buried == id && *end > now)
     }
 
-    /// Says when each open call ends at the latest.
+    /// Passes the latest end of each open call to `see`.
     pub(super) fn deadlines(&self, mut see: impl FnMut(Moment)) {
         for call in self.records.iter().filter(|call| !call.ended) {
             if let Some(deadline) = call.deadline {
@@ -156,7 +156,7 @@ impl Calls {
 }
 
 impl Checker<'_> {
-    /// Somebody is about to call.
+    /// Records a call that is about to be made.
     pub(crate) fn made(&mut self, id: u64, shape: Shape) {
         // A schedule has far fewer calls than that.
         let Ok(place) = u16::try_from(self.calls.records.len() + 1) else {
@@ -187,7 +187,7 @@ impl Checker<'_> {
             Phase::Starting | Phase::Initializing | Phase::Backoff if call.shape.fast => {
                 Some(Due::NotReady)
             }
-            // This call itself is counted already.
+            // This call itself is already counted.
             _ if self.calls.open > self.settings.in_flight_max => Some(Due::Backpressure(0)),
             Phase::Ready if self.cannot_be_stamped(call.shape) => Some(Due::InvalidParams),
             Phase::Starting | Phase::Initializing | Phase::Backoff | Phase::Ready => None,
@@ -195,7 +195,7 @@ impl Checker<'_> {
         self.calls.due.extend(due.map(|due| (id, due)));
     }
 
-    /// Requests of 2026-07-28 and those that want progress carry more than the caller gave.
+    /// Tests if the parameters cannot hold the metadata of 2026-07-28, or a progress token.
     pub(super) fn cannot_be_stamped(&self, shape: Shape) -> bool {
         shape.array && !shape.notify && (self.life.modern || shape.progress)
     }

@@ -1,5 +1,5 @@
-//! The handshake: what is asked next, and where each answer leads. Written from the protocol, not
-//! from the machine.
+//! The handshake: the next request, and the consequence of each response. Written from the protocol, not from
+//! the machine.
 
 use switchboard_machine::{Moment, Session};
 use switchboard_wire::{Era, Revision, method};
@@ -11,28 +11,28 @@ use crate::{
     step::Welcome,
 };
 
-/// Whose turn it is.
+/// The side whose turn it is, and with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Turn {
-    /// Ours, to say the first word.
+    /// The client's, with its first message.
     #[default]
     Opening,
-    /// Ours, to ask this.
+    /// The client's, with this request.
     Ask(Asked, Option<Revision>),
-    /// The server's, to answer the request of this id.
+    /// The server's, to answer the request with this id.
     Answer(Asked, u64),
-    /// Ours, to say that we agree.
+    /// The client's, to confirm.
     Confirm(Revision),
 }
 
-/// Whether there is a probe that the server has not answered.
+/// A probe that the server has not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Probe {
     #[default]
     None,
-    /// It is on its way.
+    /// Queued to be sent.
     Queued,
-    /// It was sent, under this id.
+    /// Sent under this id.
     Sent(u64),
 }
 
@@ -40,21 +40,21 @@ enum Probe {
 pub(super) struct Handshake {
     turn: Turn,
     since: Moment,
-    /// What to ask after the question that is to be asked: it waited for so long in the queue that
-    /// its answer is not waited for any more.
+    /// The request after the pending one, if the pending one waited in the queue past the time in which its
+    /// response is awaited.
     then: Option<(Asked, Option<Revision>)>,
-    /// The first question.
+    /// The first request.
     pub(super) opening: Option<Asked>,
     probe: Probe,
-    /// It has been asked in the newest revision.
+    /// A request in the newest revision has been sent.
     probed: bool,
     rounds: u8,
     negotiated: Option<Revision>,
-    /// What the server said before its time.
+    /// Messages that the server sent too early.
     pub(super) held: Vec<(Note, Option<u64>)>,
 }
 
-/// Where an answer leads.
+/// The consequence of a response.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     Ready,
@@ -64,11 +64,11 @@ enum Next {
     Failed,
 }
 
-/// How many questions there may be.
+/// The most requests of a handshake.
 const ROUNDS_MAX: u8 = 4;
 
 impl Handshake {
-    /// Since when the answer to a probe is waited for.
+    /// The time since which the response to a probe is awaited.
     pub(super) fn probing_since(&self) -> Option<Moment> {
         matches!(
             self.turn,
@@ -78,7 +78,7 @@ impl Handshake {
         .filter(|_| self.then.is_none())
     }
 
-    /// Whether a server that leaves now may have been driven away by the first question.
+    /// Tests if the first request may be the reason that a server exits now.
     pub(super) fn left_when_probed(&self) -> bool {
         self.probe != Probe::None && self.opening == Some(Asked::Discover)
     }
@@ -95,7 +95,7 @@ impl Checker<'_> {
         self.handshake.held.clear();
     }
 
-    /// A request of the handshake is offered for the first time.
+    /// Checks a request of the handshake when it is first offered.
     pub(super) fn on_greeting(&mut self, id: u64, method: &str, frame: &[u8]) -> Checked {
         let phase = self.phase.word();
         ensure!(
@@ -162,7 +162,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The word that ends the handshake of an older revision is offered for the first time.
+    /// Checks the notification that ends the handshake of an older revision when it is first offered.
     pub(super) fn on_confirm(&self) -> Checked {
         let turn = self.handshake.turn;
         ensure!(
@@ -179,7 +179,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A frame of the handshake could not be sent.
+    /// Handles a frame of the handshake that could not be sent.
     pub(super) fn on_handshake_given_up(&mut self) {
         self.due_phase = Phase::Backoff;
     }
@@ -238,7 +238,7 @@ impl Checker<'_> {
             {
                 let next = match (status, asked) {
                     (Some(401 | 403), _) => Next::Failed,
-                    // Whoever stands before the server says nothing of what it is.
+                    // These statuses come from an intermediary, and say nothing about the server.
                     (Some(429 | 503), _) => Next::Backoff,
                     (_, Asked::Discover) => {
                         Next::Ask(Asked::Initialize, Some(Revision::LATEST_LEGACY))
@@ -257,18 +257,18 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a server that refuses `initialize` is asked in the newest revision.
+    /// Tests if a server that refuses `initialize` is probed in the newest revision.
     fn may_be_probed(&self) -> bool {
         self.settings.newest.era() == Era::Modern && !self.handshake.probed
     }
 
-    /// Whether the handshake waits for the answer to this request.
+    /// Tests if the handshake waits for the response to this request.
     pub(super) fn decides(&self, id: u64) -> bool {
         matches!(self.handshake.turn, Turn::Answer(_, expected) if expected == id)
             && self.due_phase == Phase::Initializing
     }
 
-    /// The server answers a request of a handshake.
+    /// Handles the server's response to a request of a handshake.
     pub(super) fn expect_welcome(&mut self, id: u64, how: Welcome) {
         let late_probe = self.handshake.probe == Probe::Sent(id);
         if late_probe {
@@ -280,7 +280,7 @@ impl Checker<'_> {
                 self.follow(next);
                 self.expect_loss();
             }
-            // The server was only slow, and it is a modern one after all.
+            // The server was merely slow, and is a modern one after all.
             Turn::Answer(Asked::Initialize, _) | Turn::Ask(Asked::Initialize, _) if late_probe => {
                 if how == Welcome::Modern {
                     self.follow(Next::Ready);
@@ -318,14 +318,14 @@ impl Checker<'_> {
         }
     }
 
-    /// What was held back is now treated as if it had just come.
+    /// Handles the held messages as if they had just arrived.
     fn release_held(&mut self) {
         for (note, via) in std::mem::take(&mut self.handshake.held) {
             self.expect_news(note, via);
         }
     }
 
-    /// Holds a message back, if there is room. A request that finds none is turned away.
+    /// Holds a message, if there is room; otherwise a request is refused.
     pub(super) fn hold(&mut self, note: Note, via: Option<u64>) {
         if self.handshake.held.len() < self.settings.held_max {
             self.handshake.held.push((note, via));
@@ -339,19 +339,19 @@ impl Checker<'_> {
     }
 }
 
-/// Where an answer leads, as the protocol and the habits of real servers have it.
+/// The consequence of a response, according to the protocol and to the behaviour of real servers.
 fn judge(asked: Asked, how: Welcome, newest: Revision, may_be_probed: bool) -> Next {
     let initialize = |offer| Next::Ask(Asked::Initialize, Some(offer));
     match (asked, how) {
         (Asked::Discover, Welcome::Modern) => Next::Ready,
         (Asked::Discover, Welcome::ListsOld) => initialize(Revision::V2025_06_18),
         (Asked::Discover, Welcome::NamesOld) => initialize(Revision::V2025_11_25),
-        // It names what it was just asked in, so it is asked once more.
+        // It names the revision that was just used, so it is asked once more.
         (Asked::Discover, Welcome::NamesModern) => Next::Ask(Asked::Discover, None),
         (Asked::Discover, Welcome::NamesStrange) => Next::Failed,
         (Asked::Discover, Welcome::ModernError) => Next::Backoff,
         (Asked::Discover, _) => initialize(Revision::LATEST_LEGACY),
-        // It may know the newest revision alone.
+        // It may support only the newest revision.
         (Asked::Initialize, Welcome::V2026_07_28 | Welcome::NotFound | Welcome::ModernError)
             if may_be_probed =>
         {

@@ -1,4 +1,4 @@
-//! What the server says: to whom it goes, in which order, and what it is counted as.
+//! Messages of the server: their recipients, their order, and how they are counted.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::{
     server::{Note, SERVER_IDS},
 };
 
-/// Something to be handed to the owner, and the request on whose stream it came.
+/// A message for the owner, with the request on whose stream it arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
     News(u32, Option<u64>),
@@ -20,7 +20,7 @@ pub(super) enum Delivery {
     Cancelled(u8),
 }
 
-/// Something to be told to a call.
+/// A message for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Progress(u32),
@@ -30,17 +30,17 @@ enum Told {
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     pub(super) due: VecDeque<Delivery>,
-    /// In order, whatever it is.
+    /// Messages due, in order.
     told: VecDeque<(u64, Told)>,
-    /// Requests of the server that the owner has, by their place in [`SERVER_IDS`].
+    /// Requests of the server that the owner has, by their index in [`SERVER_IDS`].
     pub(crate) outstanding: Vec<u8>,
-    /// How many answers may go out under each id of the server.
+    /// Number of responses that may be sent under each id of the server.
     pub(super) answers: [u8; SERVER_IDS.len()],
-    /// An answer to a ping must go out with this very event.
+    /// The response to a ping must be sent with this very event.
     ping: bool,
     late: u64,
     unknown: u64,
-    /// Answers to requests of a handshake that is past count as either.
+    /// Responses to requests of an earlier handshake count as either.
     either: u64,
     malformed: u64,
 }
@@ -64,9 +64,9 @@ impl Inbox {
 }
 
 impl Checker<'_> {
-    /// One message of the frame that is about to be handed in.
+    /// Records one message of the frame that is about to be handed in.
     pub(crate) fn note(&mut self, note: Note, via: Option<u64>) {
-        // Within one frame, a message may already meet the state that the one before it led to.
+        // Within one frame, a message may already meet the state caused by the previous one.
         let phase = self.due_phase;
         let deaf = self.stale || !matches!(phase, Phase::Initializing | Phase::Ready);
         let happening = match note {
@@ -123,7 +123,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The server tells or asks something while the connection is ready.
+    /// Records a notification or request that arrives while the connection is ready.
     pub(super) fn expect_news(&mut self, note: Note, via: Option<u64>) {
         match note {
             Note::News { serial } => self.expect_delivery(Delivery::News(serial, via)),
@@ -132,7 +132,7 @@ impl Checker<'_> {
                     return;
                 }
                 let has_room = self.inbox.outstanding.len() < self.settings.server_requests_max;
-                // A newer server may ask nothing, and is told so.
+                // A newer server may not send requests, and gets an error.
                 if self.life.modern || !has_room {
                     self.inbox.answers[usize::from(own)] += 1;
                 } else {
@@ -159,8 +159,8 @@ impl Checker<'_> {
                     && self.life.modern
                     && self.calls.awaits_answer(number)
                 {
-                    // An older server withdraws requests of its own and no others. What it still
-                    // has to say, even in the same frame, is late.
+                    // An older server may cancel its own requests only. Any later message, even in the same
+                    // frame, is late.
                     self.calls.due.push((number, Due::CancelledByServer));
                     self.bury(number);
                 }
@@ -174,7 +174,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The call that a log message belongs to, if it takes such.
+    /// The call to which a log message belongs, if it accepts log messages.
     fn logging_call(&self, via: Option<u64>) -> Option<u64> {
         let records = self.calls.records.iter();
         let mut under_way = records.filter(|call| self.calls.awaits_answer(call.id));
@@ -220,7 +220,7 @@ impl Checker<'_> {
             }
             Inbound::RequestCancelled { id } => own_id(id).map(Delivery::Cancelled),
         };
-        // When the connection ends, every request that waits is withdrawn, oldest first.
+        // When the connection ends, every pending request is cancelled, oldest first.
         if let Some(Delivery::Cancelled(own)) = delivered
             && self.ends_now()
             && self.inbox.outstanding.first() == Some(&own)
@@ -276,7 +276,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Whatever is said of a call comes before its end.
+    /// Checks that all messages for a call are delivered before its end.
     pub(super) fn check_told(&self, id: u64) -> Checked {
         let left = self.inbox.told.iter().find(|(due, _)| *due == id);
         ensure!(
@@ -287,7 +287,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// An answer to the server is offered for the first time.
+    /// Checks a response to the server when it is first offered.
     pub(super) fn on_answer(&mut self, frame: &[u8]) -> Checked {
         let id = frame
             .strip_prefix(br#"{"jsonrpc":"2.0","id":"#)

@@ -1,4 +1,4 @@
-//! Transports and states: what is opened, armed and closed, and which state follows which.
+//! Transports and states: opening, arming and closing, and the transitions between states.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::invariant::{Checked, ensure};
     reason = "what was seen of a transport, each on its own; a state would be the machine's opinion"
 )]
 pub(crate) struct Lifecycle {
-    /// The transport opened last, and what became of it.
+    /// The transport opened last, and its status.
     pub(crate) epoch: u64,
     live: bool,
     pub(super) up: bool,
@@ -23,9 +23,9 @@ pub(crate) struct Lifecycle {
     /// A request of the handshake has been offered to it.
     pub(super) greeted: bool,
     pub(super) opened: Moment,
-    /// How many transports were opened since the last pause.
+    /// Number of transports opened since the last delay.
     opened_at_once: u8,
-    /// Whether the session, if there is one, is of 2026-07-28.
+    /// The session, if there is one, is of 2026-07-28.
     pub(super) modern: bool,
     failures: u32,
     /// The last attempt failed, and none has succeeded since.
@@ -36,12 +36,12 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Whether events of this transport are wanted.
+    /// Tests if events of this transport are expected.
     pub(crate) fn listens_to(&self, epoch: u64) -> bool {
         self.live && epoch == self.epoch
     }
 
-    /// Whether a frame can be sent.
+    /// Tests if a frame can be sent.
     pub(crate) fn carries(&self) -> bool {
         self.live && self.up && !self.closed
     }
@@ -81,7 +81,7 @@ impl Checker<'_> {
         self.expect_loss();
     }
 
-    /// What the end of the connection, if it is one, means for the calls.
+    /// Records the consequence for the calls, if the connection ends.
     pub(super) fn expect_loss(&mut self) {
         if self.phase == Phase::Ready && self.due_phase != Phase::Ready {
             self.calls.all_due(Due::Lost);
@@ -162,7 +162,7 @@ impl Checker<'_> {
             life.live && !life.closed
         );
         life.closed = true;
-        // While the connection ends, the end of the transport is still of interest.
+        // While the connection stops, the end of the transport still matters.
         life.live = life.stopped_at.is_some();
         life.armed = false;
         Ok(())
@@ -193,7 +193,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The transport has used its leave to hand in a frame.
+    /// Records that the transport has handed in the frame for which it was armed.
     pub(crate) fn disarm(&mut self) {
         self.life.armed = false;
     }
@@ -310,7 +310,7 @@ impl Checker<'_> {
         };
         ensure!(!self.life.exited, StopExit, "a second exit");
         let after = self.now - stopped_at;
-        // Who looks too late sees it too late; that the timer was set in time is checked elsewhere.
+        // After a doze the exit may be late; another check covers the timer.
         ensure!(
             after <= STOP_MAX || self.dozed,
             StopExit,
@@ -321,7 +321,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// After the event of a stop there is only the exit, and the truth for whoever comes too late.
+    /// Checks that after a stop there is only the exit, and errors for late callers.
     pub(super) fn check_quiet(&self, action: &Action) -> Checked {
         if self.phase != Phase::Closing {
             return Ok(());

@@ -1,9 +1,9 @@
-//! The checker: it sees every event and every action, keeps its own account of what must follow,
-//! and says where the two part.
+//! The checker: sees every event and every action, keeps its own record of what must follow, and reports
+//! differences.
 //!
-//! It is a second opinion, not a second machine: it does not know how a thing is done, only what
-//! may be seen of it. Before an event it writes down which replies, deliveries and which state are
-//! due; each action must be one of those, and after the event none may be left.
+//! It is an independent check, not a second machine: it knows only the observable behaviour, not how it is
+//! implemented. Before an event it records the replies, deliveries and state that are due. Each action must
+//! be one of these, and after the event none may remain.
 
 mod calls;
 mod handshake;
@@ -27,7 +27,7 @@ use inbound::Inbox;
 use lifecycle::Lifecycle;
 use sends::Sends;
 
-/// What happened, as far as the checker has to know.
+/// The cause of the current event, as far as the checker needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     Begin,
@@ -50,15 +50,15 @@ pub(crate) struct Checker<'a> {
     pub(crate) settings: Settings,
     pub(crate) now: Moment,
     pub(crate) phase: Phase,
-    /// The state that this event must lead to.
+    /// The state to which this event must lead.
     due_phase: Phase,
     cause: Cause,
     stale: bool,
-    /// Nobody looked for a while, so that whatever was due is late.
+    /// Timers were not served for a while, so actions that were due are late.
     pub(crate) dozed: bool,
-    /// Actions seen of this event, telemetry apart.
+    /// Number of actions of this event, without telemetry.
     actions: u32,
-    /// Actions seen in all.
+    /// Number of all actions.
     pub(crate) all_actions: u64,
     counted: CounterValues,
     pub(crate) calls: Calls,
@@ -68,7 +68,7 @@ pub(crate) struct Checker<'a> {
     sends: Sends,
 }
 
-/// More than one event ever leads to, even if it offers every call that waits.
+/// More actions than any event causes, even if it offers every waiting call.
 const ACTIONS_MAX: u32 = 10_000;
 
 impl<'a> Checker<'a> {
@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// An event is about to be handed in. The notes of a frame follow, one by one.
+    /// Prepares for an event that is about to be handed in. The notes of a frame follow one by one.
     pub(crate) fn before(&mut self, cause: Cause, epoch: Option<u64>, counters: &Counters) {
         self.cause = cause;
         self.actions = 0;
@@ -139,7 +139,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// An action was taken from the machine, and is about to be carried out.
+    /// Checks an action that was taken from the machine and is about to be performed.
     pub(crate) fn action(&mut self, action: &Action) -> Checked {
         self.all_actions += 1;
         if let Action::Emit(telemetry) = action {
@@ -176,7 +176,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// All actions of an event have been carried out.
+    /// Checks the state after all actions of an event have been performed.
     pub(crate) fn after(
         &mut self,
         subject: &impl Subject,
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Nothing more will happen.
+    /// Checks the final state.
     pub(crate) fn finish(&mut self, subject: &impl Subject, counters: &Counters) -> Checked {
         let open = self.calls.open();
         ensure!(open == 0, OneReply, "{open} calls were never replied to");
@@ -260,9 +260,9 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Everything that waits has a timer, and no timer rings for nobody.
+    /// Checks that everything that waits has a timer, and that no timer is without purpose.
     fn check_timers(&self, next: Option<Moment>, tombstones: usize) -> Checked {
-        // The earliest and the latest that the next timer may ring.
+        // The earliest and the latest time for the next timer.
         let mut window: Option<(Moment, Moment)> = None;
         let mut wants = |earliest: Moment, latest: Moment| {
             window = Some(match window {
@@ -329,5 +329,5 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// How long a stop may take, whatever the server does.
+/// The longest time that a stop may take, regardless of the server.
 pub(crate) const STOP_MAX: Duration = Duration::from_millis(100);

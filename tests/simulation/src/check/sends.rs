@@ -1,4 +1,4 @@
-//! What is offered to the transport: how often, in which order, and whether it says what it should.
+//! Frames that are offered to the transport: number of offers, order, and contents.
 
 use std::{collections::VecDeque, io::Write};
 
@@ -27,11 +27,11 @@ enum What {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Offered, and the outcome is not known.
+    /// Offered, with an unknown outcome.
     Offered,
     /// To be offered again.
     Retry,
-    /// Taken, given up or forgotten.
+    /// Accepted, given up or dropped.
     Done,
 }
 
@@ -47,7 +47,7 @@ struct Ticket {
 
 #[derive(Debug)]
 pub(super) struct Sends {
-    /// In the order of their first offer. The ones that matter are at the end.
+    /// In the order of their first offer. The relevant ones are at the end.
     tickets: Vec<Ticket>,
     retrying: u32,
     /// The first call of each caller that waited for the connection.
@@ -73,7 +73,7 @@ impl Sends {
             .rposition(|ticket| ticket.number == number)
     }
 
-    /// Nothing of what was on its way is of interest any more.
+    /// Drops all frames in progress.
     pub(super) fn clear(&mut self) {
         self.retrying = 0;
         for ticket in &mut self.tickets {
@@ -81,7 +81,7 @@ impl Sends {
         }
     }
 
-    /// The handshake is done: what was still to be asked is not asked any more.
+    /// Drops unsent requests of the handshake, which is done.
     pub(super) fn forget_handshake(&mut self) {
         for ticket in &mut self.tickets {
             if ticket.what == What::Handshake && ticket.place != Place::Done {
@@ -100,7 +100,7 @@ impl Sends {
         }
     }
 
-    /// Says since when each frame waits to be offered again.
+    /// Passes the time since which each frame waits for a retry to `see`.
     pub(super) fn retries(&self, mut see: impl FnMut(Moment)) {
         if self.retrying > 0 {
             for ticket in self
@@ -113,7 +113,7 @@ impl Sends {
         }
     }
 
-    /// Whether an answer to the server has to wait behind something.
+    /// Tests if a response to the server has to wait behind another frame.
     pub(super) fn own_lane_waits(&self) -> bool {
         let own = |ticket: &Ticket| {
             ticket.place == Place::Retry
@@ -223,7 +223,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// A call is offered for the first time.
+    /// Checks a call when it is first offered.
     fn on_call(&mut self, index: usize, frame: &[u8]) -> Checked {
         let call = &self.calls.records[index];
         let id = call.id;
@@ -273,12 +273,12 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// No frame of the same caller has waited for longer, and among those that waited for the
-    /// connection the first of each caller go in the order of their calls.
+    /// Checks that no earlier frame of the same caller is waiting, and that the first calls of the callers
+    /// that waited for the connection go out in order.
     fn check_turn(&mut self, index: usize) -> Checked {
         let lane = self.calls.records[index].shape.lane;
         for (at, call) in self.calls.records.iter().enumerate().take(index) {
-            // A frame goes out ahead of the reply that makes room for it.
+            // A frame is sent before the reply that makes room for it.
             let left = call.ended || call.stage == Stage::Accepted || self.calls.is_due(call.id);
             ensure!(
                 left || call.shape.lane != lane,
@@ -297,7 +297,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The connection is ready: whoever waited for it goes in order.
+    /// Queues the calls that waited for the connection, which is now ready.
     pub(super) fn line_up(&mut self) {
         let mut lanes = 0_u32;
         self.sends.waited.clear();
@@ -310,7 +310,7 @@ impl Checker<'_> {
         }
     }
 
-    /// After an event no caller's frame waits for another caller's.
+    /// Checks that after an event no caller's frame waits for that of another caller.
     pub(super) fn check_lanes(&self) -> Checked {
         if self.phase != Phase::Ready {
             return Ok(());
@@ -378,7 +378,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The place of the call in a notification, which has no id to tell it by.
+    /// The index of the call in a notification, which has no id to identify it.
     fn notification_of(&mut self, frame: &[u8]) -> Option<usize> {
         let scratch = &mut self.sends.scratch;
         scratch.clear();
@@ -392,7 +392,7 @@ impl Checker<'_> {
         Some(digits.fold(0, |number, digit| number * 10 + usize::from(digit - b'0')))
     }
 
-    /// The outcome of an offer is about to be handed in.
+    /// Records the outcome of an offer, which is about to be handed in.
     pub(crate) fn sent(&mut self, number: u64, outcome: SendOutcome) {
         let Some(at) = self.sends.position(number) else {
             return;
@@ -432,7 +432,7 @@ impl Checker<'_> {
             SendOutcome::Busy => Due::Backpressure(attempts),
             SendOutcome::Closed => Due::Lost,
         };
-        // A deadline that passed with the same tick goes first.
+        // A deadline that expired at the same tick takes precedence.
         if !self.calls.is_due(id) {
             self.calls.due.push((id, due));
         }

@@ -1,10 +1,10 @@
-//! Random schedules, as many as there is time for.
+//! Random schedules.
 
 use switchboard_machine::Machine;
 use switchboard_simulation::{Campaign, Progress, schedule, trace};
 
 #[test]
-fn thirty_thousand_schedules_break_nothing_and_meet_everything() {
+fn thirty_thousand_schedules_pass_with_full_coverage() {
     let campaign = Campaign {
         first_seed: 0,
         schedules: 30_000,
@@ -20,7 +20,7 @@ fn thirty_thousand_schedules_break_nothing_and_meet_everything() {
 }
 
 #[test]
-fn the_same_schedule_is_the_same_life() {
+fn same_schedule_has_the_same_trace() {
     for seed in 0..500 {
         let schedule = schedule(seed);
         let (first, again) = (trace::<Machine>(&schedule), trace::<Machine>(&schedule));

@@ -1,4 +1,4 @@
-//! The proof: schedules without end, machines with a mistake, and the numbers and rules by name.
+//! The proof: random schedules, machines with a bug, and the numbers and rules by name.
 #![allow(
     clippy::expect_used,
     clippy::panic,

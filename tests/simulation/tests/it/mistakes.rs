@@ -1,4 +1,4 @@
-//! Machines with a mistake in them are caught, and the schedule that tells is short.
+//! Machines with a bug are caught, with a short schedule.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,8 @@ use switchboard_simulation::{
     run, schedule, shrink, try_run,
 };
 
-/// The mistake is found, shrunk to so few steps, and by the schedule alone found again.
+/// Asserts that the bug is found, shrunk to at most `steps_max` steps, and reproduced from the schedule
+/// alone.
 fn caught<S: Subject>(invariants: &[Invariant], steps_max: usize) {
     let campaign = Campaign {
         first_seed: 0,
@@ -49,7 +50,7 @@ fn caught<S: Subject>(invariants: &[Invariant], steps_max: usize) {
 }
 
 #[test]
-fn a_second_reply_on_stop_during_the_retry_window_is_caught() {
+fn second_reply_on_stop_is_caught() {
     // Connect, be busy, call, stop.
     caught::<With<AnswersTwice>>(&[Invariant::OneReply], 5);
 }
@@ -60,39 +61,39 @@ fn acting_on_a_stale_epoch_is_caught() {
 }
 
 #[test]
-fn a_forgotten_stream_is_caught() {
-    // Connect, ask on a stream, and a stale event that comes in two steps.
+fn lost_stream_is_caught() {
+    // Connect, ask on a stream, and a stale event, which takes two steps.
     caught::<With<ForgetsStream>>(&[Invariant::Delivery], 7);
 }
 
 #[test]
-fn a_log_message_after_the_answer_is_caught() {
+fn log_message_after_the_response_is_caught() {
     // Connect, call, and both in one frame.
     caught::<With<LogsLate>>(&[Invariant::Delivery], 8);
 }
 
 #[test]
-fn a_lost_deadline_is_caught() {
+fn lost_deadline_is_caught() {
     caught::<With<ForgetsDeadline>>(&[Invariant::Timers, Invariant::Deadline], 3);
 }
 
 #[test]
-fn a_fourth_send_is_caught() {
+fn fourth_send_is_caught() {
     caught::<With<SendsAgain>>(&[Invariant::SendCount, Invariant::SendPlace], 7);
 }
 
 #[test]
-fn a_frame_that_overtakes_is_caught() {
+fn frame_that_overtakes_is_caught() {
     caught::<With<Overtakes>>(&[Invariant::LaneOrder], 6);
 }
 
 #[test]
-fn an_arm_after_a_close_is_caught() {
+fn arm_after_a_close_is_caught() {
     caught::<With<ArmsClosed>>(&[Invariant::Arm, Invariant::StopQuiet], 2);
 }
 
 #[test]
-fn a_panic_is_a_failure_like_any_other() {
+fn panic_is_a_failure_like_any_other() {
     #[derive(Default)]
     struct Panics;
     impl Mistake for Panics {

@@ -1,4 +1,4 @@
-//! The numbers of the design, each at its very edge.
+//! The numbers of the design, each at its limit.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Which of late and unknown an answer now counts as.
+/// Hands in a response, and returns the counter that it increments: late or unknown.
 fn counts_as(rig: &mut Rig, id: u64) -> &'static str {
     let before = rig.counters.values();
     rig.answer(id, RESULT);
@@ -28,7 +28,7 @@ fn counts_as(rig: &mut Rig, id: u64) -> &'static str {
 }
 
 #[test]
-fn a_tombstone_lives_75_seconds_and_no_longer() {
+fn tombstone_lives_for_75_seconds() {
     let mut rig = Rig::modern();
     let id = rig.call(0);
     rig.event(Event::CallerGone { id });
@@ -60,7 +60,7 @@ fn tombstones_are_swept_every_60_seconds() {
 }
 
 #[test]
-fn the_handshake_has_10_seconds_from_the_spawn_not_from_up() {
+fn handshake_has_10_seconds_from_the_spawn() {
     for up_after in [0, 5, 9] {
         let mut rig = Rig::new();
         rig.pass(seconds(up_after));
@@ -81,7 +81,7 @@ fn the_handshake_has_10_seconds_from_the_spawn_not_from_up() {
 }
 
 #[test]
-fn the_probe_has_2_seconds() {
+fn probe_has_2_seconds() {
     let mut rig = Rig::new();
     rig.pass(seconds(3));
     rig.up();
@@ -92,7 +92,7 @@ fn the_probe_has_2_seconds() {
 }
 
 #[test]
-fn a_call_has_30_seconds_from_the_call_waits_and_retries_included() {
+fn call_has_30_seconds_including_waits_and_retries() {
     let mut rig = Rig::new();
     let called = rig.now;
     let id = rig.call(0);
@@ -113,7 +113,7 @@ fn a_call_has_30_seconds_from_the_call_waits_and_retries_included() {
 }
 
 impl Rig {
-    /// Connects with a transport that takes the handshake only after a while.
+    /// Connects with a transport that accepts the handshake only after a while.
     fn connect_modern_slowly(&mut self) {
         self.up();
         self.pass(ms(50));
@@ -123,7 +123,7 @@ impl Rig {
 }
 
 #[test]
-fn progress_extends_a_deadline_to_the_cap_and_no_further() {
+fn progress_extends_a_deadline_up_to_a_cap() {
     let mut rig = Rig::modern();
     let id = rig.call_with(0, |call| {
         call.timeout = Some(seconds(10));
@@ -150,7 +150,7 @@ fn progress_extends_a_deadline_to_the_cap_and_no_further() {
     rig.pass(seconds(1));
     assert_eq!(rig.error(id).kind(), ErrorKind::Timeout);
 
-    // Who did not ask for it is not extended.
+    // A call that did not request an extension is not extended.
     let plain = rig.call_with(0, |call| {
         call.timeout = Some(seconds(10));
         call.progress = true;
@@ -164,7 +164,7 @@ fn progress_extends_a_deadline_to_the_cap_and_no_further() {
 }
 
 #[test]
-fn delays_between_attempts_double_from_1_to_30_seconds_and_start_over_when_ready() {
+fn backoff_doubles_up_to_30_seconds_and_resets() {
     let delays = |rig: &mut Rig, expected: &[u64]| {
         for base in expected {
             let actions = rig.down(DownKind::Unreachable);
@@ -190,7 +190,7 @@ fn delays_between_attempts_double_from_1_to_30_seconds_and_start_over_when_ready
 }
 
 #[test]
-fn a_busy_frame_is_offered_3_times_in_all() {
+fn busy_frame_is_offered_3_times() {
     let mut rig = Rig::modern();
     rig.busy(4);
     let id = rig.call(0);
@@ -208,7 +208,7 @@ fn a_busy_frame_is_offered_3_times_in_all() {
 }
 
 #[test]
-fn a_frame_over_the_limit_costs_the_connection() {
+fn frame_over_the_limit_ends_the_connection() {
     assert_eq!(limits::FRAME_BYTES, 16 * 1024 * 1024);
     let mut rig = Rig::modern();
     let id = rig.call(0);
@@ -232,7 +232,7 @@ fn a_frame_over_the_limit_costs_the_connection() {
 }
 
 #[test]
-fn call_1025_is_turned_away_at_once() {
+fn call_1025_is_refused_at_once() {
     let mut rig = Rig::modern();
     let calls: Vec<u64> = (0..1_024).map(|lane| rig.call(lane)).collect();
     let refused = rig.call(0);
@@ -244,7 +244,7 @@ fn call_1025_is_turned_away_at_once() {
 }
 
 #[test]
-fn a_stop_takes_less_than_100_ms_from_every_state() {
+fn stop_takes_under_100_ms_in_every_state() {
     type Begin = fn() -> Rig;
     let begin: [(&str, Begin); 6] = [
         ("starting", Rig::new),
@@ -274,7 +274,7 @@ fn a_stop_takes_less_than_100_ms_from_every_state() {
         assert!(matches!(rig.actions.last(), Some(Action::Exit)), "{state}");
         assert_eq!(rig.machine.next_timeout(), None);
     }
-    // And the end of the transport ends it at once.
+    // The end of the transport ends it at once.
     let mut rig = Rig::modern();
     rig.event(Event::Stop);
     assert!(matches!(
@@ -284,7 +284,7 @@ fn a_stop_takes_less_than_100_ms_from_every_state() {
 }
 
 #[test]
-fn what_the_server_says_before_its_time_is_held_up_to_64() {
+fn up_to_64_early_messages_are_held() {
     let mut rig = Rig::new();
     rig.up();
     for number in 0..70 {
@@ -303,7 +303,7 @@ fn what_the_server_says_before_its_time_is_held_up_to_64() {
 }
 
 #[test]
-fn the_defaults_are_those_of_the_design() {
+fn defaults_match_the_design() {
     let settings = Settings::new(Raw::empty_object());
     assert_eq!(settings.request_timeout, seconds(30));
     assert_eq!(settings.handshake_timeout, seconds(10));

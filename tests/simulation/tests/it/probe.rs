@@ -1,4 +1,4 @@
-//! The probe: servers of both eras, as they are in the wild, and what is made of each.
+//! The probe: servers of both eras, as in the wild, and how each is handled.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn fail(rig: &mut Rig, status: u16) -> Vec<Action> {
 }
 
 #[test]
-fn a_server_that_exits_on_the_probe_is_reopened_at_once_asked_the_old_way_and_remembered() {
+fn server_that_exits_on_probe_gets_initialize() {
     let mut rig = Rig::new();
     rig.up();
     let before = rig.now;
@@ -53,7 +53,7 @@ fn a_server_that_exits_on_the_probe_is_reopened_at_once_asked_the_old_way_and_re
         ["server/discover", "initialize", "notifications/initialized"]
     );
 
-    // It left later, for another reason: it is not probed again.
+    // It exited later, for another reason: it is not probed again.
     rig.down(DownKind::Closed);
     rig.event(Event::Restart);
     rig.up();
@@ -61,7 +61,7 @@ fn a_server_that_exits_on_the_probe_is_reopened_at_once_asked_the_old_way_and_re
 }
 
 #[test]
-fn a_server_that_exits_on_both_questions_is_given_time() {
+fn server_that_exits_on_both_requests_backs_off() {
     let mut rig = Rig::new();
     rig.up();
     rig.down(DownKind::Closed);
@@ -76,7 +76,7 @@ fn a_server_that_exits_on_both_questions_is_given_time() {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_is_not_taken_for_an_older_one() {
+fn unreachable_server_is_not_taken_for_older_one() {
     let mut rig = Rig::new();
     rig.up();
     rig.down(DownKind::Unreachable);
@@ -84,7 +84,7 @@ fn a_server_that_cannot_be_reached_is_not_taken_for_an_older_one() {
 }
 
 #[test]
-fn a_server_that_exits_on_the_probe_it_asked_for_is_given_time() {
+fn exit_on_a_requested_probe_backs_off() {
     let mut settings = Settings::new(Raw::empty_object());
     settings.era = Some(Era::Legacy);
     let mut rig = Rig::with(settings);
@@ -96,7 +96,7 @@ fn a_server_that_exits_on_the_probe_it_asked_for_is_given_time() {
 }
 
 #[test]
-fn an_empty_success_and_every_plain_error_are_an_older_servers_way_to_say_what() {
+fn empty_success_or_plain_error_means_older_server() {
     for answer in [r#""result":{}"#, r#""result":null"#, r#""result":[]"#, WHAT] {
         let mut rig = Rig::new();
         rig.up();
@@ -108,7 +108,7 @@ fn an_empty_success_and_every_plain_error_are_an_older_servers_way_to_say_what()
 }
 
 #[test]
-fn a_silent_server_is_asked_the_old_way_after_the_probe_timeout() {
+fn silent_server_gets_initialize_after_the_probe_timeout() {
     let mut rig = Rig::new();
     rig.up();
     rig.pass(Duration::from_secs(2));
@@ -118,7 +118,7 @@ fn a_silent_server_is_asked_the_old_way_after_the_probe_timeout() {
 }
 
 #[test]
-fn a_late_answer_to_the_probe_wins() {
+fn late_answer_to_the_probe_wins() {
     let mut rig = Rig::new();
     rig.up();
     let probe = rig.last_sent().id();
@@ -128,7 +128,7 @@ fn a_late_answer_to_the_probe_wins() {
     assert_eq!(session(&rig), Some(Revision::LATEST));
     assert_eq!(rig.machine.era(), Some(Era::Modern));
 
-    // What it says to `initialize` is of no interest any more.
+    // Its response to `initialize` no longer matters.
     rig.answer(initialize, NAMES_MODERN);
     assert_eq!(rig.state(), "ready");
     let call = rig.call(0);
@@ -137,7 +137,7 @@ fn a_late_answer_to_the_probe_wins() {
 }
 
 #[test]
-fn a_late_answer_to_the_probe_that_says_nothing_new_changes_nothing() {
+fn late_uninformative_probe_answer_changes_nothing() {
     let mut rig = Rig::new();
     rig.up();
     let probe = rig.last_sent().id();
@@ -149,7 +149,7 @@ fn a_late_answer_to_the_probe_that_says_nothing_new_changes_nothing() {
 }
 
 #[test]
-fn the_probe_that_won_is_not_undone_by_a_busy_transport() {
+fn busy_transport_does_not_undo_the_probe() {
     let mut rig = Rig::new();
     rig.up();
     let probe = rig.last_sent().id();
@@ -168,7 +168,7 @@ fn the_probe_that_won_is_not_undone_by_a_busy_transport() {
 }
 
 #[test]
-fn a_modern_only_server_that_rejects_initialize_naming_its_versions_is_probed() {
+fn modern_server_that_rejects_initialize_is_probed() {
     let mut settings = Settings::new(Raw::empty_object());
     settings.era = Some(Era::Legacy);
     let mut rig = Rig::with(settings);
@@ -185,7 +185,7 @@ fn a_modern_only_server_that_rejects_initialize_naming_its_versions_is_probed() 
 }
 
 #[test]
-fn a_server_that_sends_us_in_circles_is_given_up() {
+fn endless_version_negotiation_is_given_up() {
     let mut settings = Settings::new(Raw::empty_object());
     settings.era = Some(Era::Legacy);
     let mut rig = Rig::with(settings);
@@ -199,7 +199,7 @@ fn a_server_that_sends_us_in_circles_is_given_up() {
 }
 
 #[test]
-fn without_a_common_version_the_connection_fails_until_a_restart() {
+fn no_common_version_fails_until_a_restart() {
     let strange = r#""result":{"protocolVersion":"1999-01-01","capabilities":{}}"#;
     for (first, second) in [
         (NAMES_STRANGE, None),
@@ -231,7 +231,7 @@ fn without_a_common_version_the_connection_fails_until_a_restart() {
 }
 
 #[test]
-fn missing_credentials_fail_the_connection_and_other_statuses_do_not() {
+fn only_missing_credentials_fail_the_connection() {
     for status in [401, 403] {
         let mut rig = Rig::new();
         let waiting = rig.call(0);
@@ -248,7 +248,7 @@ fn missing_credentials_fail_the_connection_and_other_statuses_do_not() {
         fail(&mut rig, status);
         assert_eq!(rig.state(), "backoff", "{status}");
     }
-    // Of a call on a connection that stands, it is that call's trouble alone.
+    // On an established connection, the status fails only that call.
     let mut rig = Rig::modern();
     let call = rig.call(0);
     fail(&mut rig, 401);
@@ -257,14 +257,14 @@ fn missing_credentials_fail_the_connection_and_other_statuses_do_not() {
 }
 
 #[test]
-fn a_pinned_older_revision_is_offered_without_a_probe_and_nothing_newer_is_taken() {
+fn pinned_older_revision_is_offered_without_a_probe() {
     let mut settings = Settings::new(Raw::empty_object());
     settings.newest = Revision::V2025_06_18;
     let mut rig = Rig::with(settings);
     rig.up();
     let offer = rig.last_sent().outgoing.frame.clone();
     assert!(std::str::from_utf8(&offer).unwrap().contains("2025-06-18"));
-    // Of the two it names, the newer one is not to be used.
+    // It names two revisions, of which the newer one must not be used.
     rig.answer_last(r#""error":{"code":-32602,"message":"no","data":{"supported":["2025-11-25","2024-11-05"]}}"#);
     let offer = rig.last_sent().outgoing.frame.clone();
     assert!(std::str::from_utf8(&offer).unwrap().contains("2024-11-05"));

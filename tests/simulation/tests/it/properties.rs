@@ -1,4 +1,4 @@
-//! What the design asks to be proved, one property each. Virtual time, no sleeps.
+//! The properties that the design requires, one each. Virtual time, no sleeps.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use switchboard_wire::{Outcome, Raw};
 
 use crate::rig::{Rig, ms};
 
-/// The number that a reply carries, if the server answered it.
+/// The number in a reply, if the server answered.
 fn number(reply: &Result<Reply, CallError>) -> Option<u64> {
     match reply {
         Ok(Reply::Answered(response)) => match &response.outcome {
@@ -24,7 +24,7 @@ fn number(reply: &Result<Reply, CallError>) -> Option<u64> {
 
 proptest! {
     #[test]
-    fn one_reply_a_call_under_any_reordering(
+    fn one_reply_per_call_under_any_reordering(
         count in 1_usize..50,
         picks in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..10), 0..150),
     ) {
@@ -33,7 +33,7 @@ proptest! {
         let answer = |rig: &mut Rig, id: u64| {
             rig.answer(id, &format!(r#""result":{{"n":{id}}}"#));
         };
-        // In any order, some twice, and some that were never asked.
+        // In any order, some twice, and some without a request.
         for (index, kind) in picks {
             match kind {
                 0 => answer(&mut rig, 1_000_000 + index.index(1_000) as u64),
@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn no_timer_is_left(
+    fn no_timer_remains(
         calls in prop::collection::vec((0_u64..3, 0_u64..60, 0_usize..4, 0_u8..5), 1..20),
         wait in 0_u64..40,
     ) {
@@ -83,7 +83,7 @@ proptest! {
             }
         }
         rig.outcomes.clear();
-        // The longest extension, then a tombstone and the sweep that finds it.
+        // The longest extension, then a tombstone and the sweep that removes it.
         rig.pass(Duration::from_secs(1 + 75 + 60));
         prop_assert_eq!(rig.machine.next_timeout(), None);
         prop_assert_eq!(rig.machine.tombstones(), 0);
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn no_double_reply_on_stop_at_any_point_of_the_retry_window(
+    fn no_double_reply_on_stop_while_retrying(
         calls in prop::collection::vec(0_u64..3, 1..6),
         busy in 0_usize..20,
         micros in 0_u64..45_000,
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn send_count_is_min_of_busy_plus_one_and_three(busy in 0_usize..6, calls_before in 0_u64..3) {
+    fn frame_is_offered_at_most_three_times(busy in 0_usize..6, calls_before in 0_u64..3) {
         let mut rig = Rig::modern();
         for lane in 0..calls_before {
             rig.call(lane);
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn stale_epochs_never_act(
+    fn stale_epochs_have_no_effect(
         reconnects in 1_u64..4,
         phase in 0_u8..5,
         events in prop::collection::vec((0_u64..6, 0_u8..6), 1..20),
@@ -195,7 +195,7 @@ proptest! {
             }
         }
         for (which, kind) in events {
-            // Any transport but the present one: before it, or not yet opened.
+            // Any transport but the current one: an earlier one, or one not yet opened.
             let epoch = if which < rig.epoch { which } else { rig.epoch + 1 };
             let event = match kind {
                 0 => Event::TransportUp { epoch },
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn a_log_message_goes_to_the_call_on_whose_stream_it_came_or_to_the_only_one(
+    fn log_message_reaches_the_call_of_its_stream(
         calls in prop::collection::vec((any::<bool>(), any::<bool>(), any::<bool>()), 0..5),
         via in prop::option::of(0_usize..6),
         modern in any::<bool>(),
@@ -249,7 +249,7 @@ proptest! {
                 under_way.push((id, logs, listens));
             }
         }
-        // One too many, and it is a stream of nobody.
+        // One past the end stands for an unknown stream.
         let via = via.map(|at| ids.get(at).copied().unwrap_or(u64::MAX));
         let mut works = under_way.iter().filter(|(_, _, listens)| !listens);
         let mine = match via {
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn every_caller_is_answered_after_stop(
+    fn every_caller_gets_a_reply_after_stop(
         phase in 0_u8..6,
         calls in prop::collection::vec((0_u64..4, any::<bool>(), 0_u8..3), 1..30),
         later in 0_u64..60,

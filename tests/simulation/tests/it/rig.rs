@@ -1,4 +1,5 @@
-//! The machine on a bench: virtual time, a transport that does as told, and everything written down.
+//! The machine in a test rig: virtual time, a transport that does as the test says, and a record of
+//! everything.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -18,7 +19,7 @@ pub(crate) struct Rig {
     pub(crate) now: Moment,
     pub(crate) ids: Ids,
     pub(crate) counters: Arc<Counters>,
-    /// What becomes of the next frames; accepted, if it says nothing.
+    /// The outcomes of the next frames; accepted if empty.
     pub(crate) outcomes: VecDeque<SendOutcome>,
     pub(crate) actions: Vec<Action>,
     pub(crate) sent: Vec<Offer>,
@@ -76,14 +77,14 @@ impl Rig {
         rig
     }
 
-    /// One that has agreed on 2026-07-28.
+    /// A machine that has agreed on 2026-07-28.
     pub(crate) fn modern() -> Self {
         let mut rig = Self::new();
         rig.connect_modern();
         rig
     }
 
-    /// One that has agreed on 2025-11-25.
+    /// A machine that has agreed on 2025-11-25.
     pub(crate) fn legacy() -> Self {
         let mut rig = Self::new();
         rig.up();
@@ -99,7 +100,7 @@ impl Rig {
         assert_eq!(self.state(), "ready");
     }
 
-    /// Hands in an event. The actions it led to, telemetry apart.
+    /// Hands in an event. Returns the actions it caused, without telemetry.
     pub(crate) fn event(&mut self, event: Event) -> Vec<Action> {
         let before = self.actions.len();
         self.machine.handle(self.now, event);
@@ -150,19 +151,19 @@ impl Rig {
         self.frame_via(None, text)
     }
 
-    /// A frame on the stream of this request.
+    /// Hands in a frame on the stream of this request.
     pub(crate) fn frame_via(&mut self, via: Option<u64>, text: impl Into<Bytes>) -> Vec<Action> {
         let epoch = self.epoch;
         let frame = text.into();
         self.event(Event::Frame { epoch, frame, via })
     }
 
-    /// The server answers a request.
+    /// Hands in the server's response to a request.
     pub(crate) fn answer(&mut self, id: u64, body: &str) -> Vec<Action> {
         self.frame(format!(r#"{{"jsonrpc":"2.0","id":{id},{body}}}"#))
     }
 
-    /// The server answers the last request that it was sent.
+    /// Hands in the server's response to the last request.
     pub(crate) fn answer_last(&mut self, body: &str) -> Vec<Action> {
         let id = self.last_sent().id();
         self.answer(id, body)
@@ -177,7 +178,7 @@ impl Rig {
             .extend(std::iter::repeat_n(SendOutcome::Busy, times));
     }
 
-    /// A call with the usual deadline, by the caller of this number.
+    /// Makes a call with the usual deadline, as the caller with this number.
     pub(crate) fn call(&mut self, lane: u64) -> u64 {
         self.call_with(lane, |_| {})
     }
@@ -203,7 +204,7 @@ impl Rig {
         id
     }
 
-    /// Lets time pass. Every timer rings when it is due.
+    /// Lets time pass. Every timer fires when it is due.
     pub(crate) fn pass(&mut self, time: Duration) {
         let until = self.now + time;
         while let Some(next) = self.machine.next_timeout().filter(|next| *next <= until) {
@@ -218,12 +219,12 @@ impl Rig {
         self.now = until;
     }
 
-    /// Lets all but the last millisecond of that pass.
+    /// Lets all but the last millisecond of that time pass.
     pub(crate) fn pass_almost(&mut self, time: Duration) {
         self.pass(time.saturating_sub(ms(1)));
     }
 
-    /// What a call was replied, as often as it was.
+    /// All replies to a call.
     pub(crate) fn replies(&self, call: u64) -> Vec<&Result<Reply, CallError>> {
         let replies = self.actions.iter().filter_map(|action| match action {
             Action::Reply { id, outcome } if *id == call => Some(outcome),
@@ -232,7 +233,7 @@ impl Rig {
         replies.collect()
     }
 
-    /// The one reply of a call that had to end without an answer.
+    /// The only reply to a call, which has to be an error.
     pub(crate) fn error(&self, call: u64) -> CallError {
         match self.replies(call).as_slice() {
             [Err(error)] => error.clone(),

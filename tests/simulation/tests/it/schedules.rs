@@ -1,4 +1,4 @@
-//! Every schedule that once broke something, kept for ever.
+//! Every schedule that once found a bug, as a regression test.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use switchboard_machine::Machine;
 use switchboard_simulation::{Coverage, Schedule, try_run};
 
 #[test]
-fn what_once_failed_does_not_fail_again() {
+fn regressions_do_not_fail_again() {
     let mut played = 0;
     for file in fs::read_dir("tests/schedules").unwrap() {
         let path = file.unwrap().path();

@@ -1,4 +1,4 @@
-//! Ways around a person's decision that were found once.
+//! Ways around an approver's decision that once worked.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     mcp_rig::{LEGACY, MODERN, Pipe, refusal_of, server},
 };
 
-/// Sends a call of `delete_file` as it is written.
+/// Sends a call of `delete_file` verbatim.
 async fn send(client: &mut Pipe, id: u64, params: &str) -> Value {
     let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
     client.send_text(&line).await;
@@ -16,7 +16,7 @@ async fn send(client: &mut Pipe, id: u64, params: &str) -> Value {
 }
 
 #[tokio::test]
-async fn names_in_another_case_are_the_same_name() {
+async fn names_match_regardless_of_case() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     for (n, params) in [
@@ -37,7 +37,7 @@ async fn names_in_another_case_are_the_same_name() {
 }
 
 #[tokio::test]
-async fn a_condition_sees_a_name_in_another_case() {
+async fn conditions_match_names_regardless_of_case() {
     let mut config = asks_deletions();
     config["approvals"]["rules"] = json!([
         { "action": "deny", "server": "s", "tool": "read_file", "arguments": { "$.path": "/etc/*" } },
@@ -60,7 +60,7 @@ async fn a_condition_sees_a_name_in_another_case() {
 }
 
 #[tokio::test]
-async fn exactly_these_arguments_are_those_that_the_person_made_of_them() {
+async fn remembered_arguments_are_the_edited_ones() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client
@@ -73,7 +73,7 @@ async fn exactly_these_arguments_are_those_that_the_person_made_of_them() {
     });
     rig.decided(&waiting["id"], "approve", edited).await;
     client.finish(&call).await;
-    // The edited ones pass, the others do not.
+    // The edited arguments pass, the original ones do not.
     let call = client
         .send_call("delete_file", json!({ "path": "/tmp/x" }))
         .await;
@@ -93,9 +93,9 @@ async fn exactly_these_arguments_are_those_that_the_person_made_of_them() {
     rig.stop().await;
 }
 
-/// A remembered no does not wait for the store.
+/// A remembered denial does not wait for the store.
 #[tokio::test]
-async fn what_was_denied_for_good_is_denied_from_the_first_call_on() {
+async fn permanent_denial_holds_from_the_first_call() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("delete_file", json!({})).await;
@@ -104,7 +104,7 @@ async fn what_was_denied_for_good_is_denied_from_the_first_call_on() {
     rig.decided(&waiting["id"], "reject", never).await;
     client.finish(&call).await;
     crate::mcp_rig::until("the file", || async { rig.home.rules().exists() }).await;
-    // No rule is left in the configuration, and the store cannot be read.
+    // No rule remains in the configuration, and the store cannot be read.
     let rig = rig
         .restarted(|home| {
             let text = std::fs::read_to_string(home.config_file()).unwrap();
@@ -124,9 +124,9 @@ async fn what_was_denied_for_good_is_denied_from_the_first_call_on() {
     rig.stop().await;
 }
 
-/// Two clients that call themselves the same are not the same.
+/// Two clients of the same name are not the same client.
 #[tokio::test]
-async fn a_kept_answer_is_for_a_client_that_says_exactly_the_same_of_itself() {
+async fn kept_answer_requires_identical_client_info() {
     let (stage, rig) = staged_modern(asks_deletions()).await;
     let call = |version: &str| {
         let about = json!({ "name": "it", "version": version });
@@ -153,10 +153,9 @@ async fn a_kept_answer_is_for_a_client_that_says_exactly_the_same_of_itself() {
     rig.stop().await;
 }
 
-/// A server that asks for an address to be opened first is called again with what the person made of the
-/// arguments.
+/// If a server requires an address to be opened first, it is called again with the edited arguments.
 #[tokio::test]
-async fn what_was_edited_stays_edited_when_a_call_begins_anew() {
+async fn edited_arguments_survive_a_retried_call() {
     let mut config = asks_deletions();
     config["approvals"]["rules"] = json!(["ask s:open"]);
     let (stage, rig) = staged(config).await;
@@ -188,15 +187,15 @@ async fn what_was_edited_stays_edited_when_a_call_begins_anew() {
     rig.stop().await;
 }
 
-/// The result of one request, whatever it is.
+/// The result of one request, of any kind.
 async fn once(client: &mut Pipe, params: &Value) -> Value {
     let id = client.send("tools/call", params.clone()).await;
     client.finish(&id).await.json["result"].clone()
 }
 
-/// Where the client cannot have an address opened, a person is asked to.
+/// If the client cannot have an address opened, the user is asked to.
 #[tokio::test]
-async fn an_address_that_is_wanted_first_is_opened_by_a_person() {
+async fn required_address_is_opened_by_the_user() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("open", json!({})).await;
@@ -212,7 +211,7 @@ async fn an_address_that_is_wanted_first_is_opened_by_a_person() {
     rig.stop().await;
 }
 
-/// One request of 2026-07-28, on a pipe of its own.
+/// One request of 2026-07-28, on its own pipe.
 async fn ask(rig: &Rig, params: Value) -> Value {
     let mut client = Pipe::open_as(rig, server("s"), MODERN).await;
     let line = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params });

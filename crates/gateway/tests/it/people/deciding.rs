@@ -1,4 +1,4 @@
-//! Decisions over REST: one wins, and what is no decision is refused with a reason.
+//! Decisions over REST: the first one wins, and an invalid one is refused with a reason.
 
 use serde_json::{Value, json};
 
@@ -8,9 +8,9 @@ use crate::{
     mcp_rig::{LEGACY, MODERN, refusal_of},
 };
 
-/// Two people press at once, again and again: one wins, and the other is told who.
+/// Two approvers decide at the same time, again and again: one wins, and the other sees the winner.
 #[tokio::test]
-async fn of_two_who_decide_at_once_one_wins_and_the_other_hears_who() {
+async fn first_of_two_concurrent_decisions_wins() {
     const ROUNDS: usize = 100;
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -82,14 +82,14 @@ async fn join_all<T>(all: impl Iterator<Item = impl Future<Output = T>>) -> Vec<
     done
 }
 
-/// Asks for a decision with these headers.
+/// Submits a decision with these headers.
 async fn knock(rig: &Rig, id: &Value, headers: &str, body: &str) -> Answer {
     let path = format!("/api/v1/approvals/{}/approve", id.as_str().unwrap());
     rig.ask_with("POST", &path, headers, body).await
 }
 
 #[tokio::test]
-async fn nobody_decides_from_another_site_or_without_the_token() {
+async fn decisions_require_the_token_and_the_same_site() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("delete_file", json!({})).await;
@@ -124,7 +124,7 @@ async fn nobody_decides_from_another_site_or_without_the_token() {
             answer.problem(415);
         }
     }
-    // A path that is no id, and one that nobody has.
+    // A path that is not an id, and an id that does not exist.
     for id in [
         "aaaaaaaa",
         "..%2f..%2fstatus",
@@ -161,9 +161,9 @@ async fn nobody_decides_from_another_site_or_without_the_token() {
     rig.stop().await;
 }
 
-/// Every member with every kind of value that it cannot have.
+/// Every member with every kind of invalid value.
 #[tokio::test]
-async fn what_is_no_decision_is_refused_with_a_reason_and_nothing_happens() {
+async fn invalid_decision_is_refused_without_effect() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -295,9 +295,9 @@ async fn what_is_no_decision_is_refused_with_a_reason_and_nothing_happens() {
     rig.stop().await;
 }
 
-/// Lists: by status, by kind, by server, page by page, the newest first.
+/// Lists: by status, by kind, by server, page by page, newest first.
 #[tokio::test]
-async fn lists_say_what_is_asked_of_them() {
+async fn lists_are_filtered_and_paged() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     for n in 0..5 {
@@ -350,9 +350,9 @@ async fn lists_say_what_is_asked_of_them() {
     rig.stop().await;
 }
 
-/// What is long is left out of lists and events, and is there when it is asked for.
+/// Long values are omitted from lists and events, and present in the full request.
 #[tokio::test]
-async fn what_is_long_is_left_out_of_lists() {
+async fn long_values_are_omitted_from_lists() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     let mut client = mute(&rig, LEGACY).await;

@@ -1,4 +1,4 @@
-//! The disk has something else than the gateway thinks.
+//! The disk contains something other than the gateway expects.
 
 use serde_json::{Value, json};
 use switchboard_store::{Approval, Change, Store};
@@ -9,7 +9,7 @@ use crate::{
     mcp_rig::{LEGACY, refusal_of},
 };
 
-/// Writes another version of a request behind the back of the gateway.
+/// Writes another version of a request, bypassing the gateway.
 async fn rewrite(rig: &Rig, id: &Value, change: impl FnOnce(&mut Value)) {
     let store = Store::open(rig.home.database());
     let row = store.approval(id.as_str().unwrap()).await.unwrap().unwrap();
@@ -31,7 +31,7 @@ async fn rewrite(rig: &Rig, id: &Value, change: impl FnOnce(&mut Value)) {
 }
 
 #[tokio::test]
-async fn a_decision_that_was_written_though_it_was_taken_for_failed_holds() {
+async fn decision_reported_as_failed_but_written_holds() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("delete_file", json!({})).await;
@@ -51,7 +51,7 @@ async fn a_decision_that_was_written_though_it_was_taken_for_failed_holds() {
 }
 
 #[tokio::test]
-async fn what_happens_to_a_request_happens_to_what_is_on_the_disk() {
+async fn changes_apply_to_the_request_on_disk() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("delete_file", json!({})).await;

@@ -1,4 +1,4 @@
-//! Forms: what a person fills in fits what the server asked for, or is not sent.
+//! Forms: content is sent only if it fits the requested schema.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ async fn open() -> (crate::stage_rig::Stage, Rig, Pipe) {
 }
 
 #[tokio::test]
-async fn content_is_checked_against_the_schema_member_by_member() {
+async fn content_is_checked_against_the_schema() {
     let (_stage, rig, mut client) = open().await;
     let text = |more: Value| {
         let mut field = json!({ "type": "string" });
@@ -148,7 +148,7 @@ async fn content_is_checked_against_the_schema_member_by_member() {
 }
 
 #[tokio::test]
-async fn what_is_left_open_is_filled_with_what_the_server_suggests() {
+async fn omitted_members_get_the_suggested_defaults() {
     let (_stage, rig, mut client) = open().await;
     let ask = form(
         "?",
@@ -170,7 +170,7 @@ async fn what_is_left_open_is_filled_with_what_the_server_suggests() {
 }
 
 #[tokio::test]
-async fn who_is_asked_for_a_secret_is_warned_and_an_address_shows_its_host() {
+async fn secret_fields_warn_and_addresses_show_hosts() {
     let (_stage, rig, mut client) = open().await;
     let fields = json!({ "pin": { "type": "string" }, "name": { "type": "string" } });
     let call = client.send_call("ask", form("Log in", fields)).await;
@@ -210,10 +210,9 @@ async fn who_is_asked_for_a_secret_is_warned_and_an_address_shows_its_host() {
     rig.stop().await;
 }
 
-/// Schemas that are none, forms that are traps, words that would deceive: a person is asked or not, and
-/// nothing breaks.
+/// Invalid schemas, hostile forms, deceptive words: the gateway asks the user or not, and nothing breaks.
 #[tokio::test]
-async fn strange_forms_can_at_least_be_declined() {
+async fn malformed_forms_can_be_declined() {
     let (_stage, rig, mut client) = open().await;
     let deep = (0..60).fold(
         json!({ "type": "string" }),

@@ -1,4 +1,4 @@
-//! Calls that are asked about: what a person makes of them, and that nobody gets around.
+//! Calls that require approval: the outcomes of a decision, and that there is no way around it.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn what_a_person_agrees_to_is_called_and_with_the_arguments_that_the_person_wrote() {
+async fn approved_call_uses_the_edited_arguments() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let arguments = json!({ "path": "/tmp/a", "n": 12_345_678_901_234_567_890_u64 });
@@ -42,7 +42,7 @@ async fn what_a_person_agrees_to_is_called_and_with_the_arguments_that_the_perso
     let refusal = refusal_of(&client.finish(&call).await.json);
     assert!(refusal.contains("keep it"), "{refusal}");
     assert_eq!(stage.calls(), 1);
-    // What is not asked about goes its way.
+    // Calls that need no approval pass.
     client.call("read_file", json!({})).await;
     assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
     rig.stop().await;
@@ -66,8 +66,8 @@ async fn rules_deny_and_allow_without_asking() {
 }
 
 #[tokio::test]
-async fn guards_ask_about_what_servers_say_of_their_tools_and_about_what_they_do_not_say() {
-    // What is not said counts as the worst: `work` says nothing.
+async fn guards_ask_by_hints_and_missing_hints() {
+    // A missing hint counts as the worst: `work` has none.
     let cases = [
         ("rules", vec![]),
         ("destructive", vec!["delete_file", "work"]),
@@ -80,7 +80,7 @@ async fn guards_ask_about_what_servers_say_of_their_tools_and_about_what_they_do
             let config = if of_server {
                 let word = if *guard == "rules" { "never" } else { guard };
                 let entry = stage.entry_with(&json!({ "approve": word }));
-                // The server's own word wins.
+                // The server's own setting wins.
                 let others = if *guard == "all" { "rules" } else { "all" };
                 json!({ "mcpServers": { "s": entry }, "approvals": { "tools": others, "notify": "off" } })
             } else {
@@ -112,7 +112,7 @@ async fn guards_ask_about_what_servers_say_of_their_tools_and_about_what_they_do
     }
 }
 
-/// Calls, and says whether a person was asked.
+/// Calls, and returns `true` if an approval was requested.
 async fn asks(rig: &Rig, client: &mut Pipe, arguments: Value) -> bool {
     let before = count(rig).await;
     let call = client.send_call("delete_file", arguments).await;
@@ -141,7 +141,7 @@ async fn approve_remembering(rig: &Rig, client: &mut Pipe, arguments: Value, rem
 }
 
 #[tokio::test]
-async fn a_decision_is_remembered_for_whom_and_what_and_as_long_as_it_was_wanted() {
+async fn decision_is_remembered_within_its_scope() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut one = mute(&rig, LEGACY).await;
     let mut other = mute(&rig, LEGACY).await;
@@ -165,7 +165,7 @@ async fn a_decision_is_remembered_for_whom_and_what_and_as_long_as_it_was_wanted
     let rig = rig.restarted(|_| {}).await;
     rig.until_tools("s", super::tools().len()).await;
     let mut again = mute(&rig, LEGACY).await;
-    // For always outlives the gateway, for a session does not.
+    // The scope `always` survives a restart of the gateway, `session` does not.
     assert!(!asks(&rig, &mut again, json!({ "n": 1, "m": 2 })).await);
     assert!(asks(&rig, &mut again, json!({ "n": 2 })).await);
     let rules = rig.get("/api/v1/approvals/rules").await.json();
@@ -182,7 +182,7 @@ async fn a_decision_is_remembered_for_whom_and_what_and_as_long_as_it_was_wanted
     assert!((200..300).contains(&gone.status), "{gone:?}");
     assert!(asks(&rig, &mut again, json!({ "n": 1, "m": 2 })).await);
     rig.ask("DELETE", &path, None).await.problem(404);
-    // What stands in the configuration is not forgotten this way.
+    // Rules of the configuration cannot be deleted this way.
     let answer = rig
         .ask("DELETE", "/api/v1/approvals/rules/config-1", None)
         .await;
@@ -191,7 +191,7 @@ async fn a_decision_is_remembered_for_whom_and_what_and_as_long_as_it_was_wanted
 }
 
 #[tokio::test]
-async fn a_no_can_be_remembered_too_and_wins_over_a_yes() {
+async fn remembered_denial_wins_over_an_approval() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     approve_remembering(&rig, &mut client, json!({}), json!({ "scope": "always" })).await;
@@ -207,9 +207,9 @@ async fn a_no_can_be_remembered_too_and_wins_over_a_yes() {
     rig.stop().await;
 }
 
-/// Every door that leads to the tool: each call is asked about, and rejected.
+/// Every way to call the tool requires approval, and is rejected.
 #[tokio::test]
-async fn there_is_no_way_around_the_gate() {
+async fn approval_cannot_be_bypassed() {
     let (stage, rig) = staged(asks_deletions()).await;
     let path = json!({ "path": "/" });
     let ways = [
@@ -245,7 +245,7 @@ async fn there_is_no_way_around_the_gate() {
             assert!(refusal.contains("no"), "{revision} {tool}: {answer}");
         }
     }
-    // A client that brings a state of its own making, or claims to have answers.
+    // A client with a forged state, or that claims to have answers.
     let mut client = Pipe::open_as(&rig, server("s"), MODERN).await;
     for state in ["s1", "", "e30", "AAAA.BBBB", &"x".repeat(100_000)] {
         let params = json!({
@@ -271,7 +271,7 @@ async fn there_is_no_way_around_the_gate() {
             let _ = rig.decide(&waiting["id"], "reject", json!({})).await;
         }
     }
-    // Tasks: a call is a call.
+    // A call as a task is a call, too.
     let mut client = Pipe::open_as(&rig, server("s"), "2025-11-25").await;
     let params = json!({ "name": "delete_file", "arguments": path, "task": { "ttl": 1000 } });
     let call = client.send("tools/call", params).await;
@@ -283,7 +283,7 @@ async fn there_is_no_way_around_the_gate() {
         }
     };
     refusal_of(&outcome);
-    // REST is the owner's, and asks as well.
+    // REST belongs to the owner, and requires approval as well.
     let (answer, ()) = tokio::join!(rig.call("s:delete_file", path.clone()), async {
         let waiting = rig.one_waiting().await;
         rig.decided(&waiting["id"], "reject", json!({ "reason": "no" }))
@@ -299,7 +299,7 @@ async fn there_is_no_way_around_the_gate() {
 
 /// Calls in a batch are calls like others.
 #[tokio::test]
-async fn a_batch_is_asked_about_call_by_call() {
+async fn each_call_of_a_batch_requires_approval() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = Pipe::open_as(&rig, server("s"), "2025-03-26").await;
     let call = |id: u64| {
@@ -322,9 +322,9 @@ async fn a_batch_is_asked_about_call_by_call() {
     rig.stop().await;
 }
 
-/// A person would be shown one of them, and the server would read the other.
+/// The approver would see one of them, and the server would read the other.
 #[tokio::test]
-async fn arguments_that_say_something_twice_are_not_put_to_a_person_nor_to_the_server() {
+async fn duplicate_arguments_reach_neither_approver_nor_server() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = Pipe::open_as(&rig, server("s"), LEGACY).await;
     let twice = [
@@ -343,12 +343,12 @@ async fn arguments_that_say_something_twice_are_not_put_to_a_person_nor_to_the_s
         let id = json!(id);
         tokio::select! {
             answer = client.finish(&id) => {
-                // Refused, or it was `read_file` for everybody.
+                // Refused, or every parser reads `read_file`.
                 let called = stage.calls_of("delete_file");
                 assert!(called.is_empty(), "{params}: {answer:?} {called:?}");
             }
             waiting = rig.one_waiting() => {
-                // Whoever is asked is shown exactly what the server will read.
+                // The approver sees exactly what the server will read.
                 rig.decided(&waiting["id"], "approve", json!({})).await;
                 client.finish(&id).await;
                 let called = stage.asked();
@@ -365,9 +365,9 @@ async fn arguments_that_say_something_twice_are_not_put_to_a_person_nor_to_the_s
     rig.stop().await;
 }
 
-/// Nothing that a client of MCP can see or call decides anything.
+/// No tool or method that an MCP client can use decides anything.
 #[tokio::test]
-async fn what_an_agent_can_call_never_decides() {
+async fn agents_can_call_nothing_that_decides() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("delete_file", json!({})).await;
@@ -402,9 +402,9 @@ async fn what_an_agent_can_call_never_decides() {
     rig.stop().await;
 }
 
-/// One approval is one call, however often its client comes back.
+/// One approval is for one call, however often the client comes back.
 #[tokio::test]
-async fn one_yes_is_good_for_one_call_also_where_the_server_asks_for_more() {
+async fn approval_covers_one_call_despite_further_questions() {
     let config = json!({ "approvals": { "rules": ["ask s:elicit"], "notify": "off" } });
     let (stage, rig) = staged_modern(config).await;
     let mut client = Pipe::open_as(&rig, server("s"), MODERN).await;
@@ -428,7 +428,7 @@ async fn one_yes_is_good_for_one_call_also_where_the_server_asks_for_more() {
     let done = client.finish(&call).await.json;
     assert!(text_of(&done["result"]).contains("accept"), "{done}");
     let calls = stage.calls();
-    // The same state again would be the same call again, to which nobody has agreed.
+    // The same state again would be a second call, which was not approved.
     let call = client.send("tools/call", answered).await;
     let again = client.finish(&call).await.json;
     let asked = rig.get(super::PENDING).await.json();
@@ -440,9 +440,9 @@ async fn one_yes_is_good_for_one_call_also_where_the_server_asks_for_more() {
     rig.stop().await;
 }
 
-/// Servers may find answers in a list or in a text.
+/// Servers may find answers in an array or in a string.
 #[tokio::test]
-async fn answers_that_are_no_object_are_refused() {
+async fn answers_that_are_not_an_object_are_refused() {
     let rules = json!(["allow elicitation s", "ask sampling *"]);
     let config = json!({ "approvals": { "rules": rules, "notify": "off" } });
     let (stage, rig) = staged_modern(config).await;
@@ -470,9 +470,9 @@ async fn answers_that_are_no_object_are_refused() {
     rig.stop().await;
 }
 
-/// What was decided for one who has shown the token is not for those who have not.
+/// A decision for a client with the token is not for one without it.
 #[tokio::test]
-async fn a_kept_answer_is_for_the_one_who_asked() {
+async fn kept_answer_is_only_for_its_requester() {
     let mut config = asks_deletions();
     config["auth"] = json!({ "mcp": "none" });
     let (stage, rig) = staged(config).await;
@@ -481,7 +481,7 @@ async fn a_kept_answer_is_for_the_one_who_asked() {
     let waiting = rig.one_waiting().await;
     assert_eq!(waiting["rememberable"][0], "session", "{waiting}");
     let rig = crashed(rig).await;
-    // Its session was one of the gateway before.
+    // Its session belonged to the previous gateway.
     let orphaned = rig.until_status(&waiting["id"], "orphaned").await;
     assert_eq!(orphaned["rememberable"][0], "always", "{orphaned}");
     rig.decided(&waiting["id"], "approve", json!({})).await;
@@ -497,10 +497,10 @@ async fn a_kept_answer_is_for_the_one_who_asked() {
     rig.stop().await;
 }
 
-/// Two that say different things of themselves are two, though they can choose their words to look alike to a hash
-/// that everyone can compute.
+/// Clients with different info are different clients, even if one chooses its info so that a public hash
+/// function collides.
 #[tokio::test]
-async fn session_approval_is_for_no_lookalike() {
+async fn session_approval_does_not_cover_a_lookalike() {
     let mut config = asks_deletions();
     config["auth"] = json!({ "mcp": "none" });
     let (stage, rig) = staged(config).await;
@@ -537,7 +537,7 @@ async fn session_approval_is_for_no_lookalike() {
     rig.stop().await;
 }
 
-/// The gateway starts again as after a crash: what was being asked is still in the store.
+/// Restarts the gateway as after a crash: pending requests are still in the store.
 pub(super) async fn crashed(rig: Rig) -> Rig {
     let home = rig.home.database();
     let copy = tempfile::TempDir::new().unwrap();

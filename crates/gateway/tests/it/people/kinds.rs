@@ -23,7 +23,7 @@ async fn offering(config: Value) -> (Stage, Rig) {
     (stage, rig)
 }
 
-/// Everything but calls that can be asked of the server in its own view.
+/// Every request except calls that the server's own view accepts.
 fn requests() -> [(&'static str, Value); 4] {
     [
         ("resources/read", json!({ "uri": "file:///etc/passwd" })),
@@ -44,7 +44,7 @@ fn is_refused(answer: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn a_denied_server_hands_out_nothing() {
+async fn denied_server_returns_nothing() {
     let (stage, rig) = offering(ruled(json!(["deny s:*"]))).await;
     for revision in [LEGACY, MODERN] {
         let mut client = Pipe::open_as(&rig, server("s"), revision).await;
@@ -81,7 +81,7 @@ async fn a_denied_server_hands_out_nothing() {
         .any(|method| line.starts_with(method))
     };
     assert!(!asked.iter().any(reached), "{asked:?}");
-    // Denied requests are on record.
+    // Denied requests are in the audit log.
     let entries = rig
         .until("/api/v1/audit?limit=200", |audit| {
             audit.to_string().contains("\"denied\"")
@@ -92,7 +92,7 @@ async fn a_denied_server_hands_out_nothing() {
 }
 
 #[tokio::test]
-async fn resources_are_denied_in_every_spelling_and_tools_are_not() {
+async fn resources_are_denied_in_every_spelling() {
     let (_stage, rig) = offering(ruled(json!(["deny resources s:file:///etc/*"]))).await;
     let mut client = mute(&rig, LEGACY).await;
     for uri in [
@@ -136,7 +136,7 @@ async fn resources_are_denied_in_every_spelling_and_tools_are_not() {
 }
 
 #[tokio::test]
-async fn conditions_on_uris_hold_for_completions() {
+async fn conditions_on_uris_apply_to_completions() {
     let rule = json!({ "action": "deny", "kind": "resources", "server": "s", "arguments": { "$.uri": "file:///etc/*" } });
     let (_stage, rig) = offering(ruled(json!([rule]))).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -152,7 +152,7 @@ async fn conditions_on_uris_hold_for_completions() {
 }
 
 #[tokio::test]
-async fn completions_are_judged_with_the_signs_of_their_template() {
+async fn completions_match_with_their_template_syntax() {
     let denied = [
         "deny resources s:file:///etc/*",
         "deny resources s:web://h/;path=etc*",
@@ -182,7 +182,7 @@ async fn completions_are_judged_with_the_signs_of_their_template() {
 }
 
 #[tokio::test]
-async fn a_watcher_hears_of_no_denied_child() {
+async fn subscriber_gets_no_updates_of_denied_children() {
     let (stage, rig) = staged(ruled(json!(["deny resources s:file:///etc/*"]))).await;
     let mut client = Pipe::open_as(&rig, server("s"), MODERN).await;
     let params = json!({ "notifications": { "resourceSubscriptions": ["file:///"] } });
@@ -196,7 +196,7 @@ async fn a_watcher_hears_of_no_denied_child() {
     }
     let heard = client.until_told(method).await;
     assert_eq!(heard["uri"], "file:///tmp/x", "{heard}");
-    // A rule that comes later holds for what is watched already.
+    // A later rule applies to existing subscriptions.
     let mut config = ruled(json!(["deny resources s:file:///tmp/*"]));
     config["mcpServers"] = json!({ "s": stage.entry() });
     rig.reconfigure(&config).await;
@@ -210,7 +210,7 @@ async fn a_watcher_hears_of_no_denied_child() {
 }
 
 #[tokio::test]
-async fn reads_and_prompts_are_put_to_a_person() {
+async fn reads_and_prompts_can_require_approval() {
     for modern in [false, true] {
         let (stage, rig) = staged_as(
             modern,
@@ -268,7 +268,7 @@ async fn reads_and_prompts_are_put_to_a_person() {
                 }
             }
         }
-        // Nobody waits for a person with a subscription or a completion.
+        // Subscriptions and completions never wait for an approver.
         let mut client = mute(&rig, LEGACY).await;
         for (method, params) in requests() {
             if matches!(method, "resources/subscribe" | "completion/complete") {
@@ -281,7 +281,7 @@ async fn reads_and_prompts_are_put_to_a_person() {
 }
 
 #[tokio::test]
-async fn a_remembered_read_is_not_asked_about_again() {
+async fn remembered_read_needs_no_second_approval() {
     let (_stage, rig) = staged(ruled(json!(["ask resources s:*"]))).await;
     let mut client = mute(&rig, LEGACY).await;
     let params = json!({ "uri": "note://a" });
@@ -296,7 +296,7 @@ async fn a_remembered_read_is_not_asked_about_again() {
 }
 
 #[tokio::test]
-async fn a_stream_watches_no_denied_resource() {
+async fn stream_does_not_subscribe_to_denied_resources() {
     let (stage, rig) = staged(ruled(json!(["deny resources s:file:///etc/*"]))).await;
     let mut client = Pipe::open_as(&rig, server("s"), MODERN).await;
     let params = json!({ "notifications": { "resourceSubscriptions": ["file:///etc/x"] } });
@@ -315,7 +315,7 @@ async fn a_stream_watches_no_denied_resource() {
     rig.stop().await;
 }
 
-/// Without any rule: a server that ignores letter case would read the other one.
+/// Without any rule: a server that ignores case would read the other member.
 #[tokio::test]
 async fn other_spellings_of_members_are_refused_without_rules() {
     let (stage, rig) = offering(json!({})).await;
@@ -404,7 +404,7 @@ async fn other_spellings_of_members_are_refused_without_rules() {
 }
 
 #[tokio::test]
-async fn another_server_of_the_same_name_is_asked_about_again() {
+async fn other_server_of_same_name_needs_approval() {
     let (stage, rig) = staged(super::asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("delete_file", json!({})).await;
@@ -439,7 +439,7 @@ async fn another_server_of_the_same_name_is_asked_about_again() {
 }
 
 #[tokio::test]
-async fn a_rule_about_resources_can_be_tried() {
+async fn resource_rule_can_be_tested() {
     let (_stage, rig) = offering(json!({})).await;
     let tried = rig
         .post(

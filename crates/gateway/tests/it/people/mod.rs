@@ -1,5 +1,4 @@
-//! Asking a person, from the outside: clients that call, servers that ask, and somebody who decides over
-//! REST.
+//! Approvals from the outside: clients that call, servers that ask, and an approver who decides over REST.
 #![allow(
     clippy::needless_pass_by_value,
     clippy::too_many_lines,
@@ -33,7 +32,7 @@ use crate::{
 pub(crate) const PENDING: &str = "/api/v1/approvals?status=pending";
 pub(crate) const EVENTS: &str = "/api/v1/events";
 
-/// A tool with what its server says of it.
+/// A tool with annotations of its server.
 fn hinted(name: &str, hints: Value) -> Value {
     let mut tool = tool(name, "Does something.");
     tool["annotations"] = hints;
@@ -85,7 +84,7 @@ async fn with_server(entry: Value, mut config: Value) -> Rig {
     rig
 }
 
-/// Settings in which calls of `delete_file` are asked about.
+/// Settings in which calls of `delete_file` require approval.
 pub(crate) fn asks_deletions() -> Value {
     json!({ "approvals": { "rules": ["ask s:delete_*"], "notify": "off" } })
 }
@@ -114,7 +113,7 @@ pub(crate) fn form(message: &str, properties: Value) -> Value {
     asking("elicitation/create", params)
 }
 
-/// What the server was told, by the tool `ask`.
+/// The answers that the server received, as the tool `ask` reports them.
 #[track_caller]
 pub(crate) fn told(result: &Value) -> Value {
     let text = text_of(result);
@@ -122,7 +121,7 @@ pub(crate) fn told(result: &Value) -> Value {
 }
 
 impl Rig {
-    /// Waits until so many requests wait for a person, and gives them, the oldest first.
+    /// Waits until `count` requests are pending, and returns them, oldest first.
     pub(crate) async fn until_waiting(&self, count: usize) -> Vec<Value> {
         let path = format!("{PENDING}&limit=1000");
         let list = self
@@ -135,7 +134,7 @@ impl Rig {
         list
     }
 
-    /// Waits for the one request that waits.
+    /// Waits for the only pending request.
     pub(crate) async fn one_waiting(&self) -> Value {
         self.until_waiting(1).await.remove(0)
     }
@@ -154,14 +153,14 @@ impl Rig {
             .await
     }
 
-    /// Decides, whatever comes of it.
+    /// Submits a decision, which may fail.
     pub(crate) async fn decide(&self, id: &Value, how: &str, body: Value) -> Answer {
         let id = id.as_str().unwrap();
         self.post(&format!("/api/v1/approvals/{id}/{how}"), &body)
             .await
     }
 
-    /// Decides, which has to hold.
+    /// Submits a decision, which has to succeed.
     #[track_caller]
     pub(crate) fn decided<'a>(
         &'a self,
@@ -189,7 +188,7 @@ impl Events {
         }
     }
 
-    /// The next event about a request, and its kind.
+    /// The next event about a request, with its kind.
     pub(crate) async fn next_approval(&mut self) -> (String, Value) {
         loop {
             let event = self.next().await.expect("an event");
@@ -200,7 +199,7 @@ impl Events {
     }
 }
 
-/// The request that an event is about.
+/// The request in an event.
 fn about(event: &Event) -> Value {
     let data: Value = serde_json::from_str(&event.data).unwrap();
     data["data"]["approval"].clone()

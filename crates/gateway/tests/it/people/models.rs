@@ -1,4 +1,4 @@
-//! Models: what a person agrees to is generated once, and delivered, looked at, or not.
+//! Models: an approved completion is generated once, and delivered, reviewed or discarded.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,17 +12,17 @@ use tokio::{
 use super::{EVENTS, mute, sampling, staged, told};
 use crate::{mcp_rig::LEGACY, stage_rig::Stage};
 
-/// What the model of these tests does.
+/// The behaviour of the model in these tests.
 #[derive(Clone, Copy, PartialEq)]
 enum Mood {
     Willing,
-    /// Has no key for anybody.
+    /// Rejects every key.
     Refusing,
-    /// Says nothing until it is let.
+    /// Does not answer until it is released.
     Thinking,
 }
 
-/// An endpoint that speaks as many do: `chat/completions`.
+/// An endpoint with the common API `chat/completions`.
 struct Model {
     port: u16,
     asked: Arc<Mutex<Vec<Value>>>,
@@ -109,7 +109,7 @@ fn completion() -> Value {
     })
 }
 
-/// The body of a request, and its key.
+/// The body of a request, with its key.
 async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> Option<Value> {
     let mut length = 0;
     let mut key = String::new();
@@ -137,7 +137,7 @@ async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn what_is_agreed_to_with_changes_is_generated_once_with_the_changes_and_delivered() {
+async fn edited_request_is_generated_once_and_delivered() {
     let model = Model::start(Mood::Willing).await;
     let (_stage, rig) = staged(model.settings(false)).await;
     let mut events = rig.follow(EVENTS).await;
@@ -186,7 +186,7 @@ async fn what_is_agreed_to_with_changes_is_generated_once_with_the_changes_and_d
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_answer_is_an_error_for_the_server() {
+async fn failed_model_is_an_error_for_the_server() {
     let model = Model::start(Mood::Refusing).await;
     let (_stage, rig) = staged(model.settings(false)).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -207,7 +207,7 @@ async fn a_model_that_cannot_answer_is_an_error_for_the_server() {
 }
 
 #[tokio::test]
-async fn who_leaves_while_the_model_works_has_it_stop() {
+async fn disconnecting_client_cancels_the_model_request() {
     let model = Model::start(Mood::Thinking).await;
     let (_stage, rig) = staged(model.settings(false)).await;
     let mut events = rig.follow(EVENTS).await;
@@ -233,7 +233,7 @@ async fn who_leaves_while_the_model_works_has_it_stop() {
 }
 
 #[tokio::test]
-async fn a_person_looks_at_the_answer_and_may_change_it() {
+async fn approver_reviews_and_edits_the_completion() {
     let model = Model::start(Mood::Willing).await;
     let (_stage, rig) = staged(model.settings(true)).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -244,7 +244,7 @@ async fn a_person_looks_at_the_answer_and_may_change_it() {
     let draft = rig.until_status(&asked["id"], "reviewing").await;
     assert_eq!(draft["draft"]["content"]["text"], "Because it is.");
     assert!(draft["result"].is_null(), "{draft}");
-    // It waits for a person again.
+    // It is pending again.
     assert_eq!(rig.one_waiting().await["id"], asked["id"]);
     let wrong = rig
         .decide(&asked["id"], "approve", json!({ "edits": { "text": 7 } }))
@@ -284,9 +284,9 @@ async fn a_person_looks_at_the_answer_and_may_change_it() {
     rig.stop().await;
 }
 
-/// A value in `env` is a secret by its name, and may be anything.
+/// A value in `env` is a secret because of its name, and may be any text.
 #[tokio::test]
-async fn person_reads_what_the_model_gets() {
+async fn approver_sees_the_exact_model_input() {
     let model = Model::start(Mood::Willing).await;
     let stage = Stage::new(&super::tools());
     let hidden = "Because it is.";
@@ -312,9 +312,10 @@ async fn person_reads_what_the_model_gets() {
     rig.stop().await;
 }
 
-/// A gateway that dies while the model works does not know whether it was paid for: it is not asked again.
+/// A gateway that crashes while the model works does not know if the completion was charged: it is not
+/// requested again.
 #[tokio::test]
-async fn after_a_crash_the_model_is_not_asked_again() {
+async fn completion_is_not_repeated_after_a_crash() {
     let model = Model::start(Mood::Thinking).await;
     let (_stage, rig) = staged(model.settings(false)).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -338,7 +339,7 @@ async fn after_a_crash_the_model_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_rule_lets_a_model_answer_without_a_person_and_it_is_on_record() {
+async fn rule_allows_completions_and_is_audited() {
     let model = Model::start(Mood::Willing).await;
     let mut config = model.settings(false);
     config["approvals"]["rules"] =
@@ -358,7 +359,7 @@ async fn a_rule_lets_a_model_answer_without_a_person_and_it_is_on_record() {
 }
 
 #[tokio::test]
-async fn without_a_model_a_yes_is_refused_with_what_to_do_instead() {
+async fn approval_without_a_model_is_refused() {
     let (_stage, rig) = staged(json!({ "approvals": { "notify": "off" } })).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("ask", sampling("Why?")).await;
@@ -380,7 +381,7 @@ async fn tokens_of_a_withdrawn_request_are_charged() {
     let model = Model::start(Mood::Thinking).await;
     let mut config = model.settings(false);
     config["approvals"]["rules"] = json!(["allow sampling s"]);
-    // One request is allowed to write more than that.
+    // One request may write more tokens than that.
     config["sampling"]["budget"] = json!({ "tokensPerHour": 40 });
     let (_stage, rig) = staged(config).await;
     let mut events = rig.follow(EVENTS).await;
@@ -401,7 +402,7 @@ async fn tokens_of_a_withdrawn_request_are_charged() {
 }
 
 #[tokio::test]
-async fn a_refused_key_costs_no_tokens() {
+async fn rejected_key_costs_no_tokens() {
     let model = Model::start(Mood::Refusing).await;
     let mut config = model.settings(false);
     config["approvals"]["rules"] = json!(["allow sampling s"]);

@@ -1,4 +1,4 @@
-//! What servers ask inside a call: who is asked, and what comes back.
+//! Questions that servers ask during a call: who answers, and the result.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn routed(route: &str) -> Value {
     json!({ "approvals": { "route": route, "notify": "off" } })
 }
 
-/// A call of a client of any revision, to its end; a person answers everything.
+/// Makes a call of a client of any revision, in which the approver answers everything.
 pub(super) async fn called(rig: &Rig, client: &mut Pipe, arguments: Value, answer: Value) -> Value {
     let params = json!({ "name": "ask", "arguments": arguments });
     let mut asked = params.clone();
@@ -30,7 +30,7 @@ pub(super) async fn called(rig: &Rig, client: &mut Pipe, arguments: Value, answe
         if result["resultType"] != "input_required" {
             return answer;
         }
-        // It is never asked anything: only sent away.
+        // The client is never asked: it only receives a state.
         assert!(result["inputRequests"].is_null(), "{answer}");
         asked = params.clone();
         asked["requestState"] = result["requestState"].clone();
@@ -39,7 +39,7 @@ pub(super) async fn called(rig: &Rig, client: &mut Pipe, arguments: Value, answe
 }
 
 #[tokio::test]
-async fn a_person_answers_where_the_client_cannot_whatever_either_side_speaks() {
+async fn approver_answers_if_the_client_cannot() {
     for modern in [false, true] {
         let (_stage, rig) = staged_as(modern, routed("auto")).await;
         for revision in REVISIONS {
@@ -59,7 +59,7 @@ async fn a_person_answers_where_the_client_cannot_whatever_either_side_speaks() 
 }
 
 #[tokio::test]
-async fn a_client_that_can_is_asked_itself_unless_a_person_is_wanted() {
+async fn capable_client_is_asked_unless_routed_elsewhere() {
     for modern in [false, true] {
         let (stage, rig) = staged_as(modern, routed("auto")).await;
         for revision in REVISIONS {
@@ -87,7 +87,8 @@ async fn a_client_that_can_is_asked_itself_unless_a_person_is_wanted() {
             let mut client = mute(&rig, revision).await;
             let call = client.send_call("ask", sampling("Why?")).await;
             let answer = client.finish(&call).await.json;
-            // Between two of 2026-07-28 nothing is changed: the server has asked what it must not ask.
+            // Between two peers of 2026-07-28 nothing is changed: the server has asked something that it must
+            // not ask.
             let passed =
                 modern && revision == MODERN && !answer["result"]["inputRequests"].is_null();
             let refused = passed
@@ -103,7 +104,7 @@ async fn a_client_that_can_is_asked_itself_unless_a_person_is_wanted() {
 
 /// Two questions at once, of which the client can answer one.
 #[tokio::test]
-async fn of_two_questions_each_goes_to_whoever_can_answer_it() {
+async fn each_question_goes_to_a_capable_party() {
     let questions = json!({ "questions": {
         "form": form("Who?", json!({ "who": { "type": "string" } }))["questions"]["q"],
         "model": sampling("Why?")["questions"]["q"],
@@ -127,7 +128,7 @@ async fn of_two_questions_each_goes_to_whoever_can_answer_it() {
                 let mut again = params.clone();
                 let state = &answer["result"]["requestState"];
                 again["requestState"] = state.clone();
-                // What a person has said is for the server.
+                // The approver's answer is for the server alone.
                 let read = URL_SAFE_NO_PAD
                     .decode(state.as_str().unwrap())
                     .unwrap_or_default();
@@ -159,7 +160,7 @@ async fn of_two_questions_each_goes_to_whoever_can_answer_it() {
 }
 
 #[tokio::test]
-async fn a_no_is_an_answer_and_reaches_the_server_in_its_own_words() {
+async fn rejection_reaches_the_server_in_its_protocol() {
     let (_stage, rig) = staged(routed("auto")).await;
     let mut client = mute(&rig, LEGACY).await;
     let ask = form("Who?", json!({ "who": { "type": "string" } }));
@@ -181,9 +182,9 @@ async fn a_no_is_an_answer_and_reaches_the_server_in_its_own_words() {
     rig.stop().await;
 }
 
-/// Nobody is asked about something of which a rule says no.
+/// A question that a rule denies is not asked.
 #[tokio::test]
-async fn rules_hold_for_questions_too() {
+async fn rules_apply_to_questions_too() {
     let rule = json!({ "action": "deny", "server": "s", "kind": "sampling" });
     let config = json!({ "approvals": { "rules": [rule], "notify": "off" } });
     let (_stage, rig) = staged(config).await;
@@ -209,9 +210,9 @@ async fn rules_hold_for_questions_too() {
     rig.stop().await;
 }
 
-/// A request that a person could never read is not put to one.
+/// A request too long for any approver to read is refused.
 #[tokio::test]
-async fn a_question_that_is_too_long_is_refused_at_once() {
+async fn oversized_question_is_refused_at_once() {
     let (_stage, rig) = staged(routed("auto")).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client
@@ -252,7 +253,7 @@ async fn questions_wait_for_remembered_decisions() {
 }
 
 #[tokio::test]
-async fn roots_asked_for_outside_of_calls_are_bounded() {
+async fn roots_requests_outside_of_calls_are_bounded() {
     let mut config = routed("auto");
     config["approvals"]["questionsPerMinute"] = json!(3);
     let (stage, rig) = staged(config).await;

@@ -1,4 +1,4 @@
-//! What is on record of all this.
+//! The audit log of approvals.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{asks_deletions, form, mute, sampling, staged};
 use crate::mcp_rig::LEGACY;
 
 #[tokio::test]
-async fn every_decision_is_in_the_log_which_holds_together_and_keeps_no_secret() {
+async fn log_has_every_decision_and_no_secrets() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let secret = "sk-live-0123456789abcdef0123456789abcdef";
@@ -101,7 +101,7 @@ async fn every_decision_is_in_the_log_which_holds_together_and_keeps_no_secret()
 }
 
 #[tokio::test]
-async fn addresses_in_the_log_are_short_and_without_passwords() {
+async fn addresses_in_the_log_have_no_passwords() {
     let rules = json!(["ask resources s:postgres:*", "deny resources s:mysql:*"]);
     let config = json!({ "approvals": { "rules": rules, "notify": "off" } });
     let (_stage, rig) = staged(config).await;
@@ -110,7 +110,7 @@ async fn addresses_in_the_log_are_short_and_without_passwords() {
     let read = |scheme: &str| json!({ "uri": format!("{scheme}://ann:hunter2@db/{long}") });
     let call = client.send("resources/read", read("postgres")).await;
     let asked = rig.one_waiting().await;
-    // The person who decides sees all of it.
+    // The approver sees all of it.
     assert!(asked["tool"].as_str().unwrap().contains("hunter2"));
     let remember = json!({ "remember": { "scope": "always" } });
     rig.decided(&asked["id"], "approve", remember).await;
@@ -135,7 +135,7 @@ async fn addresses_in_the_log_are_short_and_without_passwords() {
     rig.stop().await;
 }
 
-/// A client that asks without end fills neither the log nor the store; what a person decides is written all the same.
+/// A client with endless requests fills neither the log nor the store; decisions are still written.
 #[tokio::test]
 async fn requests_of_a_busy_client_are_counted() {
     let (_stage, rig) = staged(asks_deletions()).await;

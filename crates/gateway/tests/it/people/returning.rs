@@ -1,4 +1,4 @@
-//! Clients of 2026-07-28 are sent away with a state, and come back with it.
+//! Clients of 2026-07-28 receive a state, and retry with it.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn with_state(params: &Value, state: &Value) -> Value {
     params
 }
 
-/// Calls, is sent away, and gives the state.
+/// Makes a call that is suspended, and returns the state.
 async fn sent_away(client: &mut Pipe, params: &Value) -> Value {
     let call = client.send("tools/call", params.clone()).await;
     let answer = client.finish(&call).await.json;
@@ -25,7 +25,7 @@ async fn sent_away(client: &mut Pipe, params: &Value) -> Value {
     result["requestState"].clone()
 }
 
-/// Whatever the client is told, it is no result, and the server has not been called.
+/// Asserts that the response is not a result.
 #[track_caller]
 fn is_refused(answer: &Value) {
     let refused = answer.get("error").is_some() || answer["result"]["isError"] == true;
@@ -33,7 +33,7 @@ fn is_refused(answer: &Value) {
 }
 
 #[tokio::test]
-async fn a_state_is_for_its_request_and_its_client_and_once() {
+async fn state_is_bound_and_used_once() {
     let mut config = asks_deletions();
     config["auth"] = json!({ "mcp": "none" });
     let (stage, rig) = staged(config).await;
@@ -42,7 +42,7 @@ async fn a_state_is_for_its_request_and_its_client_and_once() {
     let state = sent_away(&mut client, &params).await;
     let asked = rig.one_waiting().await;
     let text = state.as_str().unwrap();
-    // Every eighth character, so as not to take all day.
+    // Every eighth character, to save time.
     for at in (0..text.len()).step_by(8) {
         let mut flipped = text.to_owned().into_bytes();
         flipped[at] = if flipped[at] == b'A' { b'B' } else { b'A' };
@@ -61,7 +61,7 @@ async fn a_state_is_for_its_request_and_its_client_and_once() {
         .await
         .json;
     is_refused(&answer);
-    // Nobody else was asked, and the first is still there.
+    // No other approval was requested, and the first is still pending.
     assert_eq!(rig.one_waiting().await["id"], asked["id"]);
     rig.decided(&asked["id"], "approve", json!({})).await;
     let call = client.send("tools/call", with_state(&params, &state)).await;
@@ -76,7 +76,7 @@ async fn a_state_is_for_its_request_and_its_client_and_once() {
 }
 
 #[tokio::test]
-async fn who_comes_back_early_is_kept_and_gets_the_result_the_moment_it_is_there() {
+async fn early_retry_waits_for_the_result() {
     let (_stage, rig) = staged(asks_deletions()).await;
     for (tool, arguments) in [("ask", sampling("Why?")), ("delete_file", json!({}))] {
         let mut client = mute(&rig, MODERN).await;
@@ -96,9 +96,9 @@ async fn who_comes_back_early_is_kept_and_gets_the_result_the_moment_it_is_there
     rig.stop().await;
 }
 
-/// The gateway dies while its client is away and while a person thinks.
+/// The gateway crashes between the client's attempts, while the request is pending.
 #[tokio::test]
-async fn after_a_crash_the_client_finds_the_answer_that_was_given_meanwhile_once() {
+async fn answer_survives_a_crash_once() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, MODERN).await;
     let gated = json!({ "name": "delete_file", "arguments": { "path": "/a" } });
@@ -138,7 +138,7 @@ async fn after_a_crash_the_client_finds_the_answer_that_was_given_meanwhile_once
         assert!(one["deliveredAt"].is_string(), "{one}");
     }
     assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
-    // Once: the next call of the same is another question.
+    // Only once: the next identical call requires another approval.
     let call = client.send("tools/call", gated.clone()).await;
     let asked = rig.one_waiting().await;
     assert!(waiting.iter().all(|one| one["id"] != asked["id"]));
@@ -147,7 +147,7 @@ async fn after_a_crash_the_client_finds_the_answer_that_was_given_meanwhile_once
     rig.stop().await;
 }
 
-/// Comes back as often as it is sent away.
+/// Retries until there is a final response.
 async fn come_back(client: &mut Pipe, params: &Value, mut state: Value) -> Value {
     for _ in 0..5 {
         let call = client.send("tools/call", with_state(params, &state)).await;
@@ -160,9 +160,9 @@ async fn come_back(client: &mut Pipe, params: &Value, mut state: Value) -> Value
     panic!("sent away again and again");
 }
 
-/// A no that was given while the asker was away is kept for it, too.
+/// A rejection that was given while the client was away is kept for it, too.
 #[tokio::test]
-async fn a_no_that_was_given_meanwhile_is_found_as_well() {
+async fn rejection_survives_a_crash() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, MODERN).await;
     let gated = json!({ "name": "delete_file", "arguments": { "path": "/a" } });
@@ -179,9 +179,9 @@ async fn a_no_that_was_given_meanwhile_is_found_as_well() {
     rig.stop().await;
 }
 
-/// A gateway that is stopped as it should be loses nothing either.
+/// A clean shutdown loses nothing either.
 #[tokio::test]
-async fn what_waits_when_the_gateway_is_stopped_waits_when_it_is_back() {
+async fn pending_requests_survive_a_restart() {
     for revision in [LEGACY, MODERN] {
         let (stage, rig) = staged(asks_deletions()).await;
         let mut client = mute(&rig, revision).await;
@@ -212,9 +212,9 @@ async fn what_waits_when_the_gateway_is_stopped_waits_when_it_is_back() {
     }
 }
 
-/// Time goes on while the gateway is down.
+/// Timeouts run while the gateway is down.
 #[tokio::test]
-async fn what_expires_while_nobody_is_there_has_expired_when_somebody_is() {
+async fn requests_expire_while_the_gateway_is_down() {
     let mut config = asks_deletions();
     config["approvals"]["shortTimeoutMs"] = json!(100);
     config["approvals"]["longTimeoutMs"] = json!(400);
@@ -231,9 +231,9 @@ async fn what_expires_while_nobody_is_there_has_expired_when_somebody_is() {
     rig.stop().await;
 }
 
-/// The same was asked twice, and one of the two was answered: whoever comes back first gets that answer.
+/// Of two identical requests, one was approved: the first client that retries gets that answer.
 #[tokio::test]
-async fn an_answer_is_found_though_the_same_still_waits_beside_it() {
+async fn answer_is_found_beside_a_pending_duplicate() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     for _ in 0..2 {
@@ -247,7 +247,7 @@ async fn an_answer_is_found_though_the_same_still_waits_beside_it() {
     for one in &waiting {
         rig.until_status(&one["id"], "orphaned").await;
     }
-    // Whichever is looked at first, the other one has the answer.
+    // Regardless of the order of lookup, the other one has the answer.
     rig.decided(&waiting[1]["id"], "approve", json!({})).await;
     let mut client = mute(&rig, LEGACY).await;
     client.call("delete_file", json!({ "path": "/a" })).await;
@@ -256,9 +256,9 @@ async fn an_answer_is_found_though_the_same_still_waits_beside_it() {
     rig.stop().await;
 }
 
-/// A no for always holds from the first call on, whatever the configuration says by now.
+/// A permanent denial holds from the first call, even if the configuration has changed.
 #[tokio::test]
-async fn a_remembered_no_holds_before_the_store_has_been_read() {
+async fn remembered_denial_holds_before_the_store_opens() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut client = mute(&rig, LEGACY).await;
     let call = client.send_call("delete_file", json!({})).await;
@@ -280,11 +280,11 @@ async fn a_remembered_no_holds_before_the_store_has_been_read() {
     rig.stop().await;
 }
 
-/// What nobody is told of anew is counted all the same.
+/// Requests that are not announced again still count.
 #[tokio::test]
-async fn the_status_counts_what_still_waits_after_two_restarts() {
+async fn status_counts_pending_requests_after_two_restarts() {
     let mut config = asks_deletions();
-    // Nothing is to happen to it by itself.
+    // It must not change by itself.
     config["approvals"]["shortTimeoutMs"] = json!(600_000);
     let (_stage, rig) = staged(config).await;
     let mut client = mute(&rig, LEGACY).await;

@@ -1,4 +1,4 @@
-//! Rules about what servers ask: they hold whoever could answer.
+//! Rules about questions of servers: they apply no matter who could answer.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn ruled(route: &str, rules: Value) -> Value {
     json!({ "approvals": { "route": route, "rules": rules, "notify": "off" } })
 }
 
-/// A client that answers everything.
+/// The capabilities of a client that answers everything.
 fn able() -> Value {
     json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} } })
 }
@@ -27,7 +27,7 @@ async fn until_denied(rig: &Rig, method: &str) {
 }
 
 #[tokio::test]
-async fn denied_questions_are_put_to_nobody() {
+async fn denied_questions_are_not_asked() {
     for modern in [false, true] {
         for route in ["auto", "client", "human"] {
             let rules = json!(["deny sampling s", "deny elicitation s"]);
@@ -59,7 +59,7 @@ async fn denied_questions_are_put_to_nobody() {
 }
 
 #[tokio::test]
-async fn a_rule_that_asks_goes_before_the_client() {
+async fn ask_rule_takes_precedence_over_the_client() {
     for modern in [false, true] {
         for route in ["auto", "client"] {
             let config = ruled(route, json!(["ask sampling s"]));
@@ -70,7 +70,7 @@ async fn a_rule_that_asks_goes_before_the_client() {
                 let answer = called(&rig, &mut client, sampling("Why?"), text).await;
                 let said = told(&answer["result"])["q"].clone();
                 assert_eq!(said["content"]["text"], "Because.", "{revision} {answer}");
-                // Of other questions it says nothing.
+                // It does not match other questions.
                 let ask = form("Who?", json!({ "who": { "type": "string" } }));
                 let result = client.call("ask", ask).await;
                 assert_eq!(told(&result)["q"]["content"]["who"], "Ada", "{result}");
@@ -80,9 +80,9 @@ async fn a_rule_that_asks_goes_before_the_client() {
     }
 }
 
-/// A client of 2026-07-28 gets what its server asks untouched, if no rule has anything against it.
+/// A client of 2026-07-28 gets the questions of its server verbatim, unless a rule matches.
 #[tokio::test]
-async fn rules_that_do_not_match_change_nothing() {
+async fn rules_without_a_match_change_nothing() {
     let config = ruled(
         "auto",
         json!(["deny sampling other", "allow elicitation s"]),
@@ -97,7 +97,7 @@ async fn rules_that_do_not_match_change_nothing() {
     rig.stop().await;
 }
 
-/// An older server asks by requests, which are judged: its results ask nothing.
+/// An older server asks with requests, to which rules apply: its results cannot ask.
 #[tokio::test]
 async fn results_of_older_servers_ask_nothing() {
     let rules = json!(["deny sampling s", "deny elicitation s"]);
@@ -134,7 +134,7 @@ async fn results_of_older_servers_ask_nothing() {
     rig.stop().await;
 }
 
-/// Tasks tell what they wait for in a result that is complete.
+/// Tasks report their questions in a result that is complete.
 #[tokio::test]
 async fn denied_questions_of_tasks_are_not_passed_on() {
     let (stage, rig) = staged_as(true, ruled("auto", json!(["deny sampling s"]))).await;
@@ -148,7 +148,7 @@ async fn denied_questions_of_tasks_are_not_passed_on() {
     rig.stop().await;
 }
 
-/// Results in which some readers find the question of whether to sample.
+/// Results in which some parsers find a sampling request.
 fn disguised() -> Vec<String> {
     let asks = r#"{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}"#;
     let harmless = r#"{"method":"roots/list"}"#;
@@ -186,7 +186,7 @@ fn disguised() -> Vec<String> {
     all.map(|members| said(whole(members))).collect()
 }
 
-/// Readers differ in which of two members they take, and some ignore letter case.
+/// Parsers differ in which of two members they use, and some ignore case.
 #[tokio::test]
 async fn ambiguous_questions_reach_no_client() {
     for (route, rules) in [("auto", json!(["deny sampling s"])), ("human", json!([]))] {
@@ -224,9 +224,9 @@ async fn ambiguous_questions_reach_no_client() {
     }
 }
 
-/// Some clients answer whatever a result asks, whichever kind it says it is.
+/// Some clients answer every question in a result, regardless of its type.
 #[tokio::test]
-async fn questions_in_complete_results_keep_to_the_route() {
+async fn questions_in_complete_results_follow_the_route() {
     let (stage, rig) = staged_as(true, ruled("human", json!([]))).await;
     let result = r#"{"content":[],"resultType":"complete","inputRequests":{"q":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}}}"#;
     for result in [result, &result.replace(r#""resultType":"complete","#, "")] {
@@ -241,7 +241,7 @@ async fn questions_in_complete_results_keep_to_the_route() {
     rig.stop().await;
 }
 
-/// A task that is over asks nothing.
+/// A finished task asks nothing.
 #[tokio::test]
 async fn ambiguous_questions_of_tasks_reach_no_client() {
     let (stage, rig) = staged_as(true, ruled("auto", json!(["deny sampling s"]))).await;
@@ -266,9 +266,9 @@ async fn ambiguous_questions_of_tasks_reach_no_client() {
     rig.stop().await;
 }
 
-/// The question of a read, of a task, or of one of several calls may be that of the tool that a rule names.
+/// The question of a read, of a task, or of one of several calls may be that of the tool in the rule.
 #[tokio::test]
-async fn rule_that_names_a_tool_holds_where_the_tool_is_unknown() {
+async fn tool_rule_applies_if_tool_is_unknown() {
     let rules = json!(["deny sampling s:add_note"]);
     let (stage, rig) = staged_as(true, ruled("auto", rules)).await;
     let mut client = Pipe::open_able(&rig, server("s"), MODERN, able()).await;
@@ -277,7 +277,7 @@ async fn rule_that_names_a_tool_holds_where_the_tool_is_unknown() {
     let uri = json!({ "uri": "stage://a" });
     let read = client.ask("resources/read", uri).await.text;
     assert!(read.contains("denies it"), "{read}");
-    // A tool that the rule does not name is told by its name.
+    // The tool of this call is known, and the rule does not name it.
     stage.set_result("delete_file", asks);
     let call = client.send_call("delete_file", json!({})).await;
     let answer = client.finish(&call).await.text;
@@ -285,7 +285,7 @@ async fn rule_that_names_a_tool_holds_where_the_tool_is_unknown() {
     rig.stop().await;
 }
 
-/// A gateway whose server fails as it is told to.
+/// A gateway whose server fails as the test says.
 async fn failing(rules: Value) -> (Stage, Rig) {
     let stage = Stage::new(&[tool("fail", "Fails.")]);
     let mut config = ruled("auto", rules);
@@ -301,7 +301,7 @@ fn wants_opened(elicitations: &str) -> String {
     )
 }
 
-/// The whole answer to a call that fails in this way.
+/// The complete response to a call that fails in this way.
 async fn failed(client: &mut Pipe, revision: &str, error: &str) -> (String, Value) {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": revision,
@@ -329,7 +329,7 @@ fn addresses(answer: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn denied_and_strange_addresses_are_left_out() {
+async fn denied_and_invalid_addresses_are_removed() {
     let rule = json!({ "action": "deny", "kind": "elicitation", "server": "s", "arguments": { "$.url": "https://evil.example/*" } });
     let (_stage, rig) = failing(json!([rule])).await;
     for revision in ["2025-11-25", MODERN] {
@@ -355,7 +355,7 @@ async fn denied_and_strange_addresses_are_left_out() {
         let doubled = wants_opened(&format!("[{good}],\"elicitations\":[{good}]"));
         let (text, answer) = failed(&mut client, revision, &doubled).await;
         assert_eq!(addresses(&answer), [""; 0], "{revision}: {text}");
-        // An error with which nothing is wrong is passed on as it is.
+        // A valid error is forwarded verbatim.
         let (text, answer) =
             failed(&mut client, revision, &wants_opened(&format!("[{good}]"))).await;
         assert_eq!(addresses(&answer).len(), 1, "{revision}: {text}");
@@ -368,9 +368,9 @@ async fn denied_and_strange_addresses_are_left_out() {
     rig.stop().await;
 }
 
-/// Readers take these for the code that asks a person to open an address.
+/// Some parsers read these as the code that asks the user to open an address.
 #[tokio::test]
-async fn denied_addresses_pass_in_no_spelling() {
+async fn denied_addresses_are_removed_in_every_spelling() {
     let (stage, rig) = failing(json!(["deny elicitation *"])).await;
     let data = r#"{"elicitations":[{"mode":"url","elicitationId":"1","url":"javascript:alert(1)","message":"m"}]}"#;
     for revision in [LEGACY, "2025-11-25", MODERN] {
@@ -389,7 +389,7 @@ async fn denied_addresses_pass_in_no_spelling() {
             let (text, _) = failed(&mut client, revision, &error).await;
             assert!(!text.contains("alert"), "{revision} {error}: {text}");
         }
-        // To clients, these are of no known kind.
+        // To clients, these codes are unknown.
         for error in [
             r#"{"code":"-0x7D2A","message":"m","data":DATA}"#,
             r#"{"code":[-32042],"message":"m","data":DATA}"#,
@@ -413,7 +413,7 @@ async fn denied_addresses_pass_in_no_spelling() {
 }
 
 #[tokio::test]
-async fn a_rule_has_a_person_open_addresses() {
+async fn rule_lets_the_user_open_addresses() {
     let (stage, rig) = staged(ruled("client", json!(["ask elicitation s"]))).await;
     let mut client = Pipe::open_able(&rig, server("s"), "2025-11-25", able()).await;
     let call = client.send_call("open", json!({})).await;
@@ -428,7 +428,7 @@ async fn a_rule_has_a_person_open_addresses() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_held_asks_nobody() {
+async fn held_server_cannot_ask() {
     let stage = Stage::new(&super::tools());
     let entry = stage.entry_with(&json!({ "trust": "ask" }));
     let config = json!({ "mcpServers": { "s": entry }, "approvals": { "notify": "off" } });
@@ -437,7 +437,7 @@ async fn a_server_that_is_held_asks_nobody() {
     stage.request(900, "elicitation/create").await;
     let answer = stage.until_asked("answer ").await;
     assert!(answer.contains("\"error\""), "{answer}");
-    // Once something of it is approved, it may.
+    // Once one of its tools is approved, it may.
     let mut events = rig.follow(EVENTS).await;
     rig.post("/api/v1/trust/s/approve", &json!({ "tool": "work" }))
         .await;
@@ -452,8 +452,8 @@ async fn a_server_that_is_held_asks_nobody() {
     rig.stop().await;
 }
 
-/// Asks with `add_note`, again and again, while another client waits for its own call. The server answers the call
-/// without waiting for its question.
+/// Calls `add_note`, which asks a question and answers the call without waiting for its answer. The tests do
+/// so while another client waits for its own call.
 async fn ask_without_waiting(stage: &Stage, client: &mut Pipe, n: u32) {
     let schema = json!({ "type": "object", "properties": { "who": { "type": "string" } } });
     let params = json!({ "message": "Private.", "requestedSchema": schema });
@@ -462,7 +462,7 @@ async fn ask_without_waiting(stage: &Stage, client: &mut Pipe, n: u32) {
 }
 
 #[tokio::test]
-async fn unawaited_question_of_the_owner_reaches_no_stranger() {
+async fn owners_unawaited_question_reaches_no_other_client() {
     let mut config = ruled("auto", json!([]));
     config["auth"] = json!({ "mcp": "none" });
     let (stage, rig) = staged_as(false, config).await;
@@ -487,7 +487,7 @@ async fn unawaited_question_of_the_owner_reaches_no_stranger() {
 }
 
 #[tokio::test]
-async fn rule_holds_for_an_unawaited_question() {
+async fn rule_applies_to_an_unawaited_question() {
     let rules = json!(["deny elicitation s:add_note"]);
     let (stage, rig) = staged_as(false, ruled("auto", rules)).await;
     let mut other = Pipe::open_able(&rig, server("s"), LEGACY, able()).await;

@@ -1,4 +1,4 @@
-//! A thousand who do not read are in nobody's way.
+//! A thousand clients that do not read delay no others.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::{
 
 const READERS: usize = 1_000;
 const A_SECOND: u64 = 100;
-/// Fewer without optimisation, where all other tests run beside it.
+/// Fewer without optimisation, because other tests run at the same time.
 const SECONDS: u64 = if cfg!(debug_assertions) { 3 } else { 10 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_reach_who_reads_though_a_thousand_do_not() {
+async fn a_thousand_stalled_readers_delay_no_requests() {
     let mut config = asks_deletions();
     config["approvals"]["longTimeoutMs"] = json!(600_000);
     let (_stage, rig) = staged(config).await;
@@ -45,7 +45,7 @@ async fn requests_reach_who_reads_though_a_thousand_do_not() {
             live.until("approval.created").await;
         }
     });
-    // One client has no more than 128 calls under way at a time.
+    // One client has at most 128 calls in flight.
     let mut clients = Vec::new();
     for _ in 0..SECONDS {
         clients.push(mute(&rig, LEGACY).await);
@@ -58,7 +58,7 @@ async fn requests_reach_who_reads_though_a_thousand_do_not() {
             .send_call("delete_file", json!({ "n": n }))
             .await;
     }
-    // Were the others waited for, nothing would come at all.
+    // If the gateway waited for the others, no event would arrive.
     timeout(PATIENCE, reading).await.unwrap().unwrap();
     drop(clients);
     rig.stop().await;

@@ -1,4 +1,4 @@
-//! The three ways that time goes: answered at once, answered late, never answered.
+//! The three timelines of a request: answered at once, answered late, never answered.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::{
     mcp_rig::{LEGACY, Pipe, refusal_of, server, text_of},
 };
 
-/// Short for a machine, and long enough that an answer at once is at once.
+/// Short timeouts that still let an immediate answer arrive in time.
 fn short_times() -> Value {
     json!({ "approvals": { "shortTimeoutMs": 300, "longTimeoutMs": 700, "notify": "off" } })
 }
 
 #[tokio::test]
-async fn an_answer_before_the_short_timeout_is_delivered_and_nothing_becomes_louder() {
+async fn early_answer_is_delivered_without_escalation() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -54,7 +54,7 @@ async fn an_answer_before_the_short_timeout_is_delivered_and_nothing_becomes_lou
 }
 
 #[tokio::test]
-async fn who_is_late_but_not_too_late_is_heard_once_it_became_louder_once() {
+async fn late_answer_is_delivered_after_one_escalation() {
     let mut config = short_times();
     config["approvals"]["longTimeoutMs"] = json!(60_000);
     let (_stage, rig) = staged(config).await;
@@ -69,7 +69,7 @@ async fn who_is_late_but_not_too_late_is_heard_once_it_became_louder_once() {
     assert!(louder["escalatedAt"].as_str() >= louder["escalatesAt"].as_str());
     rig.decided(&louder["id"], "respond", json!({ "text": "So." }))
         .await;
-    // Nothing in between: it became louder once.
+    // No event in between: it escalated once.
     let (kind, _) = events.next_approval().await;
     assert_eq!(kind, "approval.decided");
     let result = client.finish(&call).await.json;
@@ -78,7 +78,7 @@ async fn who_is_late_but_not_too_late_is_heard_once_it_became_louder_once() {
 }
 
 #[tokio::test]
-async fn silence_ends_in_an_error_that_says_so_and_a_late_answer_is_told_that_it_is_late() {
+async fn unanswered_request_expires_with_an_error() {
     let (_stage, rig) = staged(short_times()).await;
     let mut events = rig.follow(EVENTS).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -115,7 +115,7 @@ async fn silence_ends_in_an_error_that_says_so_and_a_late_answer_is_told_that_it
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_agrees_to_in_time_is_not_made() {
+async fn call_without_timely_approval_is_not_made() {
     let mut config = short_times();
     config["approvals"]["rules"] = json!(["ask s:delete_*"]);
     let (stage, rig) = staged(config).await;
@@ -130,9 +130,9 @@ async fn a_call_that_nobody_agrees_to_in_time_is_not_made() {
     rig.stop().await;
 }
 
-/// The server may take a moment, and the person all the time in the world.
+/// The server has a short timeout, and the approver a long one.
 #[tokio::test]
-async fn the_time_of_a_call_stands_still_while_a_person_thinks() {
+async fn timeout_is_paused_while_approval_is_pending() {
     let mut config = short_times();
     config["approvals"]["shortTimeoutMs"] = json!(900);
     config["approvals"]["longTimeoutMs"] = json!(60_000);
@@ -153,14 +153,14 @@ async fn the_time_of_a_call_stands_still_while_a_person_thinks() {
         ("delete_file", json!({}), "approve", json!({})),
     ] {
         let call = client.send_call(tool, arguments).await;
-        // Three times as long as the server may take.
+        // Three times the timeout of the server.
         let louder = events.until("approval.escalated").await;
         rig.decided(&louder["id"], how, body).await;
         let answer = client.finish(&call).await.json;
         assert!(answer["result"]["isError"] != true, "{tool}: {answer}");
         assert!(!text_of(&answer["result"]).contains("error"), "{answer}");
     }
-    // The limit holds for the server itself.
+    // The timeout applies to the server itself.
     let refusal = client.refusal("wait", json!({})).await;
     assert!(
         refusal.contains("300ms") || refusal.contains("answer"),
@@ -169,7 +169,7 @@ async fn the_time_of_a_call_stands_still_while_a_person_thinks() {
     rig.stop().await;
 }
 
-/// Holds the clock: while this lives, time goes only as far as it is moved.
+/// Stops the clock: while this lives, time advances only when the test says so.
 struct StoppedClock {
     _release: std::sync::mpsc::Sender<()>,
 }
@@ -177,14 +177,14 @@ struct StoppedClock {
 impl StoppedClock {
     fn new() -> Self {
         let (release, held) = std::sync::mpsc::channel::<()>();
-        // Time does not move by itself while something blocks.
+        // Time does not advance by itself while a task blocks.
         tokio::task::spawn_blocking(move || held.recv().is_ok());
         pause();
         Self { _release: release }
     }
 }
 
-/// Lets everything that is due happen, at the time that it is.
+/// Lets everything happen that is due, without advancing time.
 async fn let_happen() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
@@ -192,7 +192,7 @@ async fn let_happen() {
 }
 
 #[tokio::test]
-async fn a_client_with_a_token_sees_every_ten_seconds_that_its_call_is_alive() {
+async fn pending_call_reports_progress_every_ten_seconds() {
     let (_stage, rig) = staged(json!({
         "approvals": { "rules": ["ask s:work"], "notify": "off" }
     }))
@@ -228,13 +228,13 @@ async fn a_client_with_a_token_sees_every_ten_seconds_that_its_call_is_alive() {
         .collect();
     assert!(counts.is_sorted_by(|a, b| a < b), "{counts:?}");
     assert!(signs.iter().all(|sign| sign["progressToken"] == "t"));
-    // What the server reports is not lost: it reports 1 and 2.
+    // The server's progress is not lost: it reports 1 and 2.
     assert_eq!(counts[counts.len() - 2..], [1.0, 2.0], "{counts:?}");
     rig.stop().await;
 }
 
 #[tokio::test]
-async fn without_a_token_nothing_is_said_in_between() {
+async fn no_progress_without_a_progress_token() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut client = Pipe::open_able(&rig, server("s"), LEGACY, json!({})).await;
     let call = client.send_call("delete_file", json!({})).await;
@@ -250,9 +250,9 @@ async fn without_a_token_nothing_is_said_in_between() {
     rig.stop().await;
 }
 
-/// The times that nobody has configured: 30 s and 270 s more.
+/// The default timeouts: 30 s, and 270 s more.
 #[tokio::test]
-async fn half_a_minute_then_louder_five_minutes_then_over() {
+async fn request_escalates_and_expires_at_default_times() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     let mut client = Pipe::open_able(&rig, server("s"), LEGACY, json!({})).await;

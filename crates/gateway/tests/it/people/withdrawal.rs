@@ -1,4 +1,4 @@
-//! Whoever asked goes away: nobody is asked any more.
+//! The requester goes away: its approval request is withdrawn.
 
 use serde_json::{Value, json};
 use tokio::{
@@ -12,7 +12,7 @@ use crate::{
     mcp_rig::{LEGACY, MODERN, Web},
 };
 
-/// The request is withdrawn, everybody hears so, and nobody can answer it.
+/// Asserts that the request is withdrawn, an event reports it, and it can no longer be answered.
 async fn is_withdrawn(rig: &Rig, events: &mut Events, asked: &Value) {
     let gone = events.until("approval.withdrawn").await;
     assert_eq!(gone["id"], asked["id"]);
@@ -29,7 +29,7 @@ async fn is_withdrawn(rig: &Rig, events: &mut Events, asked: &Value) {
     assert_eq!(rig.get(super::PENDING).await.json()["approvals"], json!([]));
 }
 
-/// What is asked in these tests.
+/// The calls of these tests.
 fn calls() -> [(&'static str, Value); 3] {
     [
         ("ask", sampling("Why?")),
@@ -39,7 +39,7 @@ fn calls() -> [(&'static str, Value); 3] {
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_takes_its_question_along() {
+async fn cancelled_call_withdraws_its_request() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -55,9 +55,9 @@ async fn a_call_that_is_cancelled_takes_its_question_along() {
     rig.stop().await;
 }
 
-/// What a client that has closed its end has under way is given a few seconds to end by itself.
+/// Requests of a client that has closed its end get a few seconds to finish.
 #[tokio::test]
-async fn a_pipe_that_closes_takes_its_questions_along() {
+async fn closed_pipe_withdraws_its_requests() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     let mut client = mute(&rig, LEGACY).await;
@@ -77,7 +77,7 @@ async fn a_pipe_that_closes_takes_its_questions_along() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_deleted_takes_its_questions_along() {
+async fn deleted_session_withdraws_its_requests() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     for (tool, arguments) in calls() {
@@ -97,9 +97,9 @@ async fn a_session_that_is_deleted_takes_its_questions_along() {
     rig.stop().await;
 }
 
-/// A client of 2026-07-28 that has come back and then hangs up.
+/// A client of 2026-07-28 that has retried and then disconnects.
 #[tokio::test]
-async fn a_modern_stream_that_is_cut_takes_its_question_along() {
+async fn disconnected_modern_stream_withdraws_its_request() {
     let (_stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     for (tool, arguments) in calls() {
@@ -125,7 +125,7 @@ async fn a_modern_stream_that_is_cut_takes_its_question_along() {
         );
         let mut stream = TcpStream::connect(("127.0.0.1", rig.port)).await.unwrap();
         stream.write_all(head.as_bytes()).await.unwrap();
-        // Of two who come back with one state, one is told that it opens nothing: the other is kept.
+        // Of two clients that retry with one state, one is refused, and the other waits.
         let mut second = TcpStream::connect(("127.0.0.1", rig.port)).await.unwrap();
         second.write_all(head.as_bytes()).await.unwrap();
         let (mut one, mut other) = ([0; 1], [0; 1]);
@@ -141,7 +141,7 @@ async fn a_modern_stream_that_is_cut_takes_its_question_along() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_takes_its_question_along() {
+async fn crashed_server_withdraws_its_request() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     for (tool, arguments) in &calls()[..2] {
@@ -159,7 +159,7 @@ async fn a_server_that_dies_takes_its_question_along() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_taken_away_takes_its_questions_along() {
+async fn removed_server_withdraws_its_requests() {
     for (tool, arguments) in calls() {
         let (_stage, rig) = staged(asks_deletions()).await;
         let mut events = rig.follow(EVENTS).await;
@@ -178,7 +178,7 @@ async fn a_server_that_is_taken_away_takes_its_questions_along() {
 
 /// The command line, or a script, that is stopped while it waits.
 #[tokio::test]
-async fn a_caller_over_rest_that_hangs_up_takes_its_question_along() {
+async fn disconnected_rest_caller_withdraws_its_request() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     let asked = tokio::select! {
@@ -190,9 +190,9 @@ async fn a_caller_over_rest_that_hangs_up_takes_its_question_along() {
     rig.stop().await;
 }
 
-/// A client of an older revision that keeps no session cannot come back for the answer.
+/// A client of an older revision without a session cannot come back for the answer.
 #[tokio::test]
-async fn client_without_session_that_hangs_up_takes_its_question_along() {
+async fn disconnected_client_without_session_withdraws_its_request() {
     let (stage, rig) = staged(asks_deletions()).await;
     let mut events = rig.follow(EVENTS).await;
     for (tool, arguments) in calls() {
