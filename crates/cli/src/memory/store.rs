@@ -1,4 +1,4 @@
-//! `switchboard memory store`: one thing to remember.
+//! `switchboard memory store`: stores one memory.
 
 use std::io::{self, Read as _};
 
@@ -14,13 +14,13 @@ use super::{
     session::{self, understood},
 };
 
-/// The longest text in bytes; the memory takes a million characters.
+/// The longest text, in bytes; the memory accepts a million characters.
 const CONTENT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Remember something.
+/// Store a memory.
 ///
-/// Say it so that it can be understood alone. The id of the new memory is printed; if something is
-/// remembered already that says nearly the same, standard error tells.
+/// Write it so that it can be understood on its own. Prints the ID of the new memory; if a stored memory says
+/// nearly the same, standard error says so.
 #[derive(Debug, Args)]
 pub(super) struct Store {
     /// What to remember, with or without quotes; `-` reads it from standard input
