@@ -23,25 +23,25 @@ const CONTENT_BYTES: u64 = 4 * 1024 * 1024;
 /// nearly the same, standard error says so.
 #[derive(Debug, Args)]
 pub(super) struct Store {
-    /// What to remember, with or without quotes; `-` reads it from standard input
+    /// Text to remember, with or without quotes; `-` reads it from standard input
     #[arg(required = true, num_args = 1..)]
     content: Vec<String>,
-    /// What kind of memory it is; a fact, if not said
+    /// Kind of memory; semantic if omitted
     #[arg(long = "type", value_name = "TYPE", value_enum)]
     kind: Option<MemoryType>,
-    /// How much it counts, from 0 to 1; 0.5 if not said
+    /// Importance from 0 to 1; 0.5 if omitted
     #[arg(long, value_name = "SHARE", value_parser = share)]
     importance: Option<f64>,
-    /// Since when it is true, such as 2026-07-28 or 2026-07-28T12:00:00Z
+    /// Time from which it is true, such as 2026-07-28 or 2026-07-28T12:00:00Z
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// Until when it is true
+    /// Time until which it is true
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Somebody or something that it is about; may be given several times
+    /// Person or thing that it is about; can be repeated
     #[arg(long = "entity", value_name = "NAME")]
     entities: Vec<String>,
-    /// More about it, as a JSON object
+    /// Metadata, as a JSON object
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
     #[command(flatten)]
