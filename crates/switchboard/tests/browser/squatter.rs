@@ -133,7 +133,7 @@ fn gateway_has_its_own_page_after(leaves: Leaves) {
         let listed = place.get("/api/v1/console/sessions").json();
         listed["sessions"].as_array().unwrap().len()
     };
-    // What the program left is still there, and gets nothing for a key.
+    // The leftovers of that program are still there, and get nothing for a key.
     let link = place.post("/api/v1/console/link", &json!({})).json();
     let (_, key) = link["url"].as_str().unwrap().split_once('#').unwrap();
     visit(&browser, &format!("{url}#{key}"));

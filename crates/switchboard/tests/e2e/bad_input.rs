@@ -268,7 +268,7 @@ fn stalled_client_delays_no_other() {
             Ok("x".to_owned())
         );
     }
-    // Nor does it hold up the end.
+    // It does not delay the shutdown, either.
     let mut serve = serve;
     serve.signal(Signal::TERM);
     assert!(serve.ended().success());
@@ -287,7 +287,7 @@ fn session_is_bound_to_its_view() {
         .ask("POST", "/mcp/s/a", &headers, ping.as_bytes());
     assert_eq!(answer.status, 404);
     thread::scope(|scope| {
-        // And an id is one request's at a time.
+        // A request ID belongs to one request at a time.
         serve.until_known("a");
         let mut first = client.beside();
         first.begin(&json!(5), "a__echo", json!({ "text": "x", "ms": 700 }));
