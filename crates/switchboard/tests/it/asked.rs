@@ -122,7 +122,7 @@ fn all_definitions_are_shown_before_all_are_approved() {
 }
 
 #[test]
-fn long_call_is_shown_whole_before_it_is_approved() {
+fn long_call_is_shown_in_full_before_approval() {
     let place = Place::new();
     let _gateway = approvals::gateway(&place);
     for (arguments, shown) in [
