@@ -19,7 +19,6 @@ const NOTE: &str = "import.note";
 /// The most files that are searched.
 const FILES: usize = 10_000;
 
-/// The folder for backups.
 pub(super) fn folder(home: &Home) -> PathBuf {
     home.logs().with_file_name("backups")
 }
@@ -33,7 +32,6 @@ pub(super) struct ImportNote {
     pub(super) backup: Option<String>,
     /// Its text after the import, to detect later changes.
     pub(super) after: String,
-    /// The servers that were added.
     pub(super) added: Vec<String>,
     /// The secrets that were stored for them, with the stamp of each file.
     #[serde(default)]

@@ -610,7 +610,6 @@ fn undo(home: &Home) -> Result<(), Error> {
     reload(home)
 }
 
-/// The stamps of secrets.
 fn stamps(store: &Store, names: &[String]) -> BTreeMap<String, String> {
     let stamp = |name: &String| Some((name.clone(), store.stamp(name)?));
     names.iter().filter_map(stamp).collect()

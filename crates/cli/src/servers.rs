@@ -61,10 +61,10 @@ pub struct Add {
     /// Transport; detected if omitted
     #[arg(long = "type", value_name = "TYPE", requires = "url")]
     kind: Option<Kind>,
-    /// Time of the start: when first needed, or with the gateway
+    /// When to start the server: on first use (lazy) or with the gateway (eager)
     #[arg(long, value_name = "WHEN")]
     start: Option<Start>,
-    /// Time at which its tools are shown to agents; see `switchboard trust`
+    /// When to show its tools to agents; see `switchboard trust`
     #[arg(long, value_name = "WHEN")]
     trust: Option<Trust>,
     /// Add the server as disabled

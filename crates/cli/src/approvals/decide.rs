@@ -121,14 +121,14 @@ pub(super) struct Reject {
 /// The options for remembering a decision.
 #[derive(Debug, Default, Args)]
 struct Remember {
-    /// Apply the decision to later requests: of this client until it disconnects, of clients in the same
-    /// folder, or of all clients
+    /// Remember the decision: for this client until it disconnects, for clients in the same folder, or for
+    /// all clients
     #[arg(long = "remember", value_name = "FOR WHOM")]
     scope: Option<Scope>,
-    /// Only to requests with exactly these arguments
+    /// Remember it only for exactly these arguments
     #[arg(long, requires = "scope")]
     exact: bool,
-    /// Only for this time, such as 30m, 2h or 7d
+    /// Remember it only for this time, such as 30m, 2h or 7d
     #[arg(long = "for", value_name = "TIME", requires = "scope", value_parser = seconds)]
     time: Option<u64>,
 }

@@ -16,10 +16,10 @@ use switchboard_wire::Raw;
 
 use crate::{link::Link, times::local, words::count};
 
-/// Show the rules of the configuration and the servers, and remembered decisions.
+/// Show all rules and remembered decisions.
 ///
-/// Rules that deny come first, then rules that ask, then rules that allow; within each group, more specific
-/// rules come first.
+/// Rules come from the configuration and from the entries of servers. Rules that deny come first, then rules
+/// that ask, then rules that allow; within each group, more specific rules come first.
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// Print JSON

@@ -21,9 +21,10 @@ use crate::{
     trust::{self, Asked, Definitions},
 };
 
-/// Show a request in full: who asks and why, its content and its outcome.
+/// Show a request with its content and its outcome.
 ///
-/// Invisible characters are spelled out, as ⟨U+200B⟩ in text and \u200b in JSON.
+/// Shows who asks and why, the warnings and the content. Invisible characters are spelled out, as ⟨U+200B⟩
+/// in text and \u200b in JSON. Long parts are truncated unless --full is given.
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// Request ID (a prefix is enough)

@@ -15,7 +15,7 @@ const BYTES: usize = 4 * 1024 * 1024;
 /// The most bytes of the versions of one memory, as sent: a message has at most 16 MiB.
 const UNIT_BYTES: usize = 14 * 1024 * 1024;
 
-/// A line with its number in the file.
+/// The number of a line in the file, and its text.
 type Line<'a> = (u64, &'a str);
 
 /// Lines that must stay together.

@@ -11,7 +11,7 @@ use switchboard_terminal::{
 use super::{super::list, words};
 use crate::{link::Link, times::local_millis};
 
-/// Show the trust in each server, and its held and suspicious tools
+/// Show the trust in each server, with held and suspicious tools
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// Only this server

@@ -16,7 +16,7 @@ use switchboard_wire::Raw;
 use super::{Target, definition::readable, start, words};
 use crate::{link::Link, times::local_millis};
 
-/// Show a tool: its changes since approval, its findings and its definition.
+/// Show a tool, its changes since approval, and its findings.
 ///
 /// Removed lines are marked with -, new ones with +, and changed words within lines as [-old-] and {+new+}.
 /// Invisible characters are written as ⟨U+200B⟩. Without a tool, shows all held tools of the server, or its

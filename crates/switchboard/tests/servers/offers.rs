@@ -167,8 +167,9 @@ fn is_shortened(exposed: &str, server: &str, name: &str) -> bool {
     needs_it && exposed.len() <= LONGEST_NAME && exposed.starts_with(&format!("{server}__"))
 }
 
-/// Reverts the additions for strict clients in a tool of the direct view, and adds the member that is left
-/// out there: whether a call may be a task, which the gateway handles.
+/// Removes what the gateway added to a tool of the direct view for strict clients, and restores `execution`,
+/// which is left out there because the gateway handles tasks. Returns an error message if strict clients
+/// would refuse the input schema.
 fn make_plain(tool: &mut Value, known: &Value) -> Option<String> {
     let problem = (tool["inputSchema"]["type"] != "object").then(|| {
         let (name, schema) = (&tool["name"], &tool["inputSchema"]);

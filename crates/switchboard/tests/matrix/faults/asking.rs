@@ -131,7 +131,7 @@ fn question_goes_to_no_other_caller() {
 }
 
 #[test]
-fn question_of_the_last_call_goes_nowhere_else() {
+fn question_of_the_remaining_call_goes_nowhere() {
     with_gateway(OLDER_PIPE, clients_answer(), |serve| {
         while_another_works(serve, MODERN, |able, waiting, mute, asking| {
             // The call that asks has reached the server before the other one ends.
