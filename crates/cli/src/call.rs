@@ -73,7 +73,7 @@ impl Outcome {
 
 /// Time to wait for a server that is starting: the first start may download it.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Time after which a call may be waiting for an approver, which is then reported.
+/// Time after which the command checks if a call waits for an approver.
 pub(super) const LONG: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -145,7 +145,7 @@ fn words(said: &str) -> Option<String> {
     Some(print::one_line(&words))
 }
 
-/// Reports after a while that a call waits for an approver, who may be the caller.
+/// Reports that a long call waits for an approver, who may be the user who made it.
 fn tell_who_waits(home: &Home, tool: &str, began: Timestamp, done: &mpsc::Receiver<()>) {
     if matches!(done.recv_timeout(LONG), Err(RecvTimeoutError::Timeout)) {
         tell_if_asked(home, |request| is_about(request, tool), began);

@@ -14,7 +14,7 @@ use super::{
     session::{self, understood},
 };
 
-/// The longest text, in bytes; the memory accepts a million characters.
+/// The most bytes that are read from standard input; the memory itself accepts up to 1 MiB.
 const CONTENT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Store a memory.

@@ -176,7 +176,7 @@ fn stopping_twice_is_stopping_once() {
     until("it is stopping", || stopping(&home));
     serve.signal(Signal::TERM);
     assert!(serve.ended().success());
-    // A second SIGTERM does not shorten the shutdown, as a second SIGINT does.
+    // Unlike a second SIGINT, a second SIGTERM does not shorten the shutdown.
     assert!(began.elapsed() >= Duration::from_millis(600));
     home.assert_nobody("stopped");
 }

@@ -1,4 +1,5 @@
-//! A client whose gateway goes away: the next gateway does not continue its open questions.
+//! A client whose gateway goes away: the next gateway keeps its subscriptions and its log level, but not its
+//! open questions.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
